@@ -1,0 +1,27 @@
+# Small helpers so that every folder's CMakeLists.txt reads as a list of its files.
+find_package(Threads REQUIRED)
+
+# gpuaas_library(NAME sources...): a static, position independent folder library; others include it
+# as "<folder>/<header>.h" from the repository root.
+function(gpuaas_library name)
+    add_library(${name} STATIC ${ARGN})
+    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/gen)
+    target_link_libraries(${name} PUBLIC Threads::Threads)
+endfunction()
+
+# Headers of the toolkit: SYSTEM, so that their warnings are not ours.
+function(gpuaas_use_cuda name)
+    target_include_directories(${name} SYSTEM PUBLIC ${GPUAAS_CUDA_ROOT}/include)
+endfunction()
+
+# gpuaas_unit_test(NAME sources... LIBS libraries...): one criterion binary, one ctest test
+# labelled "unit".
+function(gpuaas_unit_test name)
+    cmake_parse_arguments(T "" "" "LIBS" ${ARGN})
+    add_executable(${name} ${T_UNPARSED_ARGUMENTS})
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/gen)
+    target_link_libraries(${name} PRIVATE ${T_LIBS} criterion)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+endfunction()

@@ -1,0 +1,26 @@
+# Compiler flags, sanitizers and output folders: the same for every target.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+set(GPUAAS_SANITIZE "none" CACHE STRING "none, address (with undefined) or thread")
+set_property(CACHE GPUAAS_SANITIZE PROPERTY STRINGS none address thread)
+
+add_compile_definitions(_GNU_SOURCE GPUAAS_VERSION="${PROJECT_VERSION}")
+add_compile_options(-Wall -Wextra -Wconversion -Werror -fno-strict-aliasing)
+if(GPUAAS_SANITIZE STREQUAL "address")
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+                        -fno-omit-frame-pointer -O1)
+    add_link_options(-fsanitize=address,undefined)
+elseif(GPUAAS_SANITIZE STREQUAL "thread")
+    add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1)
+    add_link_options(-fsanitize=thread)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
