@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What must pass before a merge. Without --full: lint, format check, dev build and all its tests.
+# With --full also the tsan build with the unit tests, and the release build with the rules about
+# the client library and the end-to-end tests.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+. scripts/lib.sh
+
+full=${1:-}
+[ -z "$full" ] || [ "$full" = --full ] || die "ci: unknown argument $full"
+
+step() { note "== $*"; }
+
+need_setup
+step "lint"
+python3 tests/lint/run.py
+step "format"
+./dev format --check
+step "dev: build and all tests"
+configure_and_build dev
+run_tests dev
+if [ -n "$full" ]; then
+    step "tsan: build and unit tests"
+    configure_and_build tsan
+    run_tests tsan -L unit
+    step "release: build, lint and end-to-end tests"
+    configure_and_build release
+    python3 tests/lint/run.py --release build/release
+    run_tests release -L 'lint|e2e'
+fi
+note "ci: passed"

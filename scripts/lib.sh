@@ -1,0 +1,71 @@
+# What ./dev and its scripts share: sourced with the repository root as working directory.
+# shellcheck shell=bash
+
+note() { printf '%s\n' "$*" >&2; }
+
+die() {
+    printf 'dev: %s\n' "$*" >&2
+    exit 1
+}
+
+check_preset() {
+    case $1 in
+    dev | tsan | release) ;;
+    *) die "unknown preset: $1 (dev, tsan or release)" ;;
+    esac
+}
+
+# Quick when nothing is missing: one query of the package database and a look at the toolkit.
+need_setup() { scripts/setup.sh --quiet; }
+
+# Jobs: the cores, but a sanitized compile may need a gigabyte, so not more than memory allows.
+build_jobs() {
+    local cores memory_gb
+    cores=$(nproc)
+    memory_gb=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+    [ "$memory_gb" -ge 1 ] || memory_gb=1
+    echo $((cores < memory_gb ? cores : memory_gb))
+}
+
+configure_and_build() {
+    local preset=$1
+    if [ ! -e "build/$preset/build.ninja" ]; then
+        cmake --preset "$preset"
+    fi
+    cmake --build "build/$preset" -j "$(build_jobs)"
+}
+
+# run_tests PRESET [CTEST ARGUMENTS]: ends with ctest's own summary.
+run_tests() {
+    local preset=$1
+    shift
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(build_jobs)" "$@"
+}
+
+# Prints the path of the machine's own libcuda.so.1. Stubs and ours are not on the loader's list.
+find_real_driver() {
+    local path
+    path=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p |
+        awk '$1 == "libcuda.so.1" && /x86-64/ {print $NF; exit}')
+    [ -n "$path" ] || return 1
+    case $path in */stubs/*) return 1 ;; esac
+    echo "$path"
+}
+
+# Prints the root of the CUDA toolkit, or nothing; looked-at places go to the array cuda_tried.
+# Same order as cmake/CudaToolkit.cmake.
+find_cuda() {
+    local home nvcc
+    cuda_tried=()
+    nvcc=$(command -v nvcc || true)
+    [ -z "$nvcc" ] || nvcc=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+    for home in "${CUDA_HOME:-}" "$nvcc" /usr/local/cuda; do
+        [ -n "$home" ] || continue
+        cuda_tried+=("$home")
+        if [ -e "$home/include/cuda.h" ] && [ -x "$home/bin/nvcc" ]; then
+            cuda_home=$home
+            return 0
+        fi
+    done
+    return 1
+}

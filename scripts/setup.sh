@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Set-up of a development machine: Debian packages by apt-get, and the CUDA toolkit, which it can
+# only ask for. Does nothing when everything is there. --quiet: says nothing in that case.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+. scripts/lib.sh
+
+quiet=${1:-}
+[ -z "$quiet" ] || [ "$quiet" = --quiet ] || die "setup: unknown argument $quiet"
+
+packages=(
+    build-essential cmake ninja-build ccache pkg-config python3 git procps strace binutils
+    clang-format-14
+    libcriterion-dev # unit tests
+    libuv1-dev       # the server's event loop
+    libinih-dev      # configuration files
+    liblz4-dev libzstd-dev # compressed device code
+    libxxhash-dev uthash-dev
+)
+
+missing_packages() {
+    local package
+    for package in "${packages[@]}"; do
+        dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+            echo "$package"
+    done
+}
+
+install_packages() {
+    local missing=("$@")
+    command -v apt-get >/dev/null ||
+        die "missing: ${missing[*]} (Debian names; this machine has no apt-get, install them by hand)"
+    if [ "$(id -u)" -ne 0 ]; then
+        die "missing packages; run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
+    fi
+    note "installing: ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    local install=(apt-get install -y -q --no-install-recommends "${missing[@]}")
+    "${install[@]}" >&2 || { apt-get update -q >&2 && "${install[@]}" >&2; } ||
+        die "apt-get could not install: ${missing[*]} (its own words are above)"
+}
+
+check_cuda() {
+    find_cuda || die "no CUDA toolkit (include/cuda.h and bin/nvcc) in: ${cuda_tried[*]}." \
+        "Install version 12.4 or newer from https://developer.nvidia.com/cuda-downloads" \
+        "(the toolkit alone: no driver, no GPU is needed) or set CUDA_HOME to where it is."
+    local version
+    version=$(awk '$2 == "CUDA_VERSION" {print $3; exit}' "$cuda_home/include/cuda.h")
+    [ "${version:-0}" -ge 12040 ] ||
+        die "the CUDA toolkit in $cuda_home is version ${version:-unknown};" \
+            "12040 (12.4) or newer is needed: https://developer.nvidia.com/cuda-downloads"
+    [ -n "$quiet" ] || note "CUDA toolkit $version in $cuda_home"
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    note "setup: not a Debian machine; cannot check for: ${packages[*]}"
+else
+    mapfile -t missing < <(missing_packages)
+    if [ ${#missing[@]} -gt 0 ]; then
+        install_packages "${missing[@]}"
+    fi
+    [ -n "$quiet" ] || note "Debian packages: all ${#packages[@]} are installed"
+fi
+check_cuda
