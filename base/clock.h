@@ -1,0 +1,19 @@
+/* Time for deadlines and durations: CLOCK_MONOTONIC in nanoseconds, never the wall clock. */
+#ifndef GA_CLOCK_H
+#define GA_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define GA_NS_PER_US UINT64_C(1000)
+#define GA_NS_PER_MS UINT64_C(1000000)
+#define GA_NS_PER_S  UINT64_C(1000000000)
+
+static inline uint64_t ga_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * GA_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+#endif

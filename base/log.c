@@ -1,0 +1,81 @@
+/* Log lines: formatted into one buffer and written by one write(2), so that lines of threads and
+ * of processes that share a stderr do not mix. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static _Atomic(const char *) log_name = "gpuaas";
+static atomic_int log_level = -1; /* -1: not read from the environment yet */
+
+void ga_log_set_name(const char *name)
+{
+    atomic_store(&log_name, name);
+}
+
+void ga_log_set_level(enum ga_log_level level)
+{
+    atomic_store(&log_level, (int)level);
+}
+
+bool ga_log_level_parse(const char *text, enum ga_log_level *level)
+{
+    for (int i = 0; i <= GA_LOG_DEBUG; i++) {
+        if (strcmp(text, level_names[i]) == 0) {
+            *level = (enum ga_log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ga_log_enabled(enum ga_log_level level)
+{
+    int current = atomic_load_explicit(&log_level, memory_order_relaxed);
+    if (current < 0) {
+        enum ga_log_level from_environment = GA_LOG_WARN;
+        const char *text = getenv("GPUAAS_LOG");
+        if (text != NULL) {
+            (void)ga_log_level_parse(text, &from_environment);
+        }
+        current = (int)from_environment;
+        atomic_store(&log_level, current);
+    }
+    return (int)level <= current;
+}
+
+void ga_log(enum ga_log_level level, const char *format, ...)
+{
+    if (!ga_log_enabled(level)) {
+        return;
+    }
+    int saved_errno = errno;
+    char line[1024];
+    int head = snprintf(line, sizeof line, "%s[%d] %s: ", atomic_load(&log_name), (int)getpid(),
+                        level_names[level]);
+    size_t used = head > 0 ? (size_t)head : 0;
+    va_list args;
+    va_start(args, format);
+    int body = vsnprintf(line + used, sizeof line - used - 1, format, args);
+    va_end(args);
+    if (body > 0) {
+        size_t room = sizeof line - used - 2;
+        size_t length = (size_t)body < room ? (size_t)body : room;
+        for (size_t i = used; i < used + length; i++) {
+            if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f) {
+                line[i] = '?';
+            }
+        }
+        used += length;
+    }
+    line[used++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, used);
+    (void)written; /* nowhere left to complain to */
+    errno = saved_errno;
+}

@@ -1,0 +1,68 @@
+/* A handle names one object, once. */
+#include <criterion/criterion.h>
+
+#include "base/handle_table.h"
+
+Test(handle_table, a_removed_handle_stays_dead_when_its_slot_is_used_again)
+{
+    struct ga_handle_table table;
+    ga_handle_table_init(&table, GA_HANDLE_EVENT, 100);
+    int a = 0, b = 0;
+    uint64_t first, second;
+    cr_assert_eq(ga_handle_table_make(&table, &a, &first), GA_OK);
+    cr_assert_eq(ga_handle_table_find(&table, first), &a);
+    cr_assert_eq(ga_handle_table_remove(&table, first), &a);
+    cr_assert_eq(ga_handle_table_make(&table, &b, &second), GA_OK);
+    cr_assert_eq(ga_handle_index(first), ga_handle_index(second));
+    cr_assert_null(ga_handle_table_find(&table, first));
+    cr_assert_null(ga_handle_table_remove(&table, first));
+    cr_assert_eq(ga_handle_table_find(&table, second), &b);
+    ga_handle_table_fini(&table);
+}
+
+Test(handle_table, foreign_handles_are_not_found)
+{
+    struct ga_handle_table table;
+    ga_handle_table_init(&table, GA_HANDLE_EVENT, 100);
+    int a = 0;
+    uint64_t handle;
+    cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_OK);
+    cr_assert_null(ga_handle_table_find(&table, 0));
+    cr_assert_null(ga_handle_table_find(&table, ~UINT64_C(0)));
+    cr_assert_null(ga_handle_table_find(&table, handle ^ (UINT64_C(3) << 56)));
+    cr_assert_null(ga_handle_table_find(&table, handle + 1));
+    cr_assert_null(ga_handle_table_find(&table, handle + (UINT64_C(1) << 31)));
+    ga_handle_table_fini(&table);
+}
+
+Test(handle_table, takes_what_the_peer_made_once_and_within_the_limit)
+{
+    struct ga_handle_table table;
+    ga_handle_table_init(&table, GA_HANDLE_STREAM, 8);
+    int a = 0;
+    uint64_t good = ga_handle_make(GA_HANDLE_STREAM, 1, 8);
+    cr_assert_eq(ga_handle_table_take(&table, good, &a), GA_OK);
+    cr_assert_eq(ga_handle_table_take(&table, good, &a), GA_INVALID);
+    uint64_t far = ga_handle_make(GA_HANDLE_STREAM, 1, 9);
+    cr_assert_eq(ga_handle_table_take(&table, far, &a), GA_INVALID);
+    uint64_t other = ga_handle_make(GA_HANDLE_EVENT, 1, 1);
+    cr_assert_eq(ga_handle_table_take(&table, other, &a), GA_INVALID);
+    uint64_t handle;
+    uint32_t index = 0;
+    cr_assert_eq(ga_handle_table_next(&table, &index, &handle), &a);
+    cr_assert_eq(handle, good);
+    cr_assert_null(ga_handle_table_next(&table, &index, &handle));
+    ga_handle_table_fini(&table);
+}
+
+Test(handle_table, the_limit_holds)
+{
+    struct ga_handle_table table;
+    ga_handle_table_init(&table, GA_HANDLE_EVENT, 2);
+    int a = 0;
+    uint64_t handle;
+    cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_OK);
+    cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_OK);
+    cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_NO_MEMORY);
+    ga_handle_table_fini(&table);
+}
