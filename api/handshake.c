@@ -1,0 +1,245 @@
+/* The handshake messages as bytes: fixed order, strings last. */
+#include "api/handshake.h"
+
+#include "api/wire.h"
+
+static void bytes_write(struct ga_writer *w, const uint8_t *from, size_t size)
+{
+    ga_write_array(w, from, size, 1, 1);
+}
+
+static void bytes_read(struct ga_reader *r, uint8_t *to, size_t size)
+{
+    ga_read_into(r, to, size, 1);
+}
+
+/* A string that must be there; "" after a failure, so that callers need no check of their own. */
+static const char *text_read(struct ga_reader *r)
+{
+    const char *text = ga_read_string(r, HANDSHAKE_STRING_MOST);
+    if (text == NULL) {
+        r->failed = true;
+        return "";
+    }
+    return text;
+}
+
+static enum ga_status read_end(const struct ga_reader *r)
+{
+    return ga_reader_done(r) ? GA_OK : GA_INVALID;
+}
+
+void handshake_hello_write(struct ga_writer *w, const struct handshake_hello *m)
+{
+    ga_write_u32(w, m->magic);
+    ga_write_u32(w, m->major);
+    ga_write_u32(w, m->minor);
+    ga_write_u32(w, m->pid);
+    bytes_write(w, m->application, sizeof m->application);
+    ga_write_string(w, m->build);
+    ga_write_string(w, m->program);
+    ga_write_string(w, m->token);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_hello_read(struct ga_reader *r, struct handshake_hello *m)
+{
+    m->magic = ga_read_u32(r);
+    m->major = ga_read_u32(r);
+    m->minor = ga_read_u32(r);
+    if (r->failed || m->magic != WIRE_MAGIC) {
+        return GA_INVALID;
+    }
+    m->pid = ga_read_u32(r);
+    bytes_read(r, m->application, sizeof m->application);
+    m->build = text_read(r);
+    if (m->major != WIRE_MAJOR) { /* what follows may have another shape */
+        m->program = "";
+        m->token = NULL;
+        return r->failed ? GA_INVALID : GA_OK;
+    }
+    m->program = text_read(r);
+    m->token = ga_read_string(r, HANDSHAKE_STRING_MOST);
+    return read_end(r);
+}
+
+static void device_write(struct ga_writer *w, const struct handshake_device *d)
+{
+    ga_write_u64(w, d->memory_bytes);
+    ga_write_u64(w, d->granularity_bytes);
+    ga_write_i32(w, d->priority_least);
+    ga_write_i32(w, d->priority_greatest);
+    bytes_write(w, d->uuid, sizeof d->uuid);
+    ga_write_u32(w, d->attribute_count);
+    ga_write_array(w, d->attributes, d->attribute_count, sizeof *d->attributes, 4);
+    ga_write_string(w, d->name);
+}
+
+static void device_read(struct ga_reader *r, struct handshake_device *d)
+{
+    d->memory_bytes = ga_read_u64(r);
+    d->granularity_bytes = ga_read_u64(r);
+    d->priority_least = ga_read_i32(r);
+    d->priority_greatest = ga_read_i32(r);
+    bytes_read(r, d->uuid, sizeof d->uuid);
+    d->attribute_count = ga_read_u32(r);
+    if (d->attribute_count > HANDSHAKE_ATTRIBUTES_MOST) {
+        r->failed = true;
+        d->attribute_count = 0;
+    }
+    d->attributes = ga_read_array(r, d->attribute_count, sizeof *d->attributes, 4);
+    if (d->attributes == NULL) {
+        d->attribute_count = 0;
+    }
+    d->name = text_read(r);
+}
+
+void handshake_welcome_write(struct ga_writer *w, const struct handshake_welcome *m)
+{
+    ga_write_u32(w, m->major);
+    ga_write_u32(w, m->minor);
+    ga_write_i32(w, m->driver_version);
+    ga_write_u32(w, m->device_count);
+    ga_write_string(w, m->build);
+    ga_write_string(w, m->pool);
+    ga_write_string(w, m->node);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        device_write(w, &m->devices[i]);
+    }
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_welcome_read(struct ga_reader *r, struct handshake_welcome *m)
+{
+    m->major = ga_read_u32(r);
+    m->minor = ga_read_u32(r);
+    m->driver_version = ga_read_i32(r);
+    m->device_count = ga_read_u32(r);
+    m->build = text_read(r);
+    m->pool = text_read(r);
+    m->node = text_read(r);
+    if (r->failed || m->device_count > HANDSHAKE_DEVICES_MOST) {
+        return GA_INVALID;
+    }
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        device_read(r, &m->devices[i]);
+    }
+    return read_end(r);
+}
+
+void handshake_refused_write(struct ga_writer *w, const struct handshake_refused *m)
+{
+    ga_write_i32(w, m->result);
+    ga_write_string(w, m->reason);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_refused_read(struct ga_reader *r, struct handshake_refused *m)
+{
+    m->result = ga_read_i32(r);
+    m->reason = text_read(r);
+    return m->result == 0 ? GA_INVALID : read_end(r);
+}
+
+void handshake_open_write(struct ga_writer *w, const struct handshake_open *m)
+{
+    ga_write_u32(w, m->device);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_open_read(struct ga_reader *r, struct handshake_open *m)
+{
+    m->device = ga_read_u32(r);
+    return read_end(r);
+}
+
+void handshake_ticket_write(struct ga_writer *w, const struct handshake_ticket *m)
+{
+    ga_write_u64(w, m->process);
+    bytes_write(w, m->id, sizeof m->id);
+    bytes_write(w, m->key, sizeof m->key);
+    ga_write_string(w, m->address);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_ticket_read(struct ga_reader *r, struct handshake_ticket *m)
+{
+    m->process = ga_read_u64(r);
+    bytes_read(r, m->id, sizeof m->id);
+    bytes_read(r, m->key, sizeof m->key);
+    m->address = text_read(r);
+    return read_end(r);
+}
+
+static void window_values_write(struct ga_writer *w, const struct handshake_window *m)
+{
+    ga_write_u64(w, m->base);
+    ga_write_u64(w, m->bytes);
+}
+
+static void window_values_read(struct ga_reader *r, struct handshake_window *m)
+{
+    m->base = ga_read_u64(r);
+    m->bytes = ga_read_u64(r);
+    if (m->bytes > UINT64_MAX - m->base) {
+        r->failed = true;
+    }
+}
+
+void handshake_window_write(struct ga_writer *w, const struct handshake_window *m)
+{
+    window_values_write(w, m);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_window_read(struct ga_reader *r, struct handshake_window *m)
+{
+    window_values_read(r, m);
+    return read_end(r);
+}
+
+void handshake_data_hello_write(struct ga_writer *w, const struct handshake_data_hello *m)
+{
+    ga_write_u32(w, m->magic);
+    ga_write_u32(w, m->major);
+    ga_write_u32(w, m->minor);
+    ga_write_u32(w, m->kind);
+    ga_write_u32(w, m->device);
+    bytes_write(w, m->application, sizeof m->application);
+    bytes_write(w, m->id, sizeof m->id);
+    bytes_write(w, m->key, sizeof m->key);
+    window_values_write(w, &m->window);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_data_hello_read(struct ga_reader *r, struct handshake_data_hello *m)
+{
+    m->magic = ga_read_u32(r);
+    m->major = ga_read_u32(r);
+    m->minor = ga_read_u32(r);
+    m->kind = ga_read_u32(r);
+    m->device = ga_read_u32(r);
+    bytes_read(r, m->application, sizeof m->application);
+    bytes_read(r, m->id, sizeof m->id);
+    bytes_read(r, m->key, sizeof m->key);
+    window_values_read(r, &m->window);
+    if (m->magic != WIRE_MAGIC || m->major != WIRE_MAJOR || m->kind > HANDSHAKE_SIDE) {
+        return GA_INVALID;
+    }
+    return read_end(r);
+}
+
+void handshake_data_welcome_write(struct ga_writer *w, const struct handshake_data_welcome *m)
+{
+    ga_write_u32(w, m->session);
+    window_values_write(w, &m->window);
+    ga_writer_finish(w);
+}
+
+enum ga_status handshake_data_welcome_read(struct ga_reader *r, struct handshake_data_welcome *m)
+{
+    uint32_t session = ga_read_u32(r);
+    m->session = (uint16_t)session;
+    window_values_read(r, &m->window);
+    return session > UINT16_MAX ? GA_INVALID : read_end(r);
+}

@@ -1,0 +1,112 @@
+/* Who are you, what have you, may I: the messages before the first call.
+ *
+ *   client                       gpuaasd (control)               backend process
+ *     HELLO ---------------------->
+ *     <------------ WELCOME (devices)   or REFUSED
+ *     OPEN(device) --------------->  starts or picks the application's process
+ *     <------------ TICKET(address)     or REFUSED
+ *     DATA_HELLO(ticket, window) ------------------------------------>   (kind data, then side)
+ *     <------------------------------------ DATA_WELCOME(session, window) or REFUSED
+ *     WINDOW(window) until accepted, three rounds at most
+ *
+ * The control connection stays open for the client's life: its end ends the application.
+ * Strings and arrays in a read struct are borrowed from the message. */
+#ifndef API_HANDSHAKE_H
+#define API_HANDSHAKE_H
+
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "base/status.h"
+
+#define HANDSHAKE_DEVICES_MOST    256u
+#define HANDSHAKE_ATTRIBUTES_MOST 512u
+#define HANDSHAKE_STRING_MOST     1024u
+
+struct handshake_hello {
+    uint32_t magic, major, minor;
+    uint8_t application[16]; /* random, one per client process */
+    uint32_t pid;
+    const char *build;   /* version of the sender's build */
+    const char *program; /* for people: argv[0] of the application */
+    const char *token;   /* NULL: none */
+};
+
+/* Facts about one device, taken from the driver once and answered by the client from then on. */
+struct handshake_device {
+    const char *name;
+    uint8_t uuid[16];
+    uint64_t memory_bytes;
+    uint64_t granularity_bytes; /* of one mapping (cuMemGetAllocationGranularity, minimum) */
+    int32_t priority_least, priority_greatest; /* stream priorities */
+    uint32_t attribute_count;   /* attributes[n] is CUdevice_attribute n; [0] unused */
+    const int32_t *attributes;
+};
+
+struct handshake_welcome {
+    uint32_t major, minor;
+    const char *build;
+    const char *pool; /* pool id: two servers of one pool give the same */
+    const char *node;
+    int32_t driver_version; /* of the node's driver, as cuDriverGetVersion */
+    uint32_t device_count;
+    struct handshake_device *devices; /* owned by the caller: room for HANDSHAKE_DEVICES_MOST */
+};
+
+struct handshake_refused {
+    int32_t result;     /* CUresult that the application shall see */
+    const char *reason; /* for people: cause and cure */
+};
+
+struct handshake_open {
+    uint32_t device; /* index into WELCOME's list */
+};
+
+struct handshake_ticket {
+    const char *address; /* "tcp://host:port" of the backend process */
+    uint64_t process;    /* the same number: the same process, use the connection that is there */
+    uint8_t id[16];
+    uint8_t key[32];
+};
+
+/* An address window: [base, base + bytes). bytes 0: none. */
+struct handshake_window {
+    uint64_t base, bytes;
+};
+
+enum handshake_kind { HANDSHAKE_DATA = 0, HANDSHAKE_SIDE = 1 };
+
+/* DATA_HELLO; also the values of SESSION_OPEN. */
+struct handshake_data_hello {
+    uint32_t magic, major, minor;
+    uint32_t kind;   /* enum handshake_kind */
+    uint32_t device; /* index into WELCOME's list */
+    uint8_t application[16];
+    uint8_t id[16];
+    uint8_t key[32];
+    struct handshake_window window; /* reserved by the client; kind SIDE: zero */
+};
+
+/* Answer to DATA_HELLO, SESSION_OPEN and WINDOW. */
+struct handshake_data_welcome {
+    uint16_t session;               /* number in the frames of this device from now on */
+    struct handshake_window window; /* equal to the proposal: agreed; else the server's proposal */
+};
+
+/* Each pair: write into a message, read from one. A reader answers GA_INVALID for bytes that are
+ * no such message; the struct is then not usable. */
+#define HANDSHAKE_PAIR(name)                                                                       \
+    void handshake_##name##_write(struct ga_writer *w, const struct handshake_##name *m);          \
+    GA_CHECKED enum ga_status handshake_##name##_read(struct ga_reader *r,                         \
+                                                      struct handshake_##name *m);
+HANDSHAKE_PAIR(hello)
+HANDSHAKE_PAIR(welcome)
+HANDSHAKE_PAIR(refused)
+HANDSHAKE_PAIR(open)
+HANDSHAKE_PAIR(ticket)
+HANDSHAKE_PAIR(data_hello)
+HANDSHAKE_PAIR(data_welcome)
+HANDSHAKE_PAIR(window)
+#undef HANDSHAKE_PAIR
+
+#endif

@@ -1,0 +1,66 @@
+/* The wire: what travels between a client, gpuaasd and its backend processes.
+ *
+ * A connection carries frames in order. A frame is a 16-byte header, values, and for some opcodes
+ * bulk bytes which start 16-aligned behind the values. Everything is little endian; no native
+ * struct with pointers ever travels. The length counts everything behind the header and is a
+ * multiple of 16: whoever needs an exact number of bytes has it among the values.
+ *
+ * One data connection per (application, backend process) keeps the order of the application's
+ * calls across its threads and its devices on that node. The side connection of the same pair
+ * carries pings, and never bulk. */
+#ifndef API_WIRE_H
+#define API_WIRE_H
+
+#include <stdint.h>
+
+#define WIRE_MAGIC          0x41555047u /* "GPUA" */
+#define WIRE_MAJOR          1           /* must be equal on both ends */
+#define WIRE_MINOR          0           /* within a major both orders of upgrade work */
+#define WIRE_DEFAULT_PORT   "9955"
+#define WIRE_HANDSHAKE_MOST 65536u      /* a longer control frame is refused unread */
+#define WIRE_CHUNK          262144u     /* bulk bytes per copy frame, at most */
+#define WIRE_VALUES_MOST    65536u      /* values of one call without bulk, at most */
+#define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */
+
+struct wire_header {
+    uint32_t length; /* bytes behind this header, multiple of 16 */
+    uint16_t opcode; /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
+    uint16_t session; /* the application's virtual device on this connection; 0: the connection */
+    uint64_t sequence; /* of the call; replies carry their call's. Calls count from 1 */
+};
+
+_Static_assert(sizeof(struct wire_header) == 16, "the header is 16 bytes on every machine");
+
+static inline uint32_t wire_padded(uint64_t bytes)
+{
+    return (uint32_t)((bytes + 15) & ~UINT64_C(15));
+}
+
+/* Opcodes below 64 are the wire's own; a number is never used again for something else. */
+enum wire_opcode {
+    /* Control connection (api/handshake.h has the values) */
+    WIRE_HELLO = 1,   /* client -> gpuaasd */
+    WIRE_WELCOME = 2, /* gpuaasd -> client: pool, devices and their facts */
+    WIRE_REFUSED = 3, /* either greeting refused: why, and the CUresult to give */
+    WIRE_OPEN = 4,    /* client -> gpuaasd: one device, please */
+    WIRE_TICKET = 5,  /* gpuaasd -> client: where the backend process is, and the right to it */
+    /* Data and side connection */
+    WIRE_DATA_HELLO = 8,    /* client -> backend process: ticket, window proposal */
+    WIRE_DATA_WELCOME = 9,  /* backend process -> client: session number, window answer */
+    WIRE_WINDOW = 10,       /* client -> backend process: next window proposal */
+    WIRE_SESSION_OPEN = 11, /* client -> backend process: a further device, with its ticket */
+    WIRE_PING = 12,         /* side connection, both ways; no values */
+    WIRE_PONG = 13,
+    /* Calls, client -> backend process; api_op numbers start at 64 */
+    WIRE_CONTEXT = 16, /* u64 context handle: the calls that follow run in it. No reply */
+    /* Answers, backend process -> client */
+    WIRE_REPLY = 20, /* i32 CUresult, u32 0, then the results of the call when it succeeded */
+    WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: a piece of a copy to the host */
+    WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished */
+    WIRE_ERROR = 23, /* i32 CUresult, u32 opcode: a call that nobody waits for failed */
+    WIRE_FAULT = 24, /* i32 CUresult, string: the process is condemned (an execution fault) */
+};
+
+#define WIRE_API_FIRST 64 /* the smallest opcode of a call of api/cuda/ */
+
+#endif

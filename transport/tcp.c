@@ -1,0 +1,208 @@
+/* TCP: non-blocking sockets without Nagle's delay. */
+#include "transport/tcp.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static enum ga_status tcp_resolve(const struct transport_address *address, int flags,
+                                  struct addrinfo **list, char *why, size_t why_size)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    int rc = getaddrinfo(address->host, address->port, &hints, list);
+    if (rc != 0) {
+        snprintf(why, why_size, "%s: %s", address->host, gai_strerror(rc));
+        return GA_INVALID;
+    }
+    return GA_OK;
+}
+
+static int tcp_socket(const struct addrinfo *info)
+{
+    return socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                  info->ai_protocol);
+}
+
+static void tcp_no_delay(int fd)
+{
+    int one = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+static enum ga_status tcp_listen(const struct transport_address *address,
+                                 struct transport_listener *out, char *why, size_t why_size)
+{
+    struct addrinfo *list;
+    GA_TRY(tcp_resolve(address, AI_PASSIVE, &list, why, why_size));
+    int error = 0;
+    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
+        int fd = tcp_socket(at);
+        if (fd < 0) {
+            error = errno;
+            continue;
+        }
+        int one = 1;
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, 1024) == 0) {
+            freeaddrinfo(list);
+            *out = (struct transport_listener){.ops = &transport_tcp, .fd = fd};
+            return GA_OK;
+        }
+        error = errno;
+        close(fd);
+    }
+    freeaddrinfo(list);
+    snprintf(why, why_size, "cannot listen on %s:%s: %s", address->host, address->port,
+             strerror(error));
+    return GA_INVALID;
+}
+
+static enum ga_status tcp_accept(struct transport_listener *listener, struct transport_conn *out)
+{
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+        switch (errno) {
+        case EAGAIN:
+        case EINTR:
+        case ECONNABORTED:
+            return GA_AGAIN;
+        case EMFILE:
+        case ENFILE:
+        case ENOBUFS:
+        case ENOMEM:
+            return GA_NO_MEMORY;
+        default:
+            return GA_LOST;
+        }
+    }
+    tcp_no_delay(fd);
+    *out = (struct transport_conn){.ops = &transport_tcp, .fd = fd};
+    return GA_OK;
+}
+
+static enum ga_status tcp_connect_begin(const struct transport_address *address,
+                                        struct transport_conn *out, char *why, size_t why_size)
+{
+    struct addrinfo *list;
+    GA_TRY(tcp_resolve(address, 0, &list, why, why_size));
+    int error = 0;
+    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
+        int fd = tcp_socket(at);
+        if (fd < 0) {
+            error = errno;
+            continue;
+        }
+        if (connect(fd, at->ai_addr, at->ai_addrlen) == 0 || errno == EINPROGRESS) {
+            freeaddrinfo(list);
+            tcp_no_delay(fd);
+            *out = (struct transport_conn){.ops = &transport_tcp, .fd = fd};
+            return GA_OK;
+        }
+        error = errno;
+        close(fd);
+    }
+    freeaddrinfo(list);
+    snprintf(why, why_size, "%s", strerror(error));
+    return GA_LOST;
+}
+
+static enum ga_status tcp_connect_end(struct transport_conn *conn, char *why, size_t why_size)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+        error = errno;
+    }
+    if (error != 0) {
+        snprintf(why, why_size, "%s", strerror(error));
+        return GA_LOST;
+    }
+    struct sockaddr_storage peer;
+    size = sizeof peer;
+    return getpeername(conn->fd, (struct sockaddr *)&peer, &size) == 0 ? GA_OK : GA_AGAIN;
+}
+
+static enum ga_status tcp_send(struct transport_conn *conn, const struct iovec *pieces, int count,
+                               size_t *sent)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
+                             .msg_iovlen = (size_t)count};
+    for (;;) {
+        ssize_t rc = sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (rc > 0) {
+            *sent = (size_t)rc;
+            return GA_OK;
+        }
+        if (rc < 0 && errno == EINTR) {
+            continue;
+        }
+        return rc < 0 && (errno == EAGAIN || errno == ENOBUFS) ? GA_AGAIN : GA_LOST;
+    }
+}
+
+static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t size, size_t *got)
+{
+    for (;;) {
+        ssize_t rc = recv(conn->fd, to, size, MSG_DONTWAIT);
+        if (rc > 0) {
+            *got = (size_t)rc;
+            return GA_OK;
+        }
+        if (rc < 0 && errno == EINTR) {
+            continue;
+        }
+        return rc < 0 && errno == EAGAIN ? GA_AGAIN : GA_LOST;
+    }
+}
+
+static enum ga_status tcp_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
+{
+    int rc = setsockopt(conn->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+    return rc == 0 ? GA_OK : GA_UNSUPPORTED;
+}
+
+static enum ga_status tcp_local_address(int fd, char *url, size_t size)
+{
+    struct sockaddr_storage local;
+    socklen_t length = sizeof local;
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    if (getsockname(fd, (struct sockaddr *)&local, &length) != 0 ||
+        getnameinfo((struct sockaddr *)&local, length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+        return GA_LOST;
+    }
+    const char *form = local.ss_family == AF_INET6 ? "tcp://[%s]:%s" : "tcp://%s:%s";
+    int written = snprintf(url, size, form, host, port);
+    return written > 0 && (size_t)written < size ? GA_OK : GA_INVALID;
+}
+
+static void tcp_close_listener(struct transport_listener *listener)
+{
+    close(listener->fd);
+    listener->fd = -1;
+}
+
+static void tcp_close(struct transport_conn *conn)
+{
+    close(conn->fd);
+    conn->fd = -1;
+}
+
+const struct transport_ops transport_tcp = {
+    .scheme = "tcp",
+    .listen = tcp_listen,
+    .accept = tcp_accept,
+    .connect_begin = tcp_connect_begin,
+    .connect_end = tcp_connect_end,
+    .send = tcp_send,
+    .receive = tcp_receive,
+    .set_dead_after = tcp_set_dead_after,
+    .local_address = tcp_local_address,
+    .close_listener = tcp_close_listener,
+    .close = tcp_close,
+};

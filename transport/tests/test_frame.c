@@ -1,0 +1,116 @@
+/* Frames come out of any splitting of the stream. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/frame.h"
+#include "transport/tcp.h"
+
+struct wire_end {
+    struct transport_conn conn;
+    int peer;
+};
+
+static struct wire_end wire_open(void)
+{
+    int fds[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    return (struct wire_end){.conn = {.ops = &transport_tcp, .fd = fds[0]}, .peer = fds[1]};
+}
+
+static void put(int fd, uint16_t opcode, uint64_t sequence, uint32_t length, uint8_t first)
+{
+    struct wire_header header = {.length = length, .opcode = opcode, .sequence = sequence};
+    cr_assert_eq(write(fd, &header, sizeof header), (ssize_t)sizeof header);
+    uint8_t bytes[2048];
+    cr_assert(length <= sizeof bytes);
+    for (uint32_t i = 0; i < length; i++) {
+        bytes[i] = (uint8_t)(first + i);
+    }
+    cr_assert_eq(write(fd, bytes, length), (ssize_t)length);
+}
+
+Test(frame, whole_frames_in_order)
+{
+    struct wire_end end = wire_open();
+    struct frame_reader reader;
+    cr_assert_eq(frame_reader_init(&reader, 1024), GA_OK);
+    struct wire_header header;
+    const uint8_t *values;
+    cr_assert_eq(frame_next(&reader, &header, &values), GA_AGAIN);
+    for (int round = 0; round < 50; round++) {
+        put(end.peer, 64, (uint64_t)round, (uint32_t)(round % 8) * 16, (uint8_t)round);
+        enum ga_status status;
+        while ((status = frame_next(&reader, &header, &values)) == GA_AGAIN) {
+            cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+        }
+        cr_assert_eq(status, GA_OK);
+        cr_assert_eq(header.sequence, (uint64_t)round);
+        cr_assert_eq((uintptr_t)values % 16, 0);
+        for (uint32_t i = 0; i < header.length; i++) {
+            cr_assert_eq(values[i], (uint8_t)((uint32_t)round + i));
+        }
+        frame_drop(&reader);
+    }
+    frame_reader_fini(&reader);
+    end.conn.ops->close(&end.conn);
+    close(end.peer);
+}
+
+Test(frame, bulk_goes_past_the_buffer)
+{
+    struct wire_end end = wire_open();
+    struct frame_reader reader;
+    cr_assert_eq(frame_reader_init(&reader, 256), GA_OK);
+    put(end.peer, 70, 1, 16 + 1008, 0); /* 16 bytes of values, then bulk: larger than the buffer */
+    put(end.peer, 71, 2, 32, 9);
+    struct wire_header header;
+    const uint8_t *values;
+    while (frame_values(&reader, 16, &header, &values) == GA_AGAIN) {
+        cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+    }
+    cr_assert_eq(values[3], 3);
+    uint8_t bulk[1008];
+    size_t done = 0;
+    while (done < sizeof bulk) {
+        size_t got, piece = sizeof bulk - done < 100 ? sizeof bulk - done : 100;
+        cr_assert_eq(frame_bulk(&reader, &end.conn, 16, bulk + done, piece, &got), GA_OK);
+        done += got;
+    }
+    cr_assert_eq(frame_bulk_left(&reader, 16), 0);
+    frame_drop(&reader);
+    for (size_t i = 0; i < sizeof bulk; i++) {
+        cr_assert_eq(bulk[i], (uint8_t)(16 + i));
+    }
+    while (frame_next(&reader, &header, &values) == GA_AGAIN) {
+        cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+    }
+    cr_assert_eq(header.opcode, 71);
+    cr_assert_eq(values[31], 40);
+    frame_reader_fini(&reader);
+    end.conn.ops->close(&end.conn);
+    close(end.peer);
+}
+
+Test(frame, wrong_lengths_are_invalid)
+{
+    struct wire_end end = wire_open();
+    struct frame_reader reader;
+    cr_assert_eq(frame_reader_init(&reader, 256), GA_OK);
+    struct wire_header header = {.length = 17};
+    cr_assert_eq(write(end.peer, &header, sizeof header), (ssize_t)sizeof header);
+    cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+    const uint8_t *values;
+    cr_assert_eq(frame_next(&reader, &header, &values), GA_INVALID);
+    frame_reader_fini(&reader);
+    cr_assert_eq(frame_reader_init(&reader, 256), GA_OK);
+    header = (struct wire_header){.length = 4096};
+    cr_assert_eq(write(end.peer, &header, sizeof header), (ssize_t)sizeof header);
+    cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+    cr_assert_eq(frame_next(&reader, &header, &values), GA_INVALID);
+    frame_reader_fini(&reader);
+    end.conn.ops->close(&end.conn);
+    close(end.peer);
+}

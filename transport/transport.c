@@ -1,0 +1,107 @@
+/* Which transports there are, and what an address means. */
+#include "transport/transport.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "transport/tcp.h"
+
+const struct transport_ops *const transport_all[] = {&transport_tcp};
+const size_t transport_count = sizeof transport_all / sizeof *transport_all;
+
+static const struct transport_ops *transport_find(const char *scheme, size_t length)
+{
+    for (size_t i = 0; i < transport_count; i++) {
+        const char *name = transport_all[i]->scheme;
+        if (strlen(name) == length && strncmp(name, scheme, length) == 0) {
+            return transport_all[i];
+        }
+    }
+    return NULL;
+}
+
+static bool port_is_valid(const char *text, size_t length)
+{
+    unsigned value = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (unsigned)(text[i] - '0');
+    }
+    return length >= 1 && length <= 5 && value <= 65535;
+}
+
+static enum ga_status address_error(const char *text, const char *what, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "\"%s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port)",
+             text, what);
+    return GA_INVALID;
+}
+
+enum ga_status transport_address_parse(const char *text, const char *default_port,
+                                       struct transport_address *out, char *why, size_t why_size)
+{
+    struct transport_address address = {.ops = transport_all[0]};
+    const char *host = text;
+    const char *scheme_end = strstr(text, "://");
+    if (scheme_end != NULL) {
+        address.ops = transport_find(text, (size_t)(scheme_end - text));
+        if (address.ops == NULL) {
+            return address_error(text, "this transport is not known", why, why_size);
+        }
+        host = scheme_end + 3;
+    }
+    const char *host_end, *port = NULL;
+    if (*host == '[') {
+        host++;
+        host_end = strchr(host, ']');
+        if (host_end == NULL || (host_end[1] != 0 && host_end[1] != ':')) {
+            return address_error(text, "']' is missing or misplaced", why, why_size);
+        }
+        port = host_end[1] == ':' ? host_end + 2 : NULL;
+    } else {
+        host_end = strchr(host, ':');
+        port = host_end != NULL ? host_end + 1 : NULL;
+        host_end = host_end != NULL ? host_end : host + strlen(host);
+    }
+    size_t length = (size_t)(host_end - host);
+    if (length == 0 || length >= sizeof address.host) {
+        return address_error(text, "the host is missing or too long", why, why_size);
+    }
+    port = port != NULL ? port : default_port;
+    if (!port_is_valid(port, strlen(port))) {
+        return address_error(text, "the port is not 0 to 65535", why, why_size);
+    }
+    memcpy(address.host, host, length);
+    memcpy(address.port, port, strlen(port) + 1);
+    *out = address;
+    return GA_OK;
+}
+
+enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
+                                 struct transport_conn *out, char *why, size_t why_size)
+{
+    struct transport_conn conn;
+    GA_TRY(address->ops->connect_begin(address, &conn, why, why_size));
+    uint64_t deadline_ns = ga_clock_ns() + (uint64_t)timeout_ms * GA_NS_PER_MS;
+    enum ga_status status;
+    while ((status = address->ops->connect_end(&conn, why, why_size)) == GA_AGAIN) {
+        uint64_t now_ns = ga_clock_ns();
+        if (now_ns >= deadline_ns) {
+            snprintf(why, why_size, "no answer within %d ms", timeout_ms);
+            status = GA_TIMEOUT;
+            break;
+        }
+        struct pollfd poll_fd = {.fd = conn.fd, .events = POLLOUT};
+        (void)poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / GA_NS_PER_MS) + 1);
+    }
+    if (status != GA_OK) {
+        address->ops->close(&conn);
+        return status;
+    }
+    *out = conn;
+    return GA_OK;
+}

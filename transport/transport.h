@@ -1,0 +1,79 @@
+/* Bytes between two processes, behind one table.
+ *
+ * A transport is a reliable, ordered stream of bytes that never blocks: what cannot be done now is
+ * GA_AGAIN, and poll(2) on the descriptor says when to ask again. Frames are made of those bytes by
+ * transport/frame.h. A new transport is one file with a struct transport_ops, one line in
+ * transport_all[] and one line in the contract test. */
+#ifndef TRANSPORT_H
+#define TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/status.h"
+
+struct transport_ops;
+
+/* "tcp://host:port", "host:port", "host" or "[v6]:port". */
+struct transport_address {
+    const struct transport_ops *ops;
+    char host[256];
+    char port[8];
+};
+
+struct transport_listener {
+    const struct transport_ops *ops;
+    int fd; /* readable: a connection waits */
+};
+
+struct transport_conn {
+    const struct transport_ops *ops;
+    int fd; /* non-blocking, close-on-exec */
+};
+
+/* One transport. Every function keeps errno's meaning for itself; `why` gets the cause in words. */
+struct transport_ops {
+    const char *scheme;
+    GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
+                                        struct transport_listener *out, char *why,
+                                        size_t why_size);
+    /* GA_AGAIN: none waits (or no descriptors are left: `out` unchanged, the caller pauses). */
+    GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
+                                        struct transport_conn *out);
+    /* Starts; GA_OK at once or later: poll for writability, then connect_end. */
+    GA_CHECKED enum ga_status (*connect_begin)(const struct transport_address *address,
+                                               struct transport_conn *out, char *why,
+                                               size_t why_size);
+    /* GA_AGAIN: not yet. GA_LOST with `why`: refused, unreachable, ... */
+    GA_CHECKED enum ga_status (*connect_end)(struct transport_conn *conn, char *why,
+                                             size_t why_size);
+    /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. */
+    GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
+                                      int count, size_t *sent);
+    /* Receives some bytes: GA_OK with *got > 0, GA_AGAIN, or GA_LOST (also at a clean end). */
+    GA_CHECKED enum ga_status (*receive)(struct transport_conn *conn, void *to, size_t size,
+                                         size_t *got);
+    /* The peer is silent while bytes of ours are unacknowledged for so long: GA_LOST. */
+    GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);
+    /* "tcp://host:port" as bound; for port 0 the real one. */
+    GA_CHECKED enum ga_status (*local_address)(int fd, char *url, size_t size);
+    void (*close_listener)(struct transport_listener *listener);
+    void (*close)(struct transport_conn *conn);
+};
+
+extern const struct transport_ops *const transport_all[];
+extern const size_t transport_count;
+
+/* GA_INVALID with `why` naming the text, what is wrong and what is allowed. `default_port` is used
+ * where the text has none. */
+GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *default_port,
+                                                  struct transport_address *out, char *why,
+                                                  size_t why_size);
+/* Connects, waiting at most `timeout_ms`; on failure nothing stays open. */
+GA_CHECKED enum ga_status transport_connect(const struct transport_address *address,
+                                            int timeout_ms, struct transport_conn *out, char *why,
+                                            size_t why_size);
+
+#endif
