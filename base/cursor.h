@@ -38,7 +38,8 @@ static inline struct ga_writer ga_writer_of(void *data, size_t size)
 
 /* Lends `count` elements of `size` bytes inside the message; NULL when there are not that many
  * (the failure is remembered) or when count is 0. */
-static inline const void *ga_read_array(struct ga_reader *r, size_t count, size_t size, size_t align)
+static inline const void *ga_read_array(struct ga_reader *r, size_t count, size_t size,
+                                        size_t align)
 {
     size_t at = (r->at + align - 1) & ~(align - 1);
     if (r->failed || at > r->size || (size != 0 && count > (r->size - at) / size)) {

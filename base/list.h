@@ -10,7 +10,8 @@ struct ga_list {
     struct ga_list *next, *prev;
 };
 
-#define ga_container(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+#define ga_container(pointer, type, member)                                                        \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 static inline void ga_list_init(struct ga_list *list)
 {

@@ -1,5 +1,6 @@
 # The CUDA toolkit gives headers (cuda.h) and nvcc; nothing of it is linked into the product.
-set(GPUAAS_CUDA_HOME "" CACHE PATH "CUDA toolkit; empty: $CUDA_HOME, then nvcc on PATH, then /usr/local/cuda")
+set(GPUAAS_CUDA_HOME "" CACHE PATH
+    "CUDA toolkit; empty: $CUDA_HOME, then nvcc on PATH, then /usr/local/cuda")
 set(_cuda_tried "")
 find_program(_cuda_nvcc nvcc)
 if(_cuda_nvcc)
@@ -16,12 +17,15 @@ foreach(_home "${GPUAAS_CUDA_HOME}" "$ENV{CUDA_HOME}" "${_cuda_nvcc_home}" /usr/
     endif()
 endforeach()
 if(NOT GPUAAS_CUDA_ROOT)
-    message(FATAL_ERROR "No CUDA toolkit (include/cuda.h and bin/nvcc) in: ${_cuda_tried}. "
-        "Install CUDA 12.4 or newer (https://developer.nvidia.com/cuda-downloads) or set CUDA_HOME.")
+    message(FATAL_ERROR
+        "No CUDA toolkit (include/cuda.h and bin/nvcc) in: ${_cuda_tried}. "
+        "Install CUDA 12.4 or newer (https://developer.nvidia.com/cuda-downloads) "
+        "or set CUDA_HOME.")
 endif()
 file(STRINGS ${GPUAAS_CUDA_ROOT}/include/cuda.h _cuda_version REGEX "^#define CUDA_VERSION [0-9]+")
 string(REGEX REPLACE ".* ([0-9]+)$" "\\1" GPUAAS_CUDA_VERSION "${_cuda_version}")
 if(GPUAAS_CUDA_VERSION LESS 12040)
-    message(FATAL_ERROR "CUDA toolkit in ${GPUAAS_CUDA_ROOT} is ${GPUAAS_CUDA_VERSION}; 12040 (12.4) or newer is needed.")
+    message(FATAL_ERROR "CUDA toolkit in ${GPUAAS_CUDA_ROOT} is ${GPUAAS_CUDA_VERSION}; "
+        "12040 (12.4) or newer is needed.")
 endif()
 message(STATUS "CUDA toolkit ${GPUAAS_CUDA_VERSION} in ${GPUAAS_CUDA_ROOT}")

@@ -29,7 +29,7 @@ missing_packages() {
 install_packages() {
     local missing=("$@")
     command -v apt-get >/dev/null ||
-        die "missing: ${missing[*]} (Debian names; this machine has no apt-get, install them by hand)"
+        die "missing: ${missing[*]} (Debian's names; without apt-get, install them by hand)"
     if [ "$(id -u)" -ne 0 ]; then
         die "missing packages; run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
     fi

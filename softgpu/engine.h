@@ -73,7 +73,7 @@ static inline bool sg_map_allows(const struct sg_map *map, uint64_t address, uin
     return true;
 }
 
-/* ---- Program: parsed, checked and decoded; immutable, shareable between devices and threads. -- */
+/* ---- Program: parsed, checked and decoded; immutable, shareable between devices and threads. */
 
 struct sg_program;
 
@@ -139,7 +139,7 @@ const struct sg_variable *sg_program_variable_at(const struct sg_program *progra
 /* Its index, or SIZE_MAX. */
 size_t sg_program_variable_find(const struct sg_program *program, const char *name);
 
-/* ---- Image: a program whose module variables have addresses (a module loaded in a context). ---- */
+/* ---- Image: a program whose module variables have addresses (a module loaded in a context). -- */
 
 struct sg_image;
 

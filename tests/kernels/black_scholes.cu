@@ -21,8 +21,8 @@ __global__ void price(const float *spot, const float *strike, const float *years
 {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         float root = sqrtf(years[i]);
-        float d1 = (logf(spot[i] / strike[i]) + (rate + 0.5f * volatility * volatility) * years[i]) /
-                   (volatility * root);
+        float drift = (rate + 0.5f * volatility * volatility) * years[i];
+        float d1 = (logf(spot[i] / strike[i]) + drift) / (volatility * root);
         float d2 = d1 - volatility * root;
         float discounted = strike[i] * __expf(-rate * years[i]);
         call[i] = spot[i] * normal_cdf(d1) - discounted * normal_cdf(d2);

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Each rule against a sample that keeps it and one that breaks it, in a tree made for the test."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import rule_client_library
+import rule_cuda_names
+import rule_includes
+import rule_limits
+import rule_purity
+import rule_words
+from tree import Tree
+
+
+class RuleTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+
+    def write(self, path, text):
+        full = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as f:
+            f.write(text)
+        return full
+
+    def findings(self, rule):
+        return [str(finding) for finding in rule.check(Tree(self.root))]
+
+    def breaks(self, rule, path, text, words):
+        """The sample gives exactly one finding, which says `words`."""
+        full = self.write(path, text)
+        findings = self.findings(rule)
+        self.assertEqual(len(findings), 1, findings)
+        self.assertIn(words, findings[0])
+        self.assertIn(path, findings[0])
+        os.remove(full)
+
+    def keeps(self, rule, path, text):
+        full = self.write(path, text)
+        self.assertEqual(self.findings(rule), [])
+        os.remove(full)
+
+
+class Includes(RuleTest):
+    def test_direction(self):
+        self.keeps(rule_includes, "api/wire.c", '#include "base/status.h"\n')
+        self.breaks(rule_includes, "base/log.c", '#include "api/wire.h"\n', "may include nothing")
+        self.breaks(rule_includes, "server/a.c", '#include "client/client.h"\n', "may include")
+        self.breaks(rule_includes, "softgpu/exec/a.c", '# include "server/server.h"\n', "softgpu/")
+
+    def test_door(self):
+        self.keeps(rule_includes, "client/a.c", '#include "front/front.h"\n')
+        self.keeps(rule_includes, "softgpu/ptx/a.c", '#include "softgpu/exec/b.h"\n')
+        self.keeps(rule_includes, "client/a.c", '#include "own.h"\n#include <stdio.h>\n')
+        self.breaks(rule_includes, "client/a.c", '#include "front/stack.h"\n', "front/front.h")
+        self.breaks(rule_includes, "client/a.c", '#include "../base/log.h"\n', "from the root")
+
+    def test_library(self):
+        self.keeps(rule_includes, "conf/a.c", "#include <ini.h>\n")
+        self.keeps(rule_includes, "conf/tests/a.c", "#include <criterion/criterion.h>\n")
+        self.breaks(rule_includes, "conf/a.c", "#include <criterion/criterion.h>\n", "inih")
+        self.breaks(rule_includes, "client/a.c", "#include <zstd.h>\n", "outside libraries")
+
+    def test_unknown_folder(self):
+        self.keeps(rule_includes, "tests/gpu/a.c", '#include "client/inner.h"\n')
+        self.breaks(rule_includes, "misc/a.c", "\n", "not in tests/lint/folders.py")
+
+
+class Limits(RuleTest):
+    def test_file(self):
+        self.keeps(rule_limits, "base/a.c", "int x;\n" * 500)
+        self.breaks(rule_limits, "base/a.c", "int x;\n" * 501, "501 lines")
+        self.keeps(rule_limits, "softgpu/op.def", "x" * 300 + "\n" * 900)
+
+    def test_function(self):
+        def function(body):
+            return "static int f(int a,\n             int b)\n{\n" + "    a++;\n" * body + "}\n"
+        self.keeps(rule_limits, "base/a.c", function(66))
+        self.breaks(rule_limits, "base/a.c", function(67), "f has 71 lines")
+        self.keeps(rule_limits, "base/a.h", "struct a {\n" + "    int x;\n" * 100 + "};\n")
+        self.breaks(rule_limits, "api/a.py", "def f():\n" + "    pass\n" * 70, "f has 71 lines")
+
+    def test_line(self):
+        self.keeps(rule_limits, "base/a.c", "/" * 100 + "\n")
+        self.breaks(rule_limits, "base/a.c", "/" * 101 + "\n", "101 columns")
+        self.breaks(rule_limits, "base/a.c", "\tint x;\n", "a tab")
+
+
+class CudaNames(RuleTest):
+    def test_result(self):
+        self.keeps(rule_cuda_names, "client/a.c", "CUresult f(void);\n")
+        self.keeps(rule_cuda_names, "base/a.c", "/* not a\n * CUresult */ int CUresultant;\n")
+        self.breaks(rule_cuda_names, "transport/a.h", "/* \n */\nCUresult f(void);\n", "a.h:3")
+        self.breaks(rule_cuda_names, "api/a.c", "int x = CUDA_ERROR_INVALID_VALUE;\n", "ga_status")
+
+
+class Words(RuleTest):
+    def test_words(self):
+        self.keeps(rule_words, "README.md", "it works / and the network/lab is at work\n")
+        self.keeps(rule_words, "README.md", "the driver lies in /usr/lib/x86_64-linux-gnu\n")
+        self.breaks(rule_words, "README.md", "see /wo" + "rk/main\n", "somebody's machine")
+        self.breaks(rule_words, "base/a.c", "// as in iss" + "ue 12\n", "tracker")
+        self.breaks(rule_words, "docs/a.md", "from py" + "pi.org\n", "registry")
+
+
+class Compiled(RuleTest):
+    def compile(self, text, *flags):
+        source = self.write("sample.c", text)
+        output = os.path.join(self.root, "sample.so" if "-shared" in flags else "sample.o")
+        subprocess.run(["gcc", "-fPIC", source, "-o", output, *flags], check=True)
+        return output
+
+    def purity(self, text):
+        return [name for _, name in rule_purity.check_objects([self.compile(text, "-c")])]
+
+    def library(self, text, *flags):
+        path = self.compile(text, "-shared", "-Wl,-soname,libcuda.so.1", *flags)
+        return list(rule_client_library.check_library(path, "libcuda.so.1"))
+
+    def test_purity(self):
+        pure = '#include <string.h>\nint f(void *a) { memset(a, 0, 1000); return ga_x(); }\n'
+        self.assertEqual(self.purity("int ga_x(void);\n" + pure), [])
+        self.assertEqual(self.purity("int open(); int f(void) { return open(); }\n"), ["open"])
+        self.assertEqual(self.purity("long time(); long f(void) { return time(0); }\n"), ["time"])
+
+    def test_purity_wants_objects(self):
+        self.write("sched/a.c", "int a;\n")
+        findings = list(rule_purity.check(Tree(self.root), os.path.join(self.root, "build")))
+        self.assertEqual(len(findings), 1)
+
+    def test_library(self):
+        good = "int cuInit(int x) { return x; }\n"
+        self.assertEqual(self.library(good, "-Wl,-z,nodelete"), [])
+        self.assertIn("nodelete", self.library(good)[0])
+        self.assertIn("exports helper", self.library(
+            good + "int helper(void) { return 1; }\n", "-Wl,-z,nodelete")[0])
+        self.assertIn("executable stack", self.library(
+            good, "-Wl,-z,nodelete", "-Wl,-z,execstack")[0])
+        self.assertIn("needs libm.so.6", self.library(
+            good, "-Wl,-z,nodelete", "-Wl,--no-as-needed", "-lm")[0])
+        self.assertIn("RUNPATH", self.library(good, "-Wl,-z,nodelete", "-Wl,-rpath,/opt")[0])
+
+    def test_glibc_floor(self):
+        line = "  7: 0000000000000000     0 FUNC    GLOBAL DEFAULT  UND {}@GLIBC_{} (4)\n"
+        check = rule_client_library.check_symbols
+        self.assertEqual(list(check(line.format("memcpy", "2.14"))), [])
+        self.assertIn("binds pthread_create", list(check(line.format("pthread_create", "2.34")))[0])
+
+    def test_missing_library(self):
+        self.assertIn("not there", list(rule_client_library.check(self.root))[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
