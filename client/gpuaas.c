@@ -1,0 +1,151 @@
+/* The command `gpuaas`: starts a program so that it finds our client library and the servers. What
+ * a reader would get wrong: it links nothing of the client library and stays out of the program's
+ * way altogether, for it is replaced by it (exec). */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As env(1) and nohup(1) have them. */
+enum { EXIT_USAGE = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static const char usage[] =
+    "usage: gpuaas run [--servers LIST] [--] PROGRAM [ARGUMENTS]\n"
+    "       gpuaas --help | --version\n"
+    "\n"
+    "Runs PROGRAM so that its CUDA calls go to gpuaas servers.\n"
+    "\n"
+    "  --servers LIST   HOST[:PORT],... ; without it, the environment's GPUAAS_SERVERS\n"
+    "\n"
+    "The devices of all servers of the list appear to PROGRAM one after another.\n"
+    "GPUAAS_TRACE=summary in the environment prints at the end what the program's calls cost.\n"
+    "\n"
+    "Exit status: PROGRAM's own; 125 if the command line is wrong, 126 if PROGRAM cannot be run,\n"
+    "127 if it cannot be found.\n";
+
+struct run {
+    const char *servers; /* NULL: not given */
+    char **program;      /* NULL-terminated argument list */
+};
+
+/* Prints what is wrong and how to mend it. */
+static int wrong(int status, const char *what, const char *subject, const char *cure)
+{
+    fprintf(stderr, "gpuaas: %s%s%s%s\n", what, subject, *cure ? "; " : "", cure);
+    return status;
+}
+
+/* Returns 0, or the exit status after saying what is wrong. */
+static int run_parse(char **words, struct run *run)
+{
+    static const char option[] = "--servers";
+    const size_t length = sizeof option - 1;
+
+    *run = (struct run){0};
+    for (; *words && **words == '-'; words++) {
+        if (!strcmp(*words, "--")) {
+            words++;
+            break;
+        }
+        if (!strcmp(*words, option) && words[1]) {
+            run->servers = *++words;
+        } else if (!strncmp(*words, "--servers=", length + 1)) {
+            run->servers = *words + length + 1;
+        } else if (!strcmp(*words, option)) {
+            return wrong(EXIT_USAGE, "--servers needs a list", "", "as in --servers host1,host2");
+        } else {
+            return wrong(EXIT_USAGE, "unknown option ", *words, "see gpuaas --help");
+        }
+    }
+    if (!*words)
+        return wrong(EXIT_USAGE, "no program to run", "", "as in gpuaas run -- ./app");
+    run->program = words;
+    return 0;
+}
+
+/* The library lies beside this command: ../lib/gpuaas, in a build as in an installation. */
+static bool library_folder(char *folder, size_t size)
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (length <= 0)
+        return false;
+    self[length] = 0;
+    for (int up = 0; up < 2; up++) { /* the file's name, then bin */
+        char *slash = strrchr(self, '/');
+        if (!slash)
+            return false;
+        *slash = 0;
+    }
+    int written = snprintf(folder, size, "%s/lib/gpuaas", self);
+    return written > 0 && (size_t)written < size;
+}
+
+/* Puts our folder in front of what the loader searches. */
+static bool prepend_library_path(const char *folder)
+{
+    const char *before = getenv("LD_LIBRARY_PATH");
+    char *path;
+
+    if (!before || !*before)
+        return setenv("LD_LIBRARY_PATH", folder, 1) == 0;
+    if (asprintf(&path, "%s:%s", folder, before) < 0)
+        return false;
+    bool done = setenv("LD_LIBRARY_PATH", path, 1) == 0;
+    free(path);
+    return done;
+}
+
+static int run_program(char **words)
+{
+    struct run run;
+    char folder[PATH_MAX], library[PATH_MAX + 32];
+
+    int status = run_parse(words, &run);
+    if (status)
+        return status;
+    if (run.servers && setenv("GPUAAS_SERVERS", run.servers, 1) != 0)
+        return wrong(EXIT_USAGE, "no memory for the environment", "", "");
+    const char *servers = getenv("GPUAAS_SERVERS");
+    if (!servers || !*servers)
+        return wrong(EXIT_USAGE, "no servers are named", "",
+                     "give --servers HOST[:PORT],... or set GPUAAS_SERVERS");
+    if (!library_folder(folder, sizeof folder))
+        return wrong(EXIT_USAGE, "/proc/self/exe does not say where this command lies", "",
+                     "is /proc mounted?");
+    snprintf(library, sizeof library, "%s/libcuda.so.1", folder);
+    if (access(library, R_OK) != 0)
+        return wrong(EXIT_USAGE, "the client library cannot be read: ", library,
+                     "it belongs in ../lib/gpuaas from this command's folder");
+    if (!prepend_library_path(folder))
+        return wrong(EXIT_USAGE, "no memory for the environment", "", "");
+    execvp(run.program[0], run.program);
+    int error = errno;
+    fprintf(stderr, "gpuaas: %s: %s\n", run.program[0], strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+
+    if (!strcmp(command, "run"))
+        return run_program(argv + 2);
+    if (!strcmp(command, "--help") || !strcmp(command, "-h") || !strcmp(command, "help")) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (!strcmp(command, "--version")) {
+        puts("gpuaas " GPUAAS_VERSION);
+        return 0;
+    }
+    if (!*command)
+        fputs(usage, stderr);
+    else
+        wrong(EXIT_USAGE, "unknown command ", command, "see gpuaas --help");
+    return EXIT_USAGE;
+}
