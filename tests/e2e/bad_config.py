@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""A configuration that cannot be right: gpuaasd does not start, and says file, line, key and what
+is allowed."""
+
+import os
+import re
+
+import harness
+from harness import expect
+
+
+def start_wrong(build, config):
+    """The line on stderr that names the file."""
+    server = harness.Server(build, config=config)
+    try:
+        status = server.wait(30)
+        expect(status not in (0, None) and status > 0, f"exit status {status}\n{server.report()}")
+        lines = [line for line in server.err.lines if os.path.basename(server.config) in line]
+        expect(lines, f"no line names the file\n{server.report()}")
+        return "\n".join(lines)
+    finally:
+        server.end()
+        server.folder.cleanup()
+
+
+def expect_words(text, *patterns):
+    for pattern in patterns:
+        expect(re.search(pattern, text), f"{pattern!r} is missing in: {text}")
+
+
+def test_unknown_key(build):
+    text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\nlissten = x\n")
+    expect_words(text, r":3\b", "lissten")
+
+
+def test_unknown_section(build):
+    text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n\n[sever]\nlisten = x\n")
+    expect_words(text, r":[45]\b", "sever")
+
+
+def test_bad_address(build):
+    text = start_wrong(build, "[server]\nlisten = carrier-pigeon://here\n")
+    expect_words(text, r":2\b", "listen", "tcp://")
+
+
+def test_bad_driver(build):
+    text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = hard\n")
+    expect_words(text, r":4\b", "driver", "soft")
+
+
+def test_bad_size(build):
+    text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = soft\n"
+                              "memory = much\n")
+    expect_words(text, r":5\b", "memory")
+
+
+def test_missing_file(build):
+    process = harness.run([build.path("bin", "gpuaasd"), "--config", "/nonexistent/gpuaasd.conf"],
+                          build.environment(preload=False), 30, status=None)
+    expect(process.status > 0, f"exit status {process.status}")
+    expect_words(process.err.text, "/nonexistent/gpuaasd.conf", "No such file")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""The command gpuaas, and GPUAAS_TRACE=summary."""
+
+import re
+
+import harness
+from harness import expect
+
+
+def gpuaas(build):
+    return build.path("bin", "gpuaas")
+
+
+def test_run(build):
+    with harness.serving(build) as server:
+        env = build.environment()
+        command = [gpuaas(build), "run", "--servers", server.address, "--",
+                   build.program("vector_add")]
+        harness.run_passing(command, env)
+        env["GPUAAS_SERVERS"] = server.address
+        harness.run_passing([gpuaas(build), "run", build.program("vector_add_shared")], env)
+
+
+def test_arguments_and_status(build):
+    env = build.environment(preload=False)
+    process = harness.run([gpuaas(build), "run", "--servers=a,b:1", "--", "sh", "-c",
+                           'echo "$GPUAAS_SERVERS|$LD_LIBRARY_PATH|$1"; exit 7', "x", "--servers"],
+                          env, status=7)
+    servers, path, argument = process.out.lines[0].split("|")
+    expect(servers == "a,b:1" and argument == "--servers", process.report())
+    expect(path.split(":")[0] == build.path("lib", "gpuaas"), process.report())
+
+
+def test_mistakes(build):
+    env = build.environment(preload=False)
+    for words, status, text in (
+            (["run"], 125, "no program"),
+            (["run", "--", "true"], 125, "GPUAAS_SERVERS"),
+            (["run", "--server", "a", "true"], 125, "--server"),
+            (["walk"], 125, "walk"),
+            ([], 125, "usage"),
+            (["run", "--servers", "a", "--", "no-such-program"], 127, "no-such-program"),
+            (["run", "--servers", "a", "--", "/etc/passwd"], 126, "/etc/passwd")):
+        process = harness.run([gpuaas(build), *words], env, 30, status)
+        expect(text in process.err.text, f"{text!r} is missing\n{process.report()}")
+
+
+def test_trace_summary(build):
+    with harness.serving(build) as server:
+        env = build.remote([server], GPUAAS_TRACE="summary")
+        process = harness.run_passing([build.program("vector_add")], env)
+        for pattern in (r"calls?\b", r"round trips?\b", r"bytes\b|[KM]i?B\b", r"wait"):
+            expect(re.search(pattern, process.err.text, re.IGNORECASE),
+                   f"{pattern!r} is missing in the summary\n{process.report()}")
+        for line in process.err.lines:
+            print("  " + line)
+        quiet = harness.run_passing([build.program("vector_add")], build.remote([server]))
+        expect(not quiet.err.text, f"a silent run is due\n{quiet.report()}")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,325 @@
+"""What every end-to-end test uses: servers on 127.0.0.1 with software GPUs, unmodified programs
+that run on them or locally, all of it bounded in time and ended by process id, and a look at what
+is left behind. Unmodified programs get the sanitizer's runtime preloaded where our library is
+built with one.
+
+A script defines functions test_* that take a Build and calls main(); ctest runs the script."""
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+
+START_SECONDS = 30
+STOP_SECONDS = 15
+# An interpreter under a sanitizer, on a busy machine.
+PROGRAM_SECONDS = 240
+
+
+class Failure(Exception):
+    """The product did something else than it promises; the text says what."""
+
+
+def expect(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def wait_until(condition, seconds, text):
+    """Asks `condition` until it is true; its last answer is returned."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        expect(time.monotonic() < deadline, f"not within {seconds} s: {text}")
+        time.sleep(0.02)
+
+
+@dataclass
+class Build:
+    folder: str  # build/PRESET
+    kernels: str  # build/kernels
+    sanitize: str  # none, address or thread
+    cuda: str  # root of the CUDA toolkit
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def program(self, name, shared=False):
+        return os.path.join(self.kernels, name + ("_shared" if shared else ""))
+
+    def environment(self, library_folder=None, extra=None, preload=True):
+        """The environment of a program that is to find our library in `library_folder`."""
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(("GPUAAS_", "SOFTGPU_", "CUDA_", "LD_"))}
+        folders = [library_folder] if library_folder else []
+        env["LD_LIBRARY_PATH"] = ":".join([*folders, os.path.join(self.cuda, "lib64")])
+        env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
+        env["TSAN_OPTIONS"] = "exitcode=66"
+        if self.sanitize != "none" and preload:
+            env["LD_PRELOAD"] = sanitizer_runtime(self.sanitize)
+        env.update(extra or {})
+        return env
+
+    def remote(self, servers, **extra):
+        extra["GPUAAS_SERVERS"] = ",".join(server.address for server in servers)
+        return self.environment(self.path("lib", "gpuaas"), extra)
+
+    def local(self, devices=None):
+        extra = {"SOFTGPU_DEVICES": devices} if devices else {}
+        return self.environment(self.path("lib", "softgpu"), extra)
+
+
+def sanitizer_runtime(sanitize):
+    name = {"address": "libasan.so", "thread": "libtsan.so"}[sanitize]
+    found = subprocess.run(["gcc", f"-print-file-name={name}"], check=True, capture_output=True,
+                           text=True).stdout.strip()
+    return os.path.realpath(found)
+
+
+class Reader(threading.Thread):
+    """Reads a pipe to its end, so that nobody blocks on it; keeps the lines."""
+
+    def __init__(self, pipe):
+        super().__init__(daemon=True)
+        self.pipe = pipe
+        self.lines = []
+        self.start()
+
+    def run(self):
+        with self.pipe:
+            for line in self.pipe:
+                self.lines.append(line.rstrip("\n"))
+
+    @property
+    def text(self):
+        return "\n".join(self.lines)
+
+
+class Process:
+    """A process that we started and end, with both its outputs."""
+
+    def __init__(self, command, env):
+        self.command = command
+        self.started = time.monotonic()
+        self.popen = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      errors="replace")
+        self.out = Reader(self.popen.stdout)
+        self.err = Reader(self.popen.stderr)
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def running(self):
+        return self.popen.poll() is None
+
+    def wait(self, seconds):
+        """Its exit status (negative: minus the signal that ended it)."""
+        try:
+            status = self.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f"{self} has not ended within {seconds} s\n{self.report()}") from None
+        self.seconds = time.monotonic() - self.started
+        self.out.join(5)
+        self.err.join(5)
+        return status
+
+    def kill(self, number=signal.SIGKILL):
+        if self.running():
+            os.kill(self.pid, number)
+
+    def end(self):
+        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(10)
+
+    def wait_for_line(self, pattern, seconds, reader=None):
+        reader = reader or self.out
+
+        def found():
+            for line in list(reader.lines):
+                match = re.search(pattern, line)
+                if match:
+                    return match
+            expect(self.running() or reader.is_alive(),
+                   f"{self} ended without saying {pattern!r}\n{self.report()}")
+            return None
+        return wait_until(found, seconds, f"{self} says {pattern!r}\n{self.report()}")
+
+    def report(self):
+        return f"--- stdout of {self}\n{self.out.text}\n--- stderr of {self}\n{self.err.text}"
+
+    def __str__(self):
+        return f"{os.path.basename(self.command[0])}[{self.pid}]"
+
+
+def children(pid):
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+                found += [int(word) for word in f.read().split()]
+    return found
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Server(Process):
+    """A gpuaasd in the foreground, with its configuration in a folder of its own."""
+
+    def __init__(self, build, gpus=2, host="127.0.0.1", config=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
+        self.config = os.path.join(self.folder.name, "gpuaasd.conf")
+        with open(self.config, "w", encoding="utf-8") as f:
+            f.write(config if config is not None else configuration(gpus, host))
+        env = build.environment(preload=False)
+        env["ASAN_OPTIONS"] = "detect_leaks=1"
+        del env["LD_LIBRARY_PATH"]
+        super().__init__([build.path("bin", "gpuaasd"), "--config", self.config], env)
+
+    def wait_ready(self):
+        match = self.wait_for_line(r"ready tcp://(\S+:\d+)", START_SECONDS, self.err)
+        self.address = match.group(1)
+        return self
+
+    def backends(self):
+        return children(self.pid)
+
+    def descriptors(self):
+        return sorted(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def stop(self):
+        """The graceful end: SIGTERM, exit status 0, no complaint of a sanitizer."""
+        backends = self.backends()
+        self.kill(signal.SIGTERM)
+        status = self.wait(STOP_SECONDS)
+        expect(status == 0, f"{self}: exit status {status} after SIGTERM\n{self.report()}")
+        wait_until(lambda: not any(map(alive, backends)), 10, f"the backends {backends} are gone")
+        for complaint in ("Sanitizer", "runtime error:"):
+            expect(complaint not in self.err.text, f"{self}: {complaint}\n{self.report()}")
+
+
+def configuration(gpus, host="127.0.0.1"):
+    lines = ["[server]", f"listen = tcp://{host}:0", "data_ports = 0"]
+    for number in range(gpus):
+        lines += [f"[gpu.{number}]", "driver = soft", f"name = Soft {host} {number}",
+                  f"memory = {1 + number}GiB"]
+    return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def serving(build, **options):
+    """A server that is ready; it must also stop gracefully, unless the test ended it itself."""
+    server = Server(build, **options)
+    try:
+        yield server.wait_ready()
+        if server.running():
+            server.stop()
+    except BaseException:
+        print(server.report(), file=sys.stderr)
+        raise
+    finally:
+        server.end()
+        server.folder.cleanup()
+
+
+@contextlib.contextmanager
+def running(command, env):
+    """A process that is killed at the end, if it still runs then."""
+    process = Process(command, env)
+    try:
+        yield process
+    finally:
+        process.end()
+
+
+def run(command, env, seconds=PROGRAM_SECONDS, status=0):
+    """Runs a program to its end. `status` is the exit status it must have; None: any."""
+    with running(command, env) as process:
+        got = process.wait(seconds)
+        process.status = got
+        expect(status is None or got == status,
+               f"{process}: exit status {got}, {status} is due\n{process.report()}")
+        return process
+
+
+def run_passing(command, env, seconds=PROGRAM_SECONDS):
+    """A program of tests/kernels: it ends with 0 and its last line is PASSED."""
+    process = run(command, env, seconds)
+    expect(process.out.lines and process.out.lines[-1] == "PASSED",
+           f"{process} has not said PASSED\n{process.report()}")
+    return process
+
+
+class Traces:
+    """What a server and the machine hold, to compare before and after."""
+
+    def __init__(self, server):
+        self.server = server
+        self.before = self.now()
+
+    def now(self):
+        return {"backend processes": len(self.server.backends()),
+                "descriptors of gpuaasd": len(self.server.descriptors()),
+                "/dev/shm": sorted(name for name in os.listdir("/dev/shm")
+                                   if re.search("gpuaas|softgpu", name))}
+
+    def expect_none(self, seconds=10):
+        wait_until(lambda: self.now() == self.before, seconds,
+                   f"nothing left behind: before {self.before}, now {self.now()}")
+
+
+def parse_arguments(parser):
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--kernels", required=True)
+    parser.add_argument("--sanitize", required=True, choices=("none", "address", "thread"))
+    parser.add_argument("--cuda", required=True)
+    arguments = parser.parse_args()
+    build = Build(os.path.abspath(arguments.build), os.path.abspath(arguments.kernels),
+                  arguments.sanitize, arguments.cuda)
+    return build, arguments
+
+
+def run_tests(tests):
+    """Runs (name, function without arguments) pairs; the exit status for ctest."""
+    failed = 0
+    for name, test in tests:
+        start = time.monotonic()
+        try:
+            test()
+            verdict = "ok"
+        except Failure as failure:
+            verdict = f"FAILED: {failure}"
+        except Exception:  # a mistake of the test itself, shown whole
+            verdict = f"FAILED:\n{traceback.format_exc()}"
+        failed += verdict != "ok"
+        print(f"{name}: {verdict} ({time.monotonic() - start:.1f} s)", flush=True)
+    return 1 if failed else 0
+
+
+def main(module):
+    """Runs the module's test_* functions in the order in which they stand."""
+    parser = argparse.ArgumentParser(description=module["__doc__"])
+    parser.add_argument("only", nargs="*", help="names of tests")
+    build, arguments = parse_arguments(parser)
+    tests = [(name, lambda test=value: test(build)) for name, value in module.items()
+             if name.startswith("test_") and (not arguments.only or name in arguments.only)]
+    sys.exit(run_tests(tests) if tests else "no such test")

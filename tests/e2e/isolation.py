@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""One program's mistake is its own: while a kernel of one writes where it must not, others run."""
+
+import re
+
+import harness
+from harness import expect
+
+
+def test_fault_beside_others(build):
+    with harness.serving(build, gpus=1) as server:
+        traces = harness.Traces(server)
+        env = build.remote([server])
+        with harness.running([build.program("endless"), "idle"], env) as idle:
+            idle.wait_for_line("started", 60)
+            for _ in range(3):
+                process = harness.run_passing([build.program("wrong_out_of_bounds")], env)
+                expect("cudaErrorIllegalAddress" in process.out.text, process.report())
+                harness.run_passing([build.program("vector_add")], env)
+            expect(idle.running(), f"the idle program has ended\n{idle.report()}")
+        traces.expect_none()
+
+
+def test_memory_comes_back(build):
+    """What a killed program held is free again for the next."""
+    with harness.serving(build, gpus=1) as server:
+        env = build.remote([server])
+        for _ in range(3):
+            process = harness.run_passing([build.program("wrong_memory")], env)
+            expect(re.search(r"[678] of 8 eighths", process.out.text), process.report())
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""kill -9 of the client in a copy, of a backend in a kernel, of gpuaasd: who is left says so, goes
+on, and nothing stays behind."""
+
+import os
+import re
+import signal
+import time
+
+import harness
+from harness import expect, wait_until
+
+
+def start_endless(build, server, what):
+    return harness.running([build.program("endless"), what], build.remote([server]))
+
+
+def test_client_in_a_copy(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        for _ in range(3):
+            with start_endless(build, server, "copy") as program:
+                program.wait_for_line("started", 60)
+                expect(server.backends(), "no backend process serves the program")
+                program.kill()
+                program.wait(10)
+            traces.expect_none()
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+
+
+def test_client_in_a_kernel(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        with start_endless(build, server, "kernel") as program:
+            program.wait_for_line("started", 60)
+            program.kill()
+            program.wait(10)
+        traces.expect_none()
+
+
+def test_backend_in_a_kernel(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        with start_endless(build, server, "kernel") as program, \
+                start_endless(build, server, "idle") as other:
+            program.wait_for_line("started", 60)
+            mine = set(server.backends())
+            other.wait_for_line("started", 60)
+            expect(len(mine) == 1, f"one backend process is due: {mine}")
+            backend = mine.pop()
+            begin = time.monotonic()
+            os.kill(backend, signal.SIGKILL)
+            program.wait_for_line(r"cudaDeviceSynchronize: error 719\b", 10)
+            seconds = time.monotonic() - begin
+            program.wait(30)
+            expect(re.search(r"cudaMalloc: error 719\b", program.out.text), program.report())
+            expect(len([line for line in program.err.lines if "gpuaas" in line]) == 1,
+                   f"one line with the cause is due\n{program.report()}")
+            expect(other.running(), f"another program ended too\n{other.report()}")
+            print(f"719 came {seconds * 1000:.0f} ms after the kill")
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+        traces.expect_none()
+
+
+def test_server_idle(build):
+    with harness.serving(build) as server:
+        with start_endless(build, server, "idle") as program:
+            program.wait_for_line("started", 60)
+            backends = server.backends()
+            expect(backends, "no backend process serves the program")
+            server.kill()
+            server.wait(10)
+            wait_until(lambda: not any(map(harness.alive, backends)), 10,
+                       f"the backends {backends} die with gpuaasd")
+
+
+def test_server_in_a_kernel(build):
+    with harness.serving(build) as server:
+        with start_endless(build, server, "kernel") as program:
+            program.wait_for_line("started", 60)
+            backends = server.backends()
+            server.kill()
+            server.wait(10)
+            program.wait_for_line(r"cudaDeviceSynchronize: error 719\b", 20)
+            program.wait(30)
+            wait_until(lambda: not any(map(harness.alive, backends)), 10, "the backends die")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

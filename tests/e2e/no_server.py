@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""No server can be reached: a CUDA error in bounded time, and one line on stderr that names each
+address and why."""
+
+import contextlib
+import re
+import socket
+
+import harness
+from harness import expect
+
+
+@contextlib.contextmanager
+def silent_address():
+    """An address that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as listener:
+        yield "127.0.0.1:%d" % listener.getsockname()[1]
+
+
+def refusing_address():
+    """An address where nobody listens: the port was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return "127.0.0.1:%d" % listener.getsockname()[1]
+
+
+def run_devices(build, servers):
+    env = build.environment(build.path("lib", "gpuaas"), {"GPUAAS_SERVERS": servers})
+    process = harness.run([build.program("devices")], env, seconds=60, status=1)
+    # 100: cudaErrorNoDevice
+    expect(re.search(r"\(100,", process.out.text), f"error 100 is due\n{process.report()}")
+    return process
+
+
+def lines_about(process, address):
+    return [line for line in process.err.lines if address in line]
+
+
+def test_refused(build):
+    first, second = refusing_address(), refusing_address()
+    process = run_devices(build, f"{first},{second}")
+    lines = lines_about(process, first)
+    expect(len(lines) == 1 and second in lines[0] and "refused" in lines[0],
+           f"one line that names both addresses and why\n{process.report()}")
+    expect(process.seconds < 20, f"it took {process.seconds:.1f} s")
+
+
+def test_silent(build):
+    refusing = refusing_address()
+    with silent_address() as silent:
+        process = run_devices(build, f"{silent},{refusing}")
+    lines = lines_about(process, silent)
+    expect(len(lines) == 1 and refusing in lines[0],
+           f"one line that names both addresses\n{process.report()}")
+    expect(process.seconds < 30, f"it took {process.seconds:.1f} s")
+
+
+def test_one_of_two_serves(build):
+    refusing = refusing_address()
+    with harness.serving(build, gpus=1) as server:
+        env = build.remote([server])
+        env["GPUAAS_SERVERS"] += "," + refusing
+        process = harness.run([build.program("devices")], env)
+        expect(len([line for line in process.out.lines if line.startswith("device ")]) == 1,
+               f"one device\n{process.report()}")
+        expect(len(lines_about(process, refusing)) == 1,
+               f"one line about the other server\n{process.report()}")
+
+
+def test_nonsense(build):
+    process = run_devices(build, "not a host:99999")
+    expect("not a host:99999" in process.err.text, process.report())
+
+
+def test_no_list(build):
+    process = run_devices(build, "")
+    expect("GPUAAS_SERVERS" in process.err.text, process.report())
+
+
+if __name__ == "__main__":
+    harness.main(globals())

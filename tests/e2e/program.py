@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""program.py local|remote NAME: the unmodified program NAME of tests/kernels, with the static and
+with the shared CUDA runtime, on the software GPU in its own process or on a server's."""
+
+import argparse
+import sys
+
+import harness
+
+DEVICES = "name=Soft A,memory=1GiB;name=Soft B,memory=2GiB"
+# What a run under test takes; without it the program's own default is meant for a release build.
+ARGUMENTS = {"threads_waits": ["4000"]}
+
+
+def run_both(build, name, env):
+    arguments = ARGUMENTS.get(name, [])
+    for shared in (False, True):
+        process = harness.run_passing([build.program(name, shared), *arguments], env)
+        print(f"{'shared' if shared else 'static'}: {process.seconds:.2f} s: "
+              f"{process.out.lines[-2] if len(process.out.lines) > 1 else ''}")
+
+
+def run_remote(build, name):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        run_both(build, name, build.remote([server]))
+        traces.expect_none()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mode", choices=("local", "remote"))
+    parser.add_argument("name")
+    build, arguments = harness.parse_arguments(parser)
+    name = arguments.name
+
+    def test():
+        if arguments.mode == "local":
+            run_both(build, name, build.local(DEVICES))
+        else:
+            run_remote(build, name)
+    sys.exit(harness.run_tests([(f"{arguments.mode} {name}", test)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+// Lists the devices, one line each. A helper of the end-to-end tests and of the demo.
+#include "check.h"
+
+int main()
+{
+    int count = 0;
+    CHECK(cudaGetDeviceCount(&count));
+    for (int device = 0; device < count; device++) {
+        cudaDeviceProp properties;
+        CHECK(cudaGetDeviceProperties(&properties, device));
+        printf("device %d: %s, %zu MiB, %d multiprocessors, compute capability %d.%d\n", device,
+               properties.name, properties.totalGlobalMem >> 20, properties.multiProcessorCount,
+               properties.major, properties.minor);
+    }
+    return 0;
+}

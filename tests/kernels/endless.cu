@@ -1,0 +1,84 @@
+// endless kernel|copy|idle: does that until something ends it. A helper of the end-to-end tests,
+// which kill things meanwhile: it says "started" when it is at it, then the error it gets, how
+// long the failing call took to say so is for the test to measure.
+#include <unistd.h>
+
+#include "check.h"
+
+__global__ void spin(volatile int *flag)
+{
+    while (*flag == 0)
+        ;
+}
+
+static void report(const char *call, cudaError_t error)
+{
+    printf("%s: error %d %s\n", call, (int)error, cudaGetErrorName(error));
+    fflush(stdout);
+}
+
+static void started()
+{
+    printf("started\n");
+    fflush(stdout);
+}
+
+static int run_kernel()
+{
+    int *flag;
+    CHECK(cudaMalloc(&flag, sizeof *flag));
+    CHECK(cudaMemset(flag, 0, sizeof *flag));
+    CHECK(cudaDeviceSynchronize());
+    spin<<<1, 32>>>(flag);
+    CHECK(cudaGetLastError());
+    if (cudaStreamQuery(0) != cudaErrorNotReady)
+        fail("the endless kernel has ended");
+    started();
+    report("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    report("cudaMalloc", cudaMalloc(&flag, sizeof *flag));
+    return 1;
+}
+
+static int run_copy()
+{
+    const size_t bytes = 32 << 20;
+    char *device, *host;
+    CHECK(cudaMalloc(&device, bytes));
+    CHECK(cudaMallocHost(&host, bytes));
+    memset(host, 1, bytes);
+    for (bool first = true;; first = false) {
+        cudaError_t error = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, 0);
+        if (error == cudaSuccess)
+            error = cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, 0);
+        if (first)
+            started();
+        if (error == cudaSuccess)
+            error = cudaStreamSynchronize(0);
+        if (error != cudaSuccess) {
+            report("copying", error);
+            return 1;
+        }
+    }
+}
+
+static int run_idle()
+{
+    void *device;
+    CHECK(cudaMalloc(&device, 1 << 20));
+    CHECK(cudaDeviceSynchronize());
+    started();
+    for (;;)
+        sleep(1);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "kernel"))
+        return run_kernel();
+    if (!strcmp(what, "copy"))
+        return run_copy();
+    if (!strcmp(what, "idle"))
+        return run_idle();
+    fail("usage: %s kernel|copy|idle", argv[0]);
+}
