@@ -1,0 +1,19 @@
+/* cuda.h as the exported symbols see it: no macro renames cuMemAlloc to cuMemAlloc_v2, all variants
+ * are declared, and every function declared there is exported by whoever defines it. A file that
+ * defines or calls CUDA functions includes this and never <cuda.h> itself. */
+#ifndef API_CUDA_NAMES_H
+#define API_CUDA_NAMES_H
+
+#if defined(__cuda_cuda_h__) && !defined(__CUDA_API_VERSION_INTERNAL)
+#error "include api/cuda_names.h before (and instead of) cuda.h"
+#endif
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#define __CUDA_API_VERSION_INTERNAL
+#endif
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#pragma GCC visibility pop
+
+#endif

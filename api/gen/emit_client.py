@@ -1,0 +1,104 @@
+"""client_stubs.c: the exported functions of `client auto` calls.
+
+What a stub does, in order: is the process ready for calls; NULL pointers and flag bits; handles;
+then the frame. Nothing is locked while a handle is checked: a check may itself wait.
+"""
+from model import C_OF
+from text import HEADER, prototype
+
+
+def _checks(call):
+    out = []
+    for p in call.params:
+        wanted = p.way in ("in", "out", "make") and not p.optional and not p.fixed
+        if wanted and not (p.big and isinstance(p.count, str)):
+            out.append(f"if ({p.name} == NULL) {{\n"
+                       "        return CUDA_ERROR_INVALID_VALUE;\n    }")
+        elif wanted:
+            out.append(f"if ({p.name} == NULL && {p.count} != 0) {{\n"
+                       "        return CUDA_ERROR_INVALID_VALUE;\n    }")
+    for p, bits in call.masks:
+        out.append(f"if (((unsigned)({p.name}) & ~0x{bits:x}u) != 0) {{\n"
+                   "        return CUDA_ERROR_INVALID_VALUE;\n    }")
+    return out
+
+
+def _try(text):
+    return f"rc = {text};\n    if (rc != CUDA_SUCCESS) {{\n        return rc;\n    }}"
+
+
+def _fill(call):
+    out = []
+    for p in call.args():
+        if p.way == "make":
+            continue
+        if p.handle:
+            out.append(_try(f"client_{p.handle}_check(&call, {p.name}, &args.{p.name})"))
+        elif p.ctype == "CUdevice":
+            out.append(_try(f"client_device_check(&call, {p.name}, &args.{p.name})"))
+        elif p.way == "value":
+            out.append(f"args.{p.name} = ({C_OF[p.kind]}){p.name};")
+        elif p.big:
+            out.append(f"args.{p.name} = {p.name};")
+        elif p.optional:
+            out.append(f"if ({p.name} != NULL) {{\n        args.{p.name}_given = 1;\n"
+                       f"        args.{p.name} = ({C_OF[p.kind]})*{p.name};\n    }}")
+        else:
+            out.append(f"args.{p.name} = ({C_OF[p.kind]})*{p.name};")
+    return out
+
+
+def _send(call):
+    """From client_call_begin to the end of the call; leaves rc."""
+    name, args = call.name, call.args()
+    bound = f"{name}_args_bound(&args)" if args else "0"
+    lines = [f"rc = client_call_begin(&call, {bound});", "if (rc == CUDA_SUCCESS) {"]
+    if args:
+        lines.append(f"    {name}_args_write(&call.writer, &args);")
+    if call.reply == "async":
+        return lines + ["    rc = client_call_post(&call);", "}"]
+    lines += ["    struct ga_reader reader;", "    rc = client_call_wait(&call, &reader);",
+              "    if (rc == CUDA_SUCCESS) {"]
+    results = call.results()
+    if results:
+        lines += [f"        struct {name}_results results;",
+                  f"        {name}_results_read(&reader, &results);"]
+    lines += ["        if (!ga_reader_done(&reader)) {",
+              "            rc = client_call_broken(&call);"]
+    if results:
+        lines.append("        } else {")
+        for p in results:
+            store = f"*{p.name} = ({p.pointee})results.{p.name};"
+            if p.optional:
+                lines += [f"            if ({p.name} != NULL) {{", f"                {store}",
+                          "            }"]
+            else:
+                lines.append(f"            {store}")
+    return lines + ["        }", "    }", "    client_call_end(&call);", "}"]
+
+
+def _stub(call):
+    makes = [p for p in call.params if p.way == "make"]
+    out = f"\n{prototype(call, call.name)}\n{{\n    struct client_call call;\n"
+    if call.args():
+        out += f"    struct {call.name}_args args = {{0}};\n"
+    out += f"    CUresult {_try(f'client_call_enter(&call, API_OP_{call.name})')}\n"
+    body = _checks(call) + _fill(call)
+    for p in makes:
+        body.append(_try(f"client_handle_make(&call, GA_HANDLE_{p.handle.upper()}, "
+                         f"&args.{p.name})"))
+    body += _send(call)
+    for p in makes:
+        body += ["if (rc == CUDA_SUCCESS) {",
+                 f"    *{p.name} = ({p.pointee})(uintptr_t)args.{p.name};", "} else {",
+                 f"    client_handle_drop(args.{p.name});", "}"]
+    if call.drop:
+        body += ["if (rc == CUDA_SUCCESS) {", f"    client_handle_drop(args.{call.drop.name});",
+                 "}"]
+    return out + "".join(f"    {line}\n" for line in body) + "    return rc;\n}\n"
+
+
+def source(model):
+    out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/cuda_names.h"\n'
+                    '#include "base/handle.h"\n#include "client/call.h"\n')
+    return out + "".join(_stub(c) for c in model.travelling() if c.client == "auto")

@@ -1,0 +1,138 @@
+"""server_dispatch.h and server_dispatch.c: from a frame to the driver table.
+
+A handler answers false only for bytes that no client of ours sends: the session ends.
+"""
+from text import HEADER, guard
+
+HANDLER = "(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader)"
+
+
+def header(model):
+    custom = "".join(f"bool server_call_{c.name}(struct server_conn *conn, "
+                     "const struct wire_header *header,\n"
+                     "                 struct ga_reader *reader);\n"
+                     for c in model.travelling() if c.server == "custom")
+    return guard("server_dispatch.h", f"""\
+/* Which function serves an op. Functions of `server custom` calls are written in server/. All answer
+ * false only for bytes that break the protocol: the caller ends the session. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+struct server_conn;
+struct wire_header;
+
+typedef bool server_handler(struct server_conn *conn, const struct wire_header *header,
+                            struct ga_reader *reader);
+
+/* NULL: no such op here (the caller answers CUDA_ERROR_NOT_SUPPORTED). */
+server_handler *server_dispatch_find(uint16_t op);
+
+{custom}""")
+
+
+def _product(factors):
+    text = None
+    for factor in factors:
+        term = factor if factor.isdigit() else f"(uint64_t)args.{factor}"
+        text = term if text is None else f"api_range_times({text}, {term})"
+    return text
+
+
+def _range(r):
+    if r.factors:
+        size = _product(r.factors)
+    else:
+        size = f"api_range_pitched({', '.join(_product(f) for f in r.pitched)})"
+    return f"server_range_check(conn, args.{r.param.name},\n                                {size})"
+
+
+def _pass(p):
+    """Argument of the driver call."""
+    base = p.pointee if p.pointer else p.ctype
+    if p.way == "make" or p.way == "out":
+        return f"&{p.name}"
+    if p.handle or p.ctype == "CUdevice":
+        return p.name
+    if p.way == "value":
+        return f"({base})args.{p.name}"
+    if p.big:
+        return f"({p.ctype})args.{p.name}"
+    return f"args.{p.name}_given != 0 ? &{p.name} : NULL" if p.optional else f"&{p.name}"
+
+
+def _locals(call):
+    out = []
+    for p in call.params:
+        base = p.pointee if p.pointer else p.ctype
+        if p.way in ("make", "out") or p.handle or p.ctype == "CUdevice":
+            out.append(f"{base} {p.name} = {'NULL' if p.handle else '0'};")
+        elif p.way == "in" and not p.big:
+            out.append(f"{base} {p.name} = ({base})args.{p.name};")
+    return out
+
+
+def _steps(call):
+    """Expressions that each give a CUresult, in order."""
+    out = []
+    for p in call.params:
+        if p.way == "value" and p.handle:
+            out.append(f"server_handle_{p.handle}(conn, args.{p.name}, &{p.name})")
+        elif p.ctype == "CUdevice":
+            out.append(f"server_device(conn, args.{p.name}, &{p.name})")
+    out += [_range(r) for r in call.ranges]
+    passed = ", ".join(_pass(p) for p in call.params)
+    out.append(f"conn->driver->{call.name}({passed})")
+    for p in call.params:
+        if p.way == "make":
+            out.append(f"server_handle_put(conn, GA_HANDLE_{p.handle.upper()}, args.{p.name}, "
+                       f"{p.name})")
+    if call.drop:
+        out.append(f"server_handle_drop(conn, args.{call.drop.name})")
+    return out
+
+
+def _answer(call):
+    if call.reply == "async":
+        return ["if (rc != CUDA_SUCCESS) {", "    server_async_error(conn, header, rc);", "}"]
+    results = call.results()
+    if not results:
+        return ["server_reply_begin(conn, header, rc, 0);", "server_reply_end(conn);"]
+    name = call.name
+    fields = ", ".join(f".{p.name} = {p.name}" for p in results)
+    return [f"struct {name}_results results = {{{fields}}};",
+            "struct ga_writer *writer = server_reply_begin(conn, header, rc,",
+            f"                                              {name}_results_bound(&results));",
+            "if (writer != NULL && rc == CUDA_SUCCESS) {",
+            f"    {name}_results_write(writer, &results);", "}", "server_reply_end(conn);"]
+
+
+def _handler(call):
+    lines = []
+    if call.args():
+        lines += [f"struct {call.name}_args args;", f"{call.name}_args_read(reader, &args);"]
+    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"] + _locals(call)
+    for i, step in enumerate(_steps(call)):
+        if i == 0:
+            lines.append(f"CUresult rc = {step};")
+        else:
+            lines += ["if (rc == CUDA_SUCCESS) {", f"    rc = {step};", "}"]
+    lines += _answer(call) + ["return true;"]
+    return (f"static bool auto_{call.name}{HANDLER}\n{{\n"
+            + "".join(f"    {line}\n" for line in lines) + "}\n\n")
+
+
+def source(model):
+    calls = model.travelling()
+    out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
+                    '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
+                    '#include "base/handle.h"\n#include "server/conn.h"\n\n')
+    for call in calls:
+        if call.server == "auto":
+            out += _handler(call)
+    out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"
+    for call in calls:
+        function = f"{'auto' if call.server == 'auto' else 'server_call'}_{call.name}"
+        out += f"    case API_OP_{call.name}:\n        return {function};\n"
+    return out + "    default:\n        return NULL;\n    }\n}\n"

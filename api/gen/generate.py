@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""From api/cuda/*.api and the toolkit's headers to C. Run by CMake.
+
+    generate.py --api DIR --toolkit DIR --cuda-version N --out DIR     writes everything
+    generate.py --api DIR --check-symbols FILE                         every symbol once?
+"""
+import argparse
+import glob
+import os
+import sys
+
+import emit_calls
+import emit_client
+import emit_codec_test
+import emit_driver
+import emit_errors
+import emit_exports
+import emit_server
+import model as model_of
+import toolkit
+from parse import ApiError, parse_file
+from text import write
+
+
+def load(folder, cuda_version):
+    stanzas = []
+    for path in sorted(glob.glob(os.path.join(folder, "*.api"))):
+        with open(path, encoding="utf-8") as file:
+            stanzas += parse_file(path, file.read(), os.path.relpath(path))
+    return model_of.build(stanzas, cuda_version)
+
+
+def described(model):
+    return ([n for c in model.calls for n in c.exported()] + list(model.unsupported)
+            + list(model.absent))
+
+
+def outputs(model, root):
+    """file name -> text, for the whole API."""
+    symbols = set(described(model))
+    out = small_outputs(model)
+    out["proc_table.c"] = emit_exports.proc_table(model, toolkit.versions(root, symbols))
+    out["prototype_check.c"] = emit_exports.prototype_check(model, toolkit.declared_names(root))
+    out["results.c"] = emit_errors.source(toolkit.results(root))
+    return out
+
+
+def small_outputs(model):
+    """What follows from the description alone."""
+    every = sorted(described(model))
+    out = {
+        "calls.h": emit_calls.header(model), "calls.c": emit_calls.source(model),
+        "cuda_driver.h": emit_driver.header(model), "cuda_driver.c": emit_driver.source(model),
+        "client_stubs.c": emit_client.source(model),
+        "server_dispatch.h": emit_server.header(model),
+        "server_dispatch.c": emit_server.source(model),
+        "exports.map": emit_exports.export_map(model),
+        "test_codec.c": emit_codec_test.source(model),
+    }
+    for library in ("client", "soft"):
+        missing = emit_exports.missing_symbols(model, library)
+        out[f"unsupported_{library}.c"] = emit_exports.unsupported(missing)
+        out[f"variants_{library}.c"] = emit_exports.variants(model, library)
+    front = {n for c in model.calls if c.client == "front" for n in c.exported()}
+    out["unsupported_test.c"] = emit_exports.unsupported([n for n in every if n not in front])
+    return out
+
+
+def check_symbols(model, path):
+    with open(path, encoding="utf-8") as file:
+        exported = set(file.read().split())
+    missing = sorted(exported - set(described(model)))
+    extra = sorted(set(described(model)) - exported)
+    for name in missing:
+        print(f"{name}: exported by libcuda, described nowhere in api/cuda/", file=sys.stderr)
+    for name in extra:
+        print(f"{name}: described in api/cuda/, not exported by this libcuda", file=sys.stderr)
+    print(f"{len(exported)} exported symbols, {len(exported) - len(missing)} described")
+    return 1 if missing or extra else 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--api", required=True)
+    parser.add_argument("--toolkit")
+    parser.add_argument("--cuda-version", type=int, default=0)
+    parser.add_argument("--out")
+    parser.add_argument("--check-symbols")
+    options = parser.parse_args()
+    try:
+        model = load(options.api, options.cuda_version)
+    except ApiError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.check_symbols:
+        return check_symbols(model, options.check_symbols)
+    os.makedirs(options.out, exist_ok=True)
+    for name, text in outputs(model, options.toolkit).items():
+        write(os.path.join(options.out, name), text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

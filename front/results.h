@@ -1,0 +1,14 @@
+/* Every CUresult of the toolkit's cuda.h, generated, in the order of the header. */
+#ifndef FRONT_RESULTS_H
+#define FRONT_RESULTS_H
+
+#include <stddef.h>
+
+struct front_result {
+    int value;
+    const char *name;
+};
+extern const struct front_result front_results[];
+extern const size_t front_result_count;
+
+#endif

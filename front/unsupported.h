@@ -1,0 +1,11 @@
+/* What a CUDA function that is not provided does. */
+#ifndef FRONT_UNSUPPORTED_H
+#define FRONT_UNSUPPORTED_H
+
+#include "api/cuda_names.h"
+
+/* Names the function on stderr (once per name, level info) and answers CUDA_ERROR_NOT_SUPPORTED.
+ * `name` is borrowed for ever. */
+CUresult front_unsupported(const char *name);
+
+#endif
