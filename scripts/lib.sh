@@ -27,12 +27,14 @@ build_jobs() {
     echo $((cores < memory_gb ? cores : memory_gb))
 }
 
+# configure_and_build PRESET [TARGETS]
 configure_and_build() {
     local preset=$1
+    shift
     if [ ! -e "build/$preset/build.ninja" ]; then
         cmake --preset "$preset"
     fi
-    cmake --build "build/$preset" -j "$(build_jobs)"
+    cmake --build "build/$preset" -j "$(build_jobs)" ${1:+--target "$@"}
 }
 
 # run_tests PRESET [CTEST ARGUMENTS]: ends with ctest's own summary.

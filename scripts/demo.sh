@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# ./dev demo: two servers on this machine, each with two software GPUs, and CUDA programs, compiled
+# by plain nvcc, that use all four through GPUAAS_SERVERS. Cleans up after itself.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+. scripts/lib.sh
+
+hosts=(127.0.0.1 127.0.0.2)
+build=$PWD/build/release
+out=$PWD/build/demo
+servers=() # process ids
+folder=""
+
+cleanup() {
+    local pid
+    for pid in "${servers[@]}"; do
+        kill "$pid" 2>/dev/null || true
+    done
+    for pid in "${servers[@]}"; do
+        wait "$pid" 2>/dev/null || true
+    done
+    [ -z "$folder" ] || rm -rf "$folder"
+}
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# 9955 is the port that a client assumes; where something else listens there, any free one.
+choose_port() {
+    if (exec 3<>"/dev/tcp/$1/9955") 2>/dev/null; then echo 0; else echo 9955; fi
+}
+
+write_config() { # HOST NUMBER
+    local sizes=("1GiB 4" "2GiB 8" "3GiB 6" "4GiB 16") i gpu
+    printf '[server]\nlisten = tcp://%s:%s\ndata_ports = 0\n' "$1" "$(choose_port "$1")"
+    for i in 0 1; do
+        gpu=${sizes[$((2 * $2 + i))]}
+        printf '\n[gpu.%d]\ndriver = soft\nname = Soft GPU %d of %s\nmemory = %s\nsms = %s\n' \
+            "$i" "$i" "$1" "${gpu% *}" "${gpu#* }"
+    done
+}
+
+start_servers() {
+    local n host
+    for n in "${!hosts[@]}"; do
+        host=${hosts[$n]}
+        write_config "$host" "$n" >"$folder/$host.conf"
+        "$build/bin/gpuaasd" --config "$folder/$host.conf" 2>"$folder/$host.log" &
+        servers+=($!)
+    done
+    addresses=()
+    for n in "${!hosts[@]}"; do
+        addresses+=("$(wait_ready "${servers[$n]}" "$folder/${hosts[$n]}.log")")
+        note "server ${servers[$n]} is ready at ${addresses[$n]}"
+    done
+}
+
+wait_ready() { # PID LOG -> HOST:PORT, or HOST if the port is the usual one
+    local address="" tries
+    for tries in $(seq 200); do
+        address=$(sed -n 's/.* ready tcp:\/\/\([^ ]*\).*/\1/p' "$2" | head -n 1)
+        [ -z "$address" ] || break
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.1
+    done
+    [ -n "$address" ] || die "a server did not start: $(cat "$2")"
+    echo "${address%:9955}"
+}
+
+compile() { # SOURCE: into $out, unless that is newer
+    local program
+    program=$out/$(basename "$1" .cu)
+    if [ ! "$program" -nt "$1" ]; then
+        note "nvcc $(basename "$1") -o $(basename "$program")"
+        "$cuda_home/bin/nvcc" "$1" -o "$program"
+    fi
+}
+
+run() { # WHERE PROGRAM [ARGUMENTS]: with one line of where it ran and what it took
+    local where=$1 program=$2 begin end
+    shift 2
+    say "\$ GPUAAS_SERVERS=$list ./$program $*"
+    begin=$(date +%s%N)
+    LD_LIBRARY_PATH=$build/lib/gpuaas GPUAAS_SERVERS=$list "$out/$program" "$@" ||
+        die "$program failed; the servers' logs: $(cat "$folder"/*.log)"
+    end=$(date +%s%N)
+    printf -- '-- ran on %s; %d.%03d s in all\n' "$where" \
+        $(((end - begin) / 1000000000)) $(((end - begin) / 1000000 % 1000))
+}
+
+need_setup
+find_cuda
+say "Building (release)"
+configure_and_build release gpuaasd gpuaas client softgpu
+say "Compiling the programs with plain nvcc"
+mkdir -p "$out"
+sources=(tests/kernels/{devices,vector_add,matrix_mul,nbody}.cu
+    scripts/demo/{mandelbrot_picture,pi_on_all}.cu)
+for source in "${sources[@]}"; do
+    compile "$source"
+done
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+folder=$(mktemp -d)
+say "Starting two servers with two software GPUs each"
+start_servers
+list=$(IFS=, && echo "${addresses[*]}")
+
+run "no device, it only asked both servers" devices
+run "device 0, at ${addresses[0]}" vector_add
+run "device 0, at ${addresses[0]}" matrix_mul
+run "device 0, at ${addresses[0]}" nbody
+run "device 1, at ${addresses[0]}" mandelbrot_picture 1
+run "device 3, at ${addresses[1]}" mandelbrot_picture 3
+run "all four devices, at ${addresses[0]} and ${addresses[1]}" pi_on_all
+say "The demo is over: every program ran on the servers' GPUs, none knew of it."
