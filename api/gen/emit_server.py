@@ -13,7 +13,7 @@ def header(model):
                      "                 struct ga_reader *reader);\n"
                      for c in model.travelling() if c.server == "custom")
     return guard("server_dispatch.h", f"""\
-/* Which function serves an op. Functions of `server custom` calls are written in server/. All answer
+/* Which function serves an op. Those of `server custom` calls are written in server/. All answer
  * false only for bytes that break the protocol: the caller ends the session. */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,77 @@
+/* The process-local half of a CUDA driver, the same in the client library and in softgpu: which
+ * function cuGetProcAddress answers, the private tables of the CUDA runtime, the current context of
+ * each thread and what the runtime keeps in a context, error names.
+ *
+ * front/ itself implements the CUDA functions that api/cuda says `front` of. It learns about
+ * devices and contexts through struct front_host, which the library defines.
+ *
+ * Order of locks: front/ calls the host without holding a lock of its own; the host may call
+ * front_* with its own locks held, except front_context_gone and front_context_reset, which call
+ * destructors of the program. */
+#ifndef FRONT_FRONT_H
+#define FRONT_FRONT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "front/unsupported.h"
+
+/* What the CUDA runtime hashes of each device. Must equal what cuDeviceGetUuid and the attributes
+ * PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID answer. */
+struct front_identity {
+    uint8_t uuid[16];
+    int32_t pci_domain;
+    int32_t pci_bus;
+    int32_t pci_device;
+};
+
+/* Every member is set. All may be called from any thread; all but `init` only after init answered
+ * CUDA_SUCCESS. Outputs are set only on success; contexts are never NULL. */
+struct front_host {
+    /* The library forwards calls to servers: no server may use it as its driver. */
+    bool forwards;
+
+    /* cuInit. Called again as long as it fails; never by two threads at once. */
+    CUresult (*init)(void);
+    CUresult (*device_count)(int *count);
+    CUresult (*device_identity)(CUdevice device, struct front_identity *identity);
+
+    /* The handle of the device's primary context, which need not be active and does not become so:
+     * the runtime makes it current before it retains it. */
+    CUresult (*primary_context)(CUdevice device, CUcontext *context);
+    /* CUDA_SUCCESS for a live context or a primary one, active or not;
+     * CUDA_ERROR_CONTEXT_IS_DESTROYED or CUDA_ERROR_INVALID_CONTEXT otherwise. */
+    CUresult (*context_check)(CUcontext context);
+    CUresult (*context_device)(CUcontext context, CUdevice *device);
+    CUresult (*context_id)(CUcontext context, unsigned long long *id);
+    CUresult (*context_api_version)(CUcontext context, unsigned int *version);
+
+    /* cuStreamGetId, but of a stream of that context. Handles 0, 1 and 2 (CU_STREAM_PER_THREAD:
+     * that of the calling thread) included; never 0, and different for different streams. */
+    CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *id);
+    /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
+    CUresult (*module_function_count)(unsigned int *count, CUmodule module);
+    CUresult (*module_functions)(CUfunction *functions, unsigned int capacity, CUmodule module);
+};
+
+/* Defined by the library that front/ is part of. */
+extern const struct front_host front_host;
+
+/* CUDA_SUCCESS after a successful cuInit, else CUDA_ERROR_NOT_INITIALIZED. */
+CUresult front_ready(void);
+
+/* The calling thread's current context, or NULL. It may have been destroyed meanwhile: who uses it
+ * checks. Costs a thread-local read. */
+CUcontext front_context_current(void);
+/* front_ready, and the current context, which is not NULL; else CUDA_ERROR_INVALID_CONTEXT. */
+CUresult front_context_need(CUcontext *context);
+/* Makes `context` the calling thread's current one without checking it (cuCtxCreate pushes). */
+CUresult front_context_push(CUcontext context);
+/* A context has been reset: what the runtime keeps in it is given back (its destructors run). */
+void front_context_reset(CUcontext context);
+/* A context has been destroyed: as above, and it is popped if it is the calling thread's current
+ * one. On the stacks of other threads it stays, as in CUDA. */
+void front_context_gone(CUcontext context);
+
+#endif

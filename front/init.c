@@ -1,0 +1,104 @@
+/* Initialisation, versions and the questions about a context that need no device. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front/front.h"
+
+static _Atomic bool ready;
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+
+CUresult front_ready(void)
+{
+    return atomic_load_explicit(&ready, memory_order_acquire) ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult CUDAAPI cuInit(unsigned int Flags)
+{
+    if (Flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (front_ready() == CUDA_SUCCESS) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = CUDA_SUCCESS;
+    pthread_mutex_lock(&init_lock);
+    if (front_ready() != CUDA_SUCCESS) {
+        rc = front_host.init();
+        if (rc == CUDA_SUCCESS) {
+            atomic_store_explicit(&ready, true, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&init_lock);
+    return rc;
+}
+
+/* The version of the build, not of any server: it is asked before there is a connection, and it
+ * enters the runtime's integrity check. */
+CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
+{
+    if (driverVersion == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *driverVersion = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+/* CUDA_MODULE_LOADING is read by drivers; the runtime only asks for the mode. */
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS && mode == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        const char *wish = getenv("CUDA_MODULE_LOADING");
+        bool eager = wish != NULL && strcmp(wish, "EAGER") == 0;
+        *mode = eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
+    }
+    return rc;
+}
+
+/* NULL means the current context; the runtime does pass it. */
+static CUresult context_or_current(CUcontext *ctx)
+{
+    CUresult rc = front_ready();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    return *ctx != NULL ? front_host.context_check(*ctx) : front_context_need(ctx);
+}
+
+CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+    CUresult rc = context_or_current(&ctx);
+    if (rc == CUDA_SUCCESS && device == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc == CUDA_SUCCESS ? front_host.context_device(ctx, device) : rc;
+}
+
+CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
+{
+    return cuCtxGetDevice_v2(device, NULL);
+}
+
+CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+    CUresult rc = context_or_current(&ctx);
+    if (rc == CUDA_SUCCESS && ctxId == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc == CUDA_SUCCESS ? front_host.context_id(ctx, ctxId) : rc;
+}
+
+CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+    CUresult rc = context_or_current(&ctx);
+    if (rc == CUDA_SUCCESS && version == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc == CUDA_SUCCESS ? front_host.context_api_version(ctx, version) : rc;
+}
