@@ -25,7 +25,8 @@ if [ "${1:-}" = -ptx ]; then
     "$nvcc" -ptx "$source" -o "$out/$name.ptx"
 else
     ccache=$(command -v ccache || true)
-    $ccache "$nvcc" -c "$source" -o "$out/.$name.o"
+    # In the source's folder, so that ccache knows the same file again in another work tree.
+    (cd "$here" && CCACHE_NOHASHDIR=1 $ccache "$nvcc" -c "$name.cu" -o "$out/.$name.o")
     "$nvcc" "$out/.$name.o" -o "$out/$name" "$@"
     "$nvcc" -cudart shared "$out/.$name.o" -o "$out/${name}_shared" "$@"
     rm "$out/.$name.o"
