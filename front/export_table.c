@@ -1,0 +1,82 @@
+/* cuGetExportTable. A table that is refused is named on stderr: programs that miss one fail in ways
+ * that say nothing. Those that every program asks for and none needs are named at level debug. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/driver_open.h"
+#include "base/log.h"
+#include "front/front.h"
+#include "front/tables.h"
+
+static const CUuuid forwards_uuid = {.bytes = CUDA_DRIVER_FORWARDS_UUID};
+
+#ifdef GPUAAS_PRIVATE_TABLES
+/* Asked by every runtime first, and by nvrtc: both go on without. */
+static const uint8_t tolerated[][16] = {
+    {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
+     0xd9},
+    {0xda, 0x91, 0x51, 0xd3, 0x3a, 0xe6, 0xcc, 0x41, 0xa5, 0xc0, 0x4f, 0x26, 0xd5, 0x33, 0xe3,
+     0x28},
+};
+
+static bool is_tolerated(const CUuuid *uuid)
+{
+    for (size_t i = 0; i < sizeof tolerated / sizeof tolerated[0]; i++) {
+        if (memcmp(uuid->bytes, tolerated[i], 16) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+#else
+static bool is_tolerated(const CUuuid *uuid)
+{
+    (void)uuid;
+    return false;
+}
+
+const void *front_table_find(const CUuuid *uuid)
+{
+    (void)uuid;
+    return NULL;
+}
+#endif
+
+static void log_refused(const CUuuid *uuid)
+{
+    char text[40];
+    size_t used = 0;
+    for (size_t i = 0; i < 16; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%02X",
+                                 i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                                 (unsigned)(uint8_t)uuid->bytes[i]);
+    }
+    if (is_tolerated(uuid)) {
+        ga_debug("driver table %s is not provided", text);
+    } else {
+        ga_warn("driver table %s is not provided: the library that asked may not work", text);
+    }
+}
+
+CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
+{
+    if (ppExportTable == NULL || pExportTableId == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *ppExportTable = NULL;
+    if (memcmp(pExportTableId->bytes, forwards_uuid.bytes, sizeof forwards_uuid.bytes) == 0) {
+        if (!front_host.forwards) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        *ppExportTable = &forwards_uuid;
+        return CUDA_SUCCESS;
+    }
+    const void *table = front_table_find(pExportTableId);
+    if (table == NULL) {
+        log_refused(pExportTableId);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *ppExportTable = table;
+    return CUDA_SUCCESS;
+}
