@@ -11,6 +11,9 @@ set_property(CACHE GPUAAS_SANITIZE PROPERTY STRINGS none address thread)
 
 add_compile_definitions(_GNU_SOURCE GPUAAS_VERSION="${PROJECT_VERSION}")
 add_compile_options(-Wall -Wextra -Wconversion -Werror -fno-strict-aliasing)
+if(NOT GPUAAS_SANITIZE STREQUAL "none")
+    add_compile_options(-UNDEBUG) # RelWithDebInfo would switch assert() off where it is wanted most
+endif()
 if(GPUAAS_SANITIZE STREQUAL "address")
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
                         -fno-omit-frame-pointer -O1)
