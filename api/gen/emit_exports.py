@@ -60,10 +60,18 @@ def _ptds(call, name, via, wait):
             "                                  : result;\n}\n")
 
 
+def _implementer(call, library):
+    """Where the call's function is written: 'front' for both libraries, or the library, or no."""
+    if call.client == "front":
+        return "front"
+    return library if library != "front" and provided(call, library) else "no"
+
+
 def variants(model, library):
+    """Of 'client', 'soft', or 'front' (in both)."""
     out = HEADER + '#include <stddef.h>\n\n#include "api/cuda_names.h"\n'
     for call in model.calls:
-        if not provided(call, library):
+        if _implementer(call, library) != library:
             continue
         for name in call.alias:
             out += f"\n{prototype(call, name)}\n{{\n    return {call.name}({names(call)});\n}}\n"

@@ -61,6 +61,7 @@ def small_outputs(model):
         missing = emit_exports.missing_symbols(model, library)
         out[f"unsupported_{library}.c"] = emit_exports.unsupported(missing)
         out[f"variants_{library}.c"] = emit_exports.variants(model, library)
+    out["variants_front.c"] = emit_exports.variants(model, "front")
     front = {n for c in model.calls if c.client == "front" for n in c.exported()}
     out["unsupported_test.c"] = emit_exports.unsupported([n for n in every if n not in front])
     return out

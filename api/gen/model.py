@@ -222,6 +222,8 @@ def _completeness(call):
     for key in ("client", "soft"):
         if getattr(call, key) is None:
             fail(f"{call.name} has no '{key}' line")
+    if (call.client == "front") != (call.soft == "front"):
+        fail(f"{call.name}: front/ implements a call for both libraries or for none")
     if call.op is None:
         for key in ("reply", "server", "in", "out", "make", "drop", "range", "bulk"):
             if call.stanza.one(key):

@@ -1,0 +1,103 @@
+/* Answers only what front/ asks. */
+#include "front/tests/fake_host.h"
+
+#include <string.h>
+
+int fake_init_failures;
+int fake_init_calls;
+
+static CUresult init(void)
+{
+    fake_init_calls++;
+    return fake_init_failures-- > 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+
+static CUresult device_count(int *count)
+{
+    *count = 2;
+    return CUDA_SUCCESS;
+}
+
+static CUresult device_identity(CUdevice device, struct front_identity *identity)
+{
+    for (size_t i = 0; i < sizeof identity->uuid; i++) {
+        identity->uuid[i] = (uint8_t)(16 * device + (int)i);
+    }
+    identity->pci_domain = device;
+    identity->pci_bus = 65 + device;
+    identity->pci_device = 3;
+    return CUDA_SUCCESS;
+}
+
+static CUresult primary_context(CUdevice device, CUcontext *context)
+{
+    if (device < 0 || device > 1) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    *context = FAKE_PRIMARY(device);
+    return CUDA_SUCCESS;
+}
+
+static CUresult context_check(CUcontext context)
+{
+    if (context == FAKE_DEAD) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    bool known = context == FAKE_PRIMARY(0) || context == FAKE_PRIMARY(1) ||
+                 context == FAKE_EXPLICIT || context == FAKE_OTHER;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult context_device(CUcontext context, CUdevice *device)
+{
+    *device = context == FAKE_PRIMARY(0) ? 0 : 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult context_id(CUcontext context, unsigned long long *id)
+{
+    *id = (uintptr_t)context * 10;
+    return CUDA_SUCCESS;
+}
+
+static CUresult context_api_version(CUcontext context, unsigned int *version)
+{
+    (void)context;
+    *version = 3020;
+    return CUDA_SUCCESS;
+}
+
+static CUresult stream_id(CUcontext context, CUstream stream, unsigned long long *id)
+{
+    *id = (uintptr_t)context << 16 | ((uintptr_t)stream + 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult module_function_count(unsigned int *count, CUmodule module)
+{
+    *count = (unsigned int)(uintptr_t)module;
+    return CUDA_SUCCESS;
+}
+
+static CUresult module_functions(CUfunction *functions, unsigned int capacity, CUmodule module)
+{
+    (void)module;
+    for (unsigned int i = 0; i < capacity; i++) {
+        functions[i] = (CUfunction)(uintptr_t)(0x100 + i);
+    }
+    return CUDA_SUCCESS;
+}
+
+const struct front_host front_host = {
+    .init = init,
+    .device_count = device_count,
+    .device_identity = device_identity,
+    .primary_context = primary_context,
+    .context_check = context_check,
+    .context_device = context_device,
+    .context_id = context_id,
+    .context_api_version = context_api_version,
+    .stream_id = stream_id,
+    .module_function_count = module_function_count,
+    .module_functions = module_functions,
+};
