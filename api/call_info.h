@@ -19,8 +19,8 @@ struct api_print;
 struct api_call_info {
     const char *name;
     uint16_t op;
-    uint8_t reply; /* enum api_reply */
-    uint8_t bulk;  /* 1: bytes follow the values, 16-aligned, in the same frame */
+    uint8_t reply;      /* enum api_reply */
+    uint8_t bulk;       /* 1: bytes follow the values, 16-aligned, in the same frame */
     uint64_t signature; /* FNV-1a-64 of name, reply and the wire shape of all fields */
     void (*print)(struct api_print *print, struct ga_reader *args);
 };

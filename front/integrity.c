@@ -22,10 +22,14 @@ void front_integrity_hash(const struct front_integrity *facts, uint64_t answer[2
         answer[1] = 0x8ed383aa1f4cd1e8u;
         return;
     }
-    struct packed head = {facts->driver_version,     facts->version,
-                          facts->pid,                facts->thread,
-                          facts->runtime_table,      facts->integrity_table,
-                          facts->integrity_function, facts->unix_seconds};
+    struct packed head = {facts->driver_version,
+                          facts->version,
+                          facts->pid,
+                          facts->thread,
+                          facts->runtime_table,
+                          facts->integrity_table,
+                          facts->integrity_function,
+                          facts->unix_seconds};
     struct front_hmac hmac;
     uint8_t digest[FRONT_MD2_BYTES];
     front_hmac_begin(&hmac, key, sizeof key);

@@ -61,14 +61,13 @@ static CUdriverProcAddressQueryResult find(const char *symbol, int version, cuui
 
 static bool arguments_ok(const char *symbol, void *const *pfn, cuuint64_t flags)
 {
-    cuuint64_t both = CU_GET_PROC_ADDRESS_LEGACY_STREAM |
-                      CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    cuuint64_t both =
+        CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     return symbol != NULL && pfn != NULL && (flags & ~both) == 0 && flags != both;
 }
 
 /* Of CUDA 11.3: says so with an error code. */
-CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
-                                  cuuint64_t flags)
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
     if (!arguments_ok(symbol, pfn, flags)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -80,8 +79,7 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
 
 /* Of CUDA 12: a name that is not found is a success with a NULL function and a status. */
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
-                                     cuuint64_t flags,
-                                     CUdriverProcAddressQueryResult *symbolStatus)
+                                     cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
     if (!arguments_ok(symbol, pfn, flags)) {
         return CUDA_ERROR_INVALID_VALUE;

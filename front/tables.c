@@ -18,6 +18,7 @@
 
 /* ---- slots that say who they are */
 
+/* clang-format off */
 #define TEN(X, t, d)                                                                               \
     X(t, d##0) X(t, d##1) X(t, d##2) X(t, d##3) X(t, d##4) X(t, d##5) X(t, d##6) X(t, d##7)        \
     X(t, d##8) X(t, d##9)
@@ -28,6 +29,7 @@
     UP_TO_12(X, t) X(t, 13) X(t, 14) X(t, 15) X(t, 16) X(t, 17) X(t, 18) X(t, 19)                  \
     TEN(X, t, 2) TEN(X, t, 3) TEN(X, t, 4) TEN(X, t, 5) TEN(X, t, 6) TEN(X, t, 7) TEN(X, t, 8)     \
     X(t, 90) X(t, 91) X(t, 92) X(t, 93) X(t, 94)
+/* clang-format on */
 
 #define SLOT_FUNCTION(t, n)                                                                        \
     static CUresult t##_slot_##n(void)                                                             \
@@ -35,8 +37,7 @@
         return front_unsupported("driver table " #t ", slot " #n);                                 \
     }
 #define SLOT_WORD(t, n) (const void *)t##_slot_##n,
-#define SLOTS(t, all)                                                                              \
-    all(SLOT_FUNCTION, t) static const void *t[] = {all(SLOT_WORD, t)}
+#define SLOTS(t, all)   all(SLOT_FUNCTION, t) static const void *t[] = {all(SLOT_WORD, t)}
 
 SLOTS(CUDART_INTERFACE, UP_TO_12);
 SLOTS(RUNTIME_CALLBACK_HOOKS, UP_TO_12);
@@ -165,8 +166,7 @@ static unsigned int tools_module_kernels(CUcontext context, CUmodule module,
         return 0;
     }
     CUfunction *kernels = calloc(count, sizeof *kernels);
-    if (kernels == NULL ||
-        front_host.module_functions(kernels, count, module) != CUDA_SUCCESS) {
+    if (kernels == NULL || front_host.module_functions(kernels, count, module) != CUDA_SUCCESS) {
         count = 0;
     }
     for (unsigned int i = 0; i < count && each != NULL; i++) {
@@ -184,6 +184,7 @@ struct table {
     size_t count; /* of words; 0: word 0 is a slot, not the size */
 };
 
+/* clang-format off */
 static const struct table tables[] = {
     {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
       0xf9}, CUDART_INTERFACE, 13},
@@ -202,6 +203,7 @@ static const struct table tables[] = {
     {{0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d, 0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99,
       0x1e}, TOOLS_MODULE, 95},
 };
+/* clang-format on */
 
 static void fill(void)
 {

@@ -53,9 +53,9 @@ Test(md2, hmac)
 {
     char long_key[81] = {0};
     memset(long_key, 0xaa, 80);
-    cr_assert_str_eq(hmac_of("\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b",
-                             "Hi There"),
-                     "b524be0196e491ed44823746cd8923af");
+    cr_assert_str_eq(
+        hmac_of("\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b", "Hi There"),
+        "b524be0196e491ed44823746cd8923af");
     cr_assert_str_eq(hmac_of("Jefe", "what do ya want for nothing?"),
                      "292f9d34f9e311846de86c495d7adfa2");
     cr_assert_str_eq(hmac_of(long_key, "Test Using Larger Than Block-Size Key - Hash Key First"),

@@ -127,9 +127,9 @@ Test(procs, the_table_is_sorted)
     for (size_t i = 1; i < front_proc_count; i++) {
         const struct front_proc *a = &front_procs[i - 1], *b = &front_procs[i];
         int order = strcmp(a->name, b->name);
-        bool sorted = order < 0 || (order == 0 && (a->per_thread < b->per_thread ||
-                                                   (a->per_thread == b->per_thread &&
-                                                    a->version < b->version)));
+        bool sorted = order < 0 ||
+                      (order == 0 && (a->per_thread < b->per_thread ||
+                                      (a->per_thread == b->per_thread && a->version < b->version)));
         cr_assert(sorted, "%s", b->name);
     }
 }

@@ -45,8 +45,8 @@ Test(tables, all_are_there_and_have_no_empty_slot)
         const char *uuid;
         size_t words;
         bool has_size;
-    } all[] = {{INTERFACE, 13, true}, {HOOKS, 7, true},      {TLS, 4, true},
-               {STORAGE, 4, false},   {CHECKS, 4, true},     {INTEGRITY, 3, true},
+    } all[] = {{INTERFACE, 13, true}, {HOOKS, 7, true},  {TLS, 4, true},
+               {STORAGE, 4, false},   {CHECKS, 4, true}, {INTEGRITY, 3, true},
                {CONTEXT, 95, true},   {MODULE, 95, true}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         const void *const *words = table(all[i].uuid);
@@ -118,15 +118,15 @@ Test(tables, storage)
                   CUDA_SUCCESS, "no current context");
     cr_assert_eq(cuCtxSetCurrent(FAKE_PRIMARY(0)), CUDA_SUCCESS);
     cr_assert_eq(SLOT(put *, words, 0)(NULL, &destroyed, &destroyed, destroy), CUDA_SUCCESS);
-    cr_assert_eq(SLOT(CUresult(*)(void **, CUcontext, void *), words,
-                      2)(&value, FAKE_PRIMARY(0), &destroyed),
+    cr_assert_eq(SLOT(CUresult(*)(void **, CUcontext, void *), words, 2)(&value, FAKE_PRIMARY(0),
+                                                                         &destroyed),
                  CUDA_SUCCESS);
     cr_assert_eq(value, &destroyed);
     front_context_reset(FAKE_PRIMARY(0));
     cr_assert_eq(destroyed, 1);
     cr_assert_eq(front_context_current(), FAKE_PRIMARY(0), "a reset context stays current");
-    cr_assert_neq(SLOT(CUresult(*)(void **, CUcontext, void *), words,
-                       2)(&value, FAKE_PRIMARY(0), &destroyed),
+    cr_assert_neq(SLOT(CUresult(*)(void **, CUcontext, void *), words, 2)(&value, FAKE_PRIMARY(0),
+                                                                          &destroyed),
                   CUDA_SUCCESS);
 }
 
@@ -142,9 +142,16 @@ Test(tables, integrity_is_over_this_process_and_its_devices)
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(front_host.device_identity(i, &devices[i]), CUDA_SUCCESS);
     }
-    struct front_integrity facts = {
-        CUDA_VERSION, 13002, (uint32_t)getpid(), (uint32_t)(uintptr_t)pthread_self(),
-        (uintptr_t)table(INTERFACE), (uintptr_t)words, (uintptr_t)words[1], now, devices, 2};
+    struct front_integrity facts = {CUDA_VERSION,
+                                    13002,
+                                    (uint32_t)getpid(),
+                                    (uint32_t)(uintptr_t)pthread_self(),
+                                    (uintptr_t)table(INTERFACE),
+                                    (uintptr_t)words,
+                                    (uintptr_t)words[1],
+                                    now,
+                                    devices,
+                                    2};
     front_integrity_hash(&facts, want);
     cr_assert_eq(answer[0], want[0]);
     cr_assert_eq(answer[1], want[1]);
