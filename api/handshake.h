@@ -39,7 +39,7 @@ struct handshake_device {
     uint64_t memory_bytes;
     uint64_t granularity_bytes; /* of one mapping (cuMemGetAllocationGranularity, minimum) */
     int32_t priority_least, priority_greatest; /* stream priorities */
-    uint32_t attribute_count;   /* attributes[n] is CUdevice_attribute n; [0] unused */
+    uint32_t attribute_count; /* attributes[n] is CUdevice_attribute n; [0] unused */
     const int32_t *attributes;
 };
 

@@ -17,15 +17,15 @@
 #define WIRE_MAJOR          1           /* must be equal on both ends */
 #define WIRE_MINOR          0           /* within a major both orders of upgrade work */
 #define WIRE_DEFAULT_PORT   "9955"
-#define WIRE_HANDSHAKE_MOST 65536u      /* a longer control frame is refused unread */
-#define WIRE_CHUNK          262144u     /* bulk bytes per copy frame, at most */
-#define WIRE_VALUES_MOST    65536u      /* values of one call without bulk, at most */
+#define WIRE_HANDSHAKE_MOST 65536u       /* a longer control frame is refused unread */
+#define WIRE_CHUNK          262144u      /* bulk bytes per copy frame, at most */
+#define WIRE_VALUES_MOST    65536u       /* values of one call without bulk, at most */
 #define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */
 
 struct wire_header {
-    uint32_t length; /* bytes behind this header, multiple of 16 */
-    uint16_t opcode; /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
-    uint16_t session; /* the application's virtual device on this connection; 0: the connection */
+    uint32_t length;   /* bytes behind this header, multiple of 16 */
+    uint16_t opcode;   /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
+    uint16_t session;  /* the application's virtual device on this connection; 0: the connection */
     uint64_t sequence; /* of the call; replies carry their call's. Calls count from 1 */
 };
 

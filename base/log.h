@@ -16,8 +16,7 @@ bool ga_log_level_parse(const char *text, enum ga_log_level *level);
 bool ga_log_enabled(enum ga_log_level level);
 
 /* Control characters of the formatted text are replaced by '?': names may come from a peer. */
-void ga_log(enum ga_log_level level, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void ga_log(enum ga_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define ga_error(...) ga_log(GA_LOG_ERROR, __VA_ARGS__)
 #define ga_warn(...)  ga_log(GA_LOG_WARN, __VA_ARGS__)

@@ -37,8 +37,7 @@ struct transport_conn {
 struct transport_ops {
     const char *scheme;
     GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
-                                        struct transport_listener *out, char *why,
-                                        size_t why_size);
+                                        struct transport_listener *out, char *why, size_t why_size);
     /* GA_AGAIN: none waits (or no descriptors are left: `out` unchanged, the caller pauses). */
     GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
                                         struct transport_conn *out);
@@ -72,8 +71,7 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
                                                   struct transport_address *out, char *why,
                                                   size_t why_size);
 /* Connects, waiting at most `timeout_ms`; on failure nothing stays open. */
-GA_CHECKED enum ga_status transport_connect(const struct transport_address *address,
-                                            int timeout_ms, struct transport_conn *out, char *why,
-                                            size_t why_size);
+GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
+                                            struct transport_conn *out, char *why, size_t why_size);
 
 #endif

@@ -8,8 +8,13 @@ static _Alignas(16) uint8_t bytes[65536];
 
 Test(handshake, hello)
 {
-    struct handshake_hello in = {.magic = WIRE_MAGIC, .major = WIRE_MAJOR, .minor = 3, .pid = 7,
-                                 .application = {1, 2, 3}, .build = "0.1", .program = "app"};
+    struct handshake_hello in = {.magic = WIRE_MAGIC,
+                                 .major = WIRE_MAJOR,
+                                 .minor = 3,
+                                 .pid = 7,
+                                 .application = {1, 2, 3},
+                                 .build = "0.1",
+                                 .program = "app"};
     struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
     handshake_hello_write(&w, &in);
     struct handshake_hello out;
@@ -30,8 +35,8 @@ Test(handshake, hello)
 
 Test(handshake, a_hello_of_another_major_still_tells_its_version)
 {
-    struct handshake_hello in = {.magic = WIRE_MAGIC, .major = WIRE_MAJOR + 1, .build = "9.9",
-                                 .program = "app"};
+    struct handshake_hello in = {
+        .magic = WIRE_MAGIC, .major = WIRE_MAJOR + 1, .build = "9.9", .program = "app"};
     struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
     handshake_hello_write(&w, &in);
     struct handshake_hello out;
@@ -48,8 +53,12 @@ Test(handshake, welcome)
         {.name = "A", .memory_bytes = 5, .attribute_count = 3, .attributes = attributes},
         {.name = "B", .memory_bytes = 6, .attribute_count = 0},
     };
-    struct handshake_welcome in = {.major = 1, .build = "b", .pool = "p", .node = "n",
-                                   .driver_version = 13000, .device_count = 2,
+    struct handshake_welcome in = {.major = 1,
+                                   .build = "b",
+                                   .pool = "p",
+                                   .node = "n",
+                                   .driver_version = 13000,
+                                   .device_count = 2,
                                    .devices = devices};
     struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
     handshake_welcome_write(&w, &in);
