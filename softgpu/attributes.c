@@ -1,0 +1,76 @@
+/* Device attributes of a software GPU of compute capability 7.5.
+ *
+ * What a reader would get wrong: 0 means "has not", and is the answer for everything that is not
+ * built yet (textures, managed memory, memory pools, cooperative launch, export of handles): an
+ * application must never be told of a feature that a later call refuses. */
+#include "softgpu/device.h"
+
+
+#define A(name, number) [CU_DEVICE_ATTRIBUTE_##name] = (int)(number)
+
+static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
+    A(MAX_THREADS_PER_BLOCK, SG_BLOCK_THREADS_MAX),
+    A(MAX_BLOCK_DIM_X, 1024),
+    A(MAX_BLOCK_DIM_Y, 1024),
+    A(MAX_BLOCK_DIM_Z, 64),
+    A(MAX_GRID_DIM_X, 2147483647),
+    A(MAX_GRID_DIM_Y, 65535),
+    A(MAX_GRID_DIM_Z, 65535),
+    A(MAX_SHARED_MEMORY_PER_BLOCK, SG_SHARED_BLOCK_DEFAULT),
+    A(TOTAL_CONSTANT_MEMORY, 65536),
+    A(WARP_SIZE, SG_WARP_LANES),
+    A(MAX_PITCH, 2147483647),
+    A(MAX_REGISTERS_PER_BLOCK, SG_REGISTERS_SM),
+    A(CLOCK_RATE, 1000000), /* kHz; %clock counts at 1 GHz */
+    A(TEXTURE_ALIGNMENT, 512),
+    A(GPU_OVERLAP, 1),
+    A(CAN_MAP_HOST_MEMORY, 1),
+    A(COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT),
+    A(SURFACE_ALIGNMENT, 512),
+    A(CONCURRENT_KERNELS, 1),
+    A(MEMORY_CLOCK_RATE, 1000000),
+    A(GLOBAL_MEMORY_BUS_WIDTH, 64),
+    A(L2_CACHE_SIZE, 1 << 20),
+    A(MAX_THREADS_PER_MULTIPROCESSOR, SG_THREADS_SM),
+    A(ASYNC_ENGINE_COUNT, 2),
+    A(UNIFIED_ADDRESSING, 1),
+    A(TEXTURE_PITCH_ALIGNMENT, 32),
+    A(COMPUTE_CAPABILITY_MAJOR, SG_CC_MAJOR),
+    A(COMPUTE_CAPABILITY_MINOR, SG_CC_MINOR),
+    A(STREAM_PRIORITIES_SUPPORTED, 1),
+    A(GLOBAL_L1_CACHE_SUPPORTED, 1),
+    A(LOCAL_L1_CACHE_SUPPORTED, 1),
+    A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, SG_SHARED_SM),
+    A(MAX_REGISTERS_PER_MULTIPROCESSOR, SG_REGISTERS_SM),
+    A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2),
+    A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1),
+    A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, SG_SHARED_BLOCK_OPTIN_MAX),
+    A(HOST_REGISTER_SUPPORTED, 1),
+    A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1),
+    A(MAX_BLOCKS_PER_MULTIPROCESSOR, SG_BLOCKS_SM),
+    A(NUMA_ID, -1),
+    A(HOST_NUMA_ID, -1),
+};
+
+CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
+                             int *value)
+{
+    if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    switch ((int)attribute) {
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *value = (int)device->config.sms;
+        break;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        *value = sg_device_pci_bus(device);
+        break;
+    case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID:
+        *value = (int)device->ordinal;
+        break;
+    default:
+        *value = table[attribute];
+        break;
+    }
+    return CUDA_SUCCESS;
+}

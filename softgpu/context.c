@@ -1,0 +1,112 @@
+/* Making, emptying and destroying contexts. */
+#include "softgpu/context.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "softgpu/memory.h"
+#include "softgpu/module.h"
+#include "softgpu/process.h"
+#include "softgpu/queue.h"
+
+struct sg_context *sg_context_find(CUcontext handle)
+{
+    return ga_handle_table_find(&sg_process.contexts, (uint64_t)(uintptr_t)handle);
+}
+
+void sg_context_hold(struct sg_context *context)
+{
+    context->references++;
+}
+
+void sg_context_drop(struct sg_context *context)
+{
+    assert(context->references > 0);
+    if (--context->references == 0) {
+        free(context);
+    }
+}
+
+/* What a fresh context has by default. */
+static void context_defaults(struct sg_context *context)
+{
+    context->stack_bytes = 1024;
+    context->printf_bytes = (size_t)1 << 20;
+    context->heap_bytes = (size_t)8 << 20;
+    context->l2_granularity = 64;
+    context->launch_count = 2048;
+    context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
+    context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
+}
+
+CUresult sg_context_activate(struct sg_context *context)
+{
+    context_defaults(context);
+    CUresult result = sg_stream_make(context, CU_STREAM_DEFAULT, 0, &context->legacy);
+    context->alive = result == CUDA_SUCCESS;
+    return result;
+}
+
+CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
+                         struct sg_context **context)
+{
+    struct sg_context *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->device = device;
+    made->primary = primary;
+    made->flags = flags;
+    made->references = 1;
+    made->api_version = 3020;
+    made->id = ++sg_process.next_context_id;
+    ga_list_init(&made->streams);
+    ga_list_init(&made->events);
+    ga_list_init(&made->modules);
+    ga_list_init(&made->ranges);
+    if (ga_handle_table_make(&sg_process.contexts, made, &made->handle) != GA_OK) {
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = primary ? CUDA_SUCCESS : sg_context_activate(made);
+    if (result != CUDA_SUCCESS) {
+        ga_handle_table_remove(&sg_process.contexts, made->handle);
+        free(made);
+        return result;
+    }
+    *context = made;
+    return CUDA_SUCCESS;
+}
+
+/* Everything that the application made in the context. Its work has finished, or never will. */
+static void context_empty(struct sg_context *context)
+{
+    while (!ga_list_empty(&context->modules)) {
+        sg_module_destroy(ga_container(context->modules.next, struct sg_module, in_context));
+    }
+    while (!ga_list_empty(&context->events)) {
+        sg_event_destroy(ga_container(context->events.next, struct sg_event, in_context));
+    }
+    ga_list_each(at, following, &context->streams) {
+        struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
+        if (!stream->destroyed) {
+            sg_stream_destroy(stream);
+        }
+    }
+    context->legacy = NULL;
+    sg_memory_drop_context(context);
+}
+
+void sg_context_destroy(struct sg_context *context)
+{
+    if (!context->alive) {
+        return;
+    }
+    context->alive = false; /* from now on no call finds it usable */
+    (void)sg_context_wait(context);
+    context_empty(context);
+    if (!context->primary) {
+        ga_handle_table_remove(&sg_process.contexts, context->handle);
+        sg_context_drop(context);
+    }
+}

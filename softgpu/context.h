@@ -1,0 +1,56 @@
+/* Contexts: what belongs to one (streams, events, modules, memory, limits) and ends with it.
+ *
+ * What a reader would get wrong: a primary context's struct and handle live as long as its device;
+ * it is `alive` only while somebody retains it, and a reset empties it under the same handle. */
+#ifndef SG_CONTEXT_H
+#define SG_CONTEXT_H
+
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "base/list.h"
+#include "softgpu/device.h"
+
+struct sg_stream;
+
+struct sg_context {
+    uint64_t handle;
+    uint64_t id;
+    struct sg_device *device;
+    bool primary;
+    bool alive;
+    unsigned references; /* the handle's, and whoever waits with the lock released */
+    unsigned flags;
+    unsigned api_version;
+    struct sg_stream *legacy; /* the default stream that waits for the others */
+    struct ga_list streams;   /* all, the legacy one included */
+    struct ga_list events;
+    struct ga_list modules;
+    struct ga_list ranges;
+    size_t stack_bytes, printf_bytes, heap_bytes, l2_granularity, launch_count;
+    CUfunc_cache cache_config;
+    CUsharedconfig shared_config;
+};
+
+/* All with the process's lock held. */
+
+CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
+                         struct sg_context **context);
+/* Waits for its work, frees everything in it; then the context itself unless it is primary. */
+void sg_context_destroy(struct sg_context *context);
+void sg_context_hold(struct sg_context *context);
+void sg_context_drop(struct sg_context *context);
+/* NULL: no such handle. */
+struct sg_context *sg_context_find(CUcontext handle);
+/* Makes an inactive primary context usable. */
+CUresult sg_context_activate(struct sg_context *context);
+/* Waits until everything submitted to its streams so far has finished. */
+CUresult sg_context_wait(struct sg_context *context);
+
+static inline CUcontext sg_context_handle(const struct sg_context *context)
+{
+    return (CUcontext)(uintptr_t)context->handle;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* One software GPU: its facts, its memory, its engines, its primary context. Devices are made by
+ * cuInit and live as long as the process; all fields that change are under the process's lock. */
+#ifndef SG_DEVICE_H
+#define SG_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "base/list.h"
+#include "softgpu/config.h"
+#include "softgpu/engine.h"
+#include "softgpu/physical.h"
+
+#define SG_CC_MAJOR 7
+#define SG_CC_MINOR 5
+
+#define SG_WARP_LANES             32
+#define SG_BLOCK_THREADS_MAX      1024
+#define SG_SHARED_BLOCK_DEFAULT   (48u << 10)
+#define SG_SHARED_BLOCK_OPTIN_MAX (64u << 10)
+#define SG_SHARED_SM              (64u << 10)
+#define SG_REGISTERS_SM           65536u
+#define SG_THREADS_SM             1024
+#define SG_BLOCKS_SM              16
+#define SG_PCI_BUS_FIRST          0x10
+
+/* What runs an item of a stream. Device-to-device copies and fills count as compute. */
+enum sg_engine_kind { SG_ENGINE_COMPUTE, SG_ENGINE_H2D, SG_ENGINE_D2H, SG_ENGINES };
+
+struct sg_engine {
+    struct ga_list queue; /* items that may run now, by priority */
+    unsigned queued;
+    unsigned lanes;       /* how many items run at once */
+    unsigned running;
+    unsigned threads; /* started so far: on demand, lanes at most */
+    unsigned idle;    /* threads that wait for work */
+    pthread_cond_t work;
+};
+
+struct sg_context;
+
+struct sg_device {
+    unsigned ordinal;
+    struct sg_device_config config;
+    struct sg_physical memory;
+    struct ga_list slabs; /* chunks cut into small allocations */
+    struct sg_map *map;   /* what its kernels may touch */
+    struct sg_engine engines[SG_ENGINES];
+    struct sg_context *primary; /* always there; active while retained */
+    unsigned primary_retains;
+    unsigned primary_flags;
+};
+
+GA_CHECKED enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
+                                         const struct sg_device_config *config);
+/* Only for devices nothing has run on: tests, and a failing cuInit. */
+void sg_device_fini(struct sg_device *device);
+
+/* Attribute table: CUDA_ERROR_INVALID_VALUE for what CUDA does not name. */
+CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
+                             int *value);
+
+static inline int sg_device_pci_bus(const struct sg_device *device)
+{
+    return SG_PCI_BUS_FIRST + (int)device->ordinal;
+}
+
+#endif

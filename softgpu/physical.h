@@ -1,0 +1,41 @@
+/* The memory of one software GPU: a file without a name, handed out in chunks of 2 MiB. It has no
+ * addresses of its own: chunks are mapped where an allocation wants them, in several places at once
+ * if need be. A chunk's content survives being given back (it is this process's own). */
+#ifndef SG_PHYSICAL_H
+#define SG_PHYSICAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define SG_CHUNK_BYTES ((uint64_t)2 << 20)
+
+struct sg_physical {
+    int fd;
+    uint32_t total, free; /* chunks */
+    uint64_t *taken;      /* one bit per chunk */
+    uint32_t hint;        /* no chunk below it is free */
+};
+
+/* `bytes` is rounded down to whole chunks, at least one. */
+GA_CHECKED enum ga_status sg_physical_open(struct sg_physical *memory, uint64_t bytes);
+void sg_physical_close(struct sg_physical *memory);
+/* Takes `count` chunks, the lowest free ones, and writes their numbers. GA_NO_MEMORY: fewer are
+ * free, none is taken. */
+GA_CHECKED enum ga_status sg_physical_take(struct sg_physical *memory, uint32_t count,
+                                           uint32_t *chunks);
+void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32_t count);
+/* Maps the chunks side by side at `address` (2 MiB aligned, the caller's own address space). */
+GA_CHECKED enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
+                                          uint32_t count, uint64_t address);
+
+/* Address space without memory: `bytes` (whole chunks) at a multiple of `alignment` (a power of
+ * two, at least a chunk). `wish` is taken if it is free, else another address; 0: no wish. */
+GA_CHECKED enum ga_status sg_space_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment,
+                                           uint64_t *address);
+/* Takes what is mapped there away, keeping the address space reserved. */
+void sg_space_empty(uint64_t address, uint64_t bytes);
+void sg_space_release(uint64_t address, uint64_t bytes);
+
+#endif

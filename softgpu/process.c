@@ -1,0 +1,138 @@
+/* cuInit, once; and condemnation. */
+#include "softgpu/process.h"
+
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+
+#include "base/log.h"
+#include "softgpu/config.h"
+#include "softgpu/context.h"
+
+/* Live objects at most, per kind: a loop that leaks must end in an error, not eat the machine. */
+#define OBJECTS_MAX (1u << 22)
+
+struct sg_process sg_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* In a child of fork() nothing of ours runs: CUDA answers "not initialized" there. */
+static void after_fork(void)
+{
+    atomic_store(&sg_process.ready, 0);
+    pthread_mutex_init(&sg_process.lock, NULL);
+}
+
+static void tables_init(void)
+{
+    ga_handle_table_init(&sg_process.contexts, GA_HANDLE_CONTEXT, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.streams, GA_HANDLE_STREAM, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.events, GA_HANDLE_EVENT, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.modules, GA_HANDLE_MODULE, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.functions, GA_HANDLE_FUNCTION, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.libraries, GA_HANDLE_LIBRARY, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.kernels, GA_HANDLE_KERNEL, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.memory.allocations, GA_HANDLE_NONE, OBJECTS_MAX);
+    ga_list_init(&sg_process.active);
+    ga_list_init(&sg_process.waits);
+}
+
+static CUresult devices_make(const struct sg_config *config)
+{
+    sg_process.devices = calloc(config->count, sizeof *sg_process.devices);
+    if (sg_process.devices == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; i < config->count; i++) {
+        struct sg_device *device = &sg_process.devices[i];
+        if (sg_device_init(device, i, &config->devices[i]) != GA_OK) {
+            ga_error("softgpu: no memory for device %u (%s, %llu bytes)", i,
+                     config->devices[i].name, (unsigned long long)config->devices[i].memory);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        sg_process.device_count = i + 1;
+        CUresult result = sg_context_make(device, 0, true, &device->primary);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    int cores = get_nprocs();
+    if (sg_pool_create(cores > 1 ? (unsigned)cores - 1 : 0, &sg_process.pool) != GA_OK) {
+        ga_error("softgpu: cannot start the threads that run kernels");
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult process_make(const char *text)
+{
+    static struct sg_config config;
+    char why[512] = "";
+    if (sg_config_read(text, &config, why, sizeof why) != GA_OK) {
+        ga_error("softgpu: SOFTGPU_DEVICES: %s", why);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    tables_init();
+    CUresult result = devices_make(&config);
+    if (result != CUDA_SUCCESS) {
+        sg_process_fini();
+        return result;
+    }
+    static bool fork_handled;
+    if (!fork_handled) {
+        pthread_atfork(NULL, NULL, after_fork);
+        fork_handled = true;
+    }
+    atomic_store_explicit(&sg_process.ready, 1, memory_order_release);
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_process_init_with(const char *devices)
+{
+    sg_lock();
+    CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices);
+    sg_unlock();
+    return result;
+}
+
+CUresult sg_process_init(void)
+{
+    return sg_process_init_with(getenv("SOFTGPU_DEVICES"));
+}
+
+void sg_process_fini(void)
+{
+    for (unsigned i = 0; i < sg_process.device_count; i++) {
+        struct sg_device *device = &sg_process.devices[i];
+        if (device->primary != NULL) {
+            ga_handle_table_remove(&sg_process.contexts, device->primary->handle);
+            sg_context_drop(device->primary);
+        }
+        sg_device_fini(device);
+    }
+    free(sg_process.devices);
+    sg_process.devices = NULL;
+    sg_process.device_count = 0;
+    if (sg_process.pool != NULL) {
+        sg_pool_destroy(sg_process.pool);
+        sg_process.pool = NULL;
+    }
+    ga_handle_table_fini(&sg_process.contexts);
+    ga_handle_table_fini(&sg_process.streams);
+    ga_handle_table_fini(&sg_process.events);
+    ga_handle_table_fini(&sg_process.modules);
+    ga_handle_table_fini(&sg_process.functions);
+    ga_handle_table_fini(&sg_process.libraries);
+    ga_handle_table_fini(&sg_process.kernels);
+    ga_handle_table_fini(&sg_process.memory.allocations);
+    sg_spans_fini(&sg_process.memory.ranges);
+    sg_spans_fini(&sg_process.memory.reservations);
+    atomic_store(&sg_process.condemned, 0);
+    atomic_store(&sg_process.stop, 0);
+    atomic_store(&sg_process.ready, 0);
+}
+
+void sg_process_condemn(CUresult code)
+{
+    int none = 0;
+    if (atomic_compare_exchange_strong(&sg_process.condemned, &none, (int)code)) {
+        atomic_store(&sg_process.stop, 1);
+    }
+}

@@ -1,0 +1,319 @@
+/* Order: which item may run, what happens when one has finished, and waiting for it. */
+#include "softgpu/queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "softgpu/process.h"
+
+/* Submitters beyond this wait: an application that never waits must not eat the machine. */
+#define ITEMS_MAX 65536
+
+struct sg_wait {
+    struct ga_list link;
+    bool (*passed)(const void *argument);
+    const void *argument;
+    pthread_cond_t changed;
+};
+
+static unsigned items_pending; /* under the lock */
+
+static struct sg_item *stream_head(const struct sg_stream *stream)
+{
+    return ga_list_empty(&stream->items)
+               ? NULL
+               : ga_container(stream->items.next, struct sg_item, in_stream);
+}
+
+static bool head_older(const struct sg_stream *stream, uint64_t sequence)
+{
+    const struct sg_item *head = stream_head(stream);
+    return head != NULL && head->sequence < sequence;
+}
+
+/* Do the default-stream rules hold nothing older than `sequence` against this stream? */
+static bool order_allows(const struct sg_stream *stream, uint64_t sequence)
+{
+    struct sg_context *context = stream->context;
+    if (stream != context->legacy) {
+        return !stream->blocking || !head_older(context->legacy, sequence);
+    }
+    ga_list_each(at, following, &context->streams) {
+        const struct sg_stream *other = ga_container(at, struct sg_stream, in_context);
+        if (other != stream && other->blocking && head_older(other, sequence)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence)
+{
+    if (head_older(stream, sequence + 1)) {
+        return false;
+    }
+    return stream != stream->context->legacy || order_allows(stream, sequence + 1);
+}
+
+/* Records and waits whose turn has come. */
+static bool item_instant(const struct sg_item *item)
+{
+    return item->kind == SG_ITEM_RECORD || (item->kind == SG_ITEM_WAIT && item->mark->done);
+}
+
+static void item_unlink(struct sg_item *item)
+{
+    struct sg_stream *stream = item->stream;
+    ga_list_remove(&item->in_stream);
+    if (item->mark != NULL) {
+        if (item->kind == SG_ITEM_RECORD) {
+            item->mark->time_ns = ga_clock_ns();
+            item->mark->done = true;
+        }
+        sg_mark_drop(item->mark);
+    }
+    if (item->drop != NULL) {
+        item->drop(item);
+    }
+    free(item);
+    items_pending--;
+    if (ga_list_empty(&stream->items)) {
+        ga_list_remove(&stream->in_active);
+    }
+    sg_stream_drop(stream); /* the item's reference: last, it may be the stream's end */
+}
+
+/* Starts what stands at the head of the stream. True: something changed for other streams. */
+static bool stream_advance(struct sg_stream *stream)
+{
+    bool changed = false;
+    struct sg_item *item;
+    sg_stream_hold(stream);
+    while ((item = stream_head(stream)) != NULL && item->state == SG_ITEM_PENDING &&
+           order_allows(stream, item->sequence)) {
+        if (item->kind == SG_ITEM_WORK) {
+            sg_engine_push(item);
+            break;
+        }
+        if (!item_instant(item)) {
+            break;
+        }
+        item_unlink(item);
+        changed = true;
+    }
+    sg_stream_drop(stream);
+    return changed;
+}
+
+/* After condemnation: what does not run already never will. */
+static bool stream_abandon(struct sg_stream *stream)
+{
+    bool changed = false;
+    sg_stream_hold(stream);
+    ga_list_each(at, following, &stream->items) {
+        struct sg_item *item = ga_container(at, struct sg_item, in_stream);
+        if (item->state == SG_ITEM_RUNNING) {
+            continue;
+        }
+        if (item->state == SG_ITEM_QUEUED) {
+            sg_engine_remove(item);
+        }
+        item_unlink(item);
+        changed = true;
+    }
+    sg_stream_drop(stream);
+    return changed;
+}
+
+void sg_schedule(void)
+{
+    bool condemned = false, changed = true;
+    while (changed || condemned != (atomic_load(&sg_process.condemned) != 0)) {
+        changed = false;
+        condemned = atomic_load(&sg_process.condemned) != 0;
+        ga_list_each(at, following, &sg_process.active) {
+            struct sg_stream *stream = ga_container(at, struct sg_stream, in_active);
+            changed |= condemned ? stream_abandon(stream) : stream_advance(stream);
+        }
+    }
+    ga_list_each(at, following, &sg_process.waits) {
+        struct sg_wait *wait = ga_container(at, struct sg_wait, link);
+        if (condemned || wait->passed(wait->argument)) {
+            pthread_cond_signal(&wait->changed);
+        }
+    }
+}
+
+void sg_item_finish(struct sg_item *item, CUresult result)
+{
+    if (result != CUDA_SUCCESS) {
+        sg_process_condemn(result);
+    }
+    item_unlink(item);
+    sg_schedule();
+}
+
+void *sg_item_make(size_t bytes, enum sg_engine_kind engine,
+                   CUresult (*run)(struct sg_item *item))
+{
+    struct sg_item *item = calloc(1, bytes);
+    if (item != NULL) {
+        item->kind = SG_ITEM_WORK;
+        item->engine = engine;
+        item->run = run;
+        ga_list_init(&item->in_stream);
+        ga_list_init(&item->in_engine);
+    }
+    return item;
+}
+
+static bool queue_has_room(const void *argument)
+{
+    (void)argument;
+    return items_pending < ITEMS_MAX;
+}
+
+/* Appends; the caller starts it. */
+static void stream_append(struct sg_stream *stream, struct sg_item *item)
+{
+    sg_stream_hold(stream);
+    if (items_pending >= ITEMS_MAX) {
+        (void)sg_wait_for(queue_has_room, NULL); /* condemned: goes the way of all items */
+    }
+    item->stream = stream;
+    item->sequence = ++sg_process.sequence;
+    if (ga_list_empty(&stream->items)) {
+        ga_list_append(&sg_process.active, &stream->in_active);
+    }
+    ga_list_append(&stream->items, &item->in_stream);
+    items_pending++;
+}
+
+void sg_submit(struct sg_stream *stream, struct sg_item *item)
+{
+    stream_append(stream, item);
+    if (atomic_load(&sg_process.condemned) != 0 || stream_head(stream) == item) {
+        /* Only the head can start, and an instant one may free others. */
+        sg_schedule();
+    }
+}
+
+struct stream_point {
+    const struct sg_stream *stream;
+    uint64_t sequence;
+};
+
+static bool item_passed(const void *argument)
+{
+    const struct stream_point *point = argument;
+    return !head_older(point->stream, point->sequence + 1);
+}
+
+CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item)
+{
+    sg_stream_hold(stream);
+    stream_append(stream, item);
+    uint64_t sequence = item->sequence;
+    bool ready = stream_head(stream) == item && order_allows(stream, sequence) &&
+                 atomic_load(&sg_process.condemned) == 0;
+    if (!ready || !sg_engine_run_here(item)) {
+        sg_schedule();
+    }
+    struct stream_point point = {.stream = stream, .sequence = sequence};
+    CUresult result = sg_wait_for(item_passed, &point);
+    sg_stream_drop(stream);
+    return result;
+}
+
+static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum sg_item_kind kind)
+{
+    struct sg_item *item = sg_item_make(sizeof *item, SG_ENGINE_COMPUTE, NULL);
+    if (item == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    item->kind = kind;
+    item->mark = mark;
+    sg_mark_hold(mark);
+    sg_submit(stream, item);
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark)
+{
+    return submit_mark(stream, mark, SG_ITEM_RECORD);
+}
+
+CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark)
+{
+    return mark->done ? CUDA_SUCCESS : submit_mark(stream, mark, SG_ITEM_WAIT);
+}
+
+CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
+{
+    if (passed(argument) || atomic_load(&sg_process.condemned) != 0) {
+        return (CUresult)atomic_load(&sg_process.condemned);
+    }
+    struct sg_wait wait = {.passed = passed, .argument = argument};
+    pthread_cond_init(&wait.changed, NULL);
+    ga_list_append(&sg_process.waits, &wait.link);
+    while (!passed(argument) && atomic_load(&sg_process.condemned) == 0) {
+        pthread_cond_wait(&wait.changed, &sg_process.lock);
+    }
+    ga_list_remove(&wait.link);
+    pthread_cond_destroy(&wait.changed);
+    return (CUresult)atomic_load(&sg_process.condemned);
+}
+
+static bool stream_point_passed(const void *argument)
+{
+    const struct stream_point *point = argument;
+    return sg_stream_passed(point->stream, point->sequence);
+}
+
+CUresult sg_stream_wait(struct sg_stream *stream)
+{
+    struct stream_point point = {.stream = stream, .sequence = sg_process.sequence};
+    sg_stream_hold(stream);
+    CUresult result = sg_wait_for(stream_point_passed, &point);
+    sg_stream_drop(stream);
+    return result;
+}
+
+static bool mark_done(const void *argument)
+{
+    return ((const struct sg_mark *)argument)->done;
+}
+
+CUresult sg_mark_wait(struct sg_mark *mark)
+{
+    sg_mark_hold(mark);
+    CUresult result = sg_wait_for(mark_done, mark);
+    sg_mark_drop(mark);
+    return result;
+}
+
+struct context_point {
+    struct sg_context *context;
+    uint64_t sequence;
+};
+
+static bool context_point_passed(const void *argument)
+{
+    const struct context_point *point = argument;
+    ga_list_each(at, following, &point->context->streams) {
+        if (head_older(ga_container(at, struct sg_stream, in_context), point->sequence + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+CUresult sg_context_wait(struct sg_context *context)
+{
+    struct context_point point = {.context = context, .sequence = sg_process.sequence};
+    sg_context_hold(context);
+    CUresult result = sg_wait_for(context_point_passed, &point);
+    sg_context_drop(context);
+    return result;
+}

@@ -1,0 +1,129 @@
+/* Streams as real asynchronous queues.
+ *
+ * Every item has a number from one sequence in the order of submission. The item at the head of its
+ * stream may run when
+ *   - in the legacy stream: no blocking stream of the context has an older item;
+ *   - in a blocking stream: the legacy stream has no older item;
+ *   - and, if it waits for a mark (an event as it was recorded last): the mark is done.
+ * Marks are made before what waits for them, so nothing can wait in a circle. Records and waits
+ * happen under the lock; work is given to an engine of the device, whose threads run it without.
+ * All functions want the process's lock held unless they say otherwise. */
+#ifndef SG_QUEUE_H
+#define SG_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "base/list.h"
+#include "softgpu/context.h"
+#include "softgpu/device.h"
+
+#define SG_PRIORITY_LEAST    0
+#define SG_PRIORITY_GREATEST (-5)
+
+struct sg_stream {
+    struct ga_list in_context;
+    struct ga_list in_active; /* process's list of streams with items */
+    struct ga_list items;
+    struct sg_context *context; /* held */
+    uint64_t handle;            /* 0: a default stream, which has none */
+    uint64_t thread;            /* of which thread it is the default stream; 0: of none */
+    uint64_t id;
+    unsigned flags;
+    int priority;
+    bool blocking;  /* takes part in the legacy stream's order */
+    bool destroyed; /* its handle is gone; freed with its last item and reference */
+    unsigned references;
+};
+
+/* What an event meant when it was recorded: shared by the event and by those who wait for it. */
+struct sg_mark {
+    unsigned references;
+    bool done;
+    uint64_t time_ns; /* when; valid once done */
+};
+
+struct sg_event {
+    uint64_t handle;
+    struct ga_list in_context;
+    struct sg_context *context;
+    unsigned flags;
+    struct sg_mark *mark; /* NULL: never recorded */
+};
+
+enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT };
+enum sg_item_state { SG_ITEM_PENDING, SG_ITEM_QUEUED, SG_ITEM_RUNNING };
+
+struct sg_item {
+    struct ga_list in_stream;
+    struct ga_list in_engine;
+    struct sg_stream *stream;
+    uint64_t sequence;
+    enum sg_item_kind kind;
+    enum sg_item_state state;
+    enum sg_engine_kind engine;
+    struct sg_mark *mark; /* RECORD, WAIT: held */
+    /* WORK: runs without the lock; anything but CUDA_SUCCESS condemns the process. */
+    CUresult (*run)(struct sg_item *item);
+    /* Gives back what the item holds, run or not (with the lock); NULL: nothing. The item itself is
+     * freed by the queue. */
+    void (*drop)(struct sg_item *item);
+};
+
+/* ---- streams.c ---- */
+
+CUresult sg_stream_make(struct sg_context *context, unsigned flags, int priority,
+                        struct sg_stream **stream);
+void sg_stream_destroy(struct sg_stream *stream);
+/* The default stream of the calling thread in this context. */
+CUresult sg_stream_of_thread(struct sg_context *context, struct sg_stream **stream);
+void sg_stream_hold(struct sg_stream *stream);
+void sg_stream_drop(struct sg_stream *stream);
+/* Has everything submitted to it up to `sequence` finished? For the legacy stream this includes
+ * what it waits for. */
+bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence);
+
+struct sg_mark *sg_mark_make(void);
+void sg_mark_hold(struct sg_mark *mark);
+void sg_mark_drop(struct sg_mark *mark);
+
+CUresult sg_event_make(struct sg_context *context, unsigned flags, struct sg_event **event);
+void sg_event_destroy(struct sg_event *event);
+
+/* ---- queue.c ---- */
+
+/* A zeroed item of `bytes` (its struct begins with a struct sg_item). Free what was not submitted
+ * with free(). NULL: no memory. */
+void *sg_item_make(size_t bytes, enum sg_engine_kind engine,
+                   CUresult (*run)(struct sg_item *item));
+/* Puts the item, now the queue's, at the end of the stream. Waits while the queue is overfull. */
+void sg_submit(struct sg_stream *stream, struct sg_item *item);
+/* The same, and waits until it has finished; may run it in the calling thread. */
+CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
+CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
+CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
+
+/* Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock held,
+ * or until the process is condemned (whose code it returns). */
+CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
+CUresult sg_stream_wait(struct sg_stream *stream);
+CUresult sg_mark_wait(struct sg_mark *mark);
+
+/* Runs what may run, after something changed. */
+void sg_schedule(void);
+/* Ends an item that ran, or that will not. */
+void sg_item_finish(struct sg_item *item, CUresult result);
+
+/* ---- engines.c ---- */
+
+/* Gives a ready item to its engine and sees to a thread for it. */
+void sg_engine_push(struct sg_item *item);
+/* Takes an item back that was pushed and does not run yet. */
+void sg_engine_remove(struct sg_item *item);
+/* Runs the ready item in the calling thread if its engine has a free lane. Releases the lock
+ * meanwhile. False: it has not. */
+bool sg_engine_run_here(struct sg_item *item);
+
+#endif

@@ -1,0 +1,239 @@
+/* Virtual memory management: reservations (address space), physical allocations (chunks with a
+ * handle), mappings (ranges). A physical allocation lives while its handle or a mapping does. */
+#include "softgpu/memory.h"
+
+#include <stdlib.h>
+
+#include "softgpu/process.h"
+
+struct sg_reservation {
+    struct sg_span span; /* first */
+};
+
+struct sg_allocation {
+    struct sg_device *device;
+    CUmemAllocationProp prop;
+    uint32_t count;
+    unsigned handles;  /* cuMemCreate and cuMemRetainAllocationHandle, less cuMemRelease */
+    unsigned mappings;
+    uint64_t handle;
+    uint32_t chunks[];
+};
+
+static bool whole_chunks(uint64_t value)
+{
+    return value % SG_CHUNK_BYTES == 0;
+}
+
+CUresult sg_vmm_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment, uint64_t *address)
+{
+    alignment = alignment != 0 ? alignment : SG_CHUNK_BYTES;
+    if (bytes == 0 || !whole_chunks(bytes) || (alignment & (alignment - 1)) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    alignment = alignment < SG_CHUNK_BYTES ? SG_CHUNK_BYTES : alignment;
+    struct sg_reservation *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->span.bytes = bytes;
+    if (sg_space_reserve(wish, bytes, alignment, &made->span.base) != GA_OK) {
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (sg_spans_insert(&sg_process.memory.reservations, &made->span) != GA_OK) {
+        sg_space_release(made->span.base, bytes);
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = made->span.base;
+    return CUDA_SUCCESS;
+}
+
+/* Is there a mapping that touches [address, address + bytes)? */
+static bool has_ranges(uint64_t address, uint64_t bytes)
+{
+    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    size_t i = sg_spans_index(ranges, address);
+    return i < ranges->count && ranges->items[i]->base < address + bytes;
+}
+
+CUresult sg_vmm_unreserve(uint64_t address, uint64_t bytes)
+{
+    struct sg_span *span = sg_spans_find(&sg_process.memory.reservations, address);
+    if (span == NULL || span->base != address || span->bytes != bytes ||
+        has_ranges(address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    sg_spans_remove(&sg_process.memory.reservations, span);
+    sg_space_release(address, bytes);
+    free(ga_container(span, struct sg_reservation, span));
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, const CUmemAllocationProp *prop,
+                       uint64_t *handle)
+{
+    if (bytes == 0 || !whole_chunks(bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    uint64_t count = bytes / SG_CHUNK_BYTES;
+    if (count > device->memory.free) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct sg_allocation *made = calloc(1, sizeof *made + count * sizeof made->chunks[0]);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->device = device;
+    made->prop = *prop;
+    made->count = (uint32_t)count;
+    made->handles = 1;
+    if (ga_handle_table_make(&sg_process.memory.allocations, made, &made->handle) != GA_OK) {
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (sg_physical_take(&device->memory, made->count, made->chunks) != GA_OK) {
+        ga_handle_table_remove(&sg_process.memory.allocations, made->handle);
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *handle = made->handle;
+    return CUDA_SUCCESS;
+}
+
+static struct sg_allocation *allocation_find(uint64_t handle)
+{
+    struct sg_allocation *found =
+        ga_handle_table_find(&sg_process.memory.allocations, handle);
+    return found != NULL && found->handles != 0 ? found : NULL;
+}
+
+static void allocation_drop(struct sg_allocation *allocation)
+{
+    if (allocation->handles == 0 && allocation->mappings == 0) {
+        ga_handle_table_remove(&sg_process.memory.allocations, allocation->handle);
+        sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
+        free(allocation);
+    }
+}
+
+CUresult sg_vmm_release(uint64_t handle)
+{
+    struct sg_allocation *allocation = allocation_find(handle);
+    if (allocation == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    allocation->handles--;
+    allocation_drop(allocation);
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_vmm_retain(uint64_t address, uint64_t *handle)
+{
+    struct sg_range *range = sg_range_find(address);
+    if (range == NULL || range->kind != SG_RANGE_MAPPED) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    range->allocation->handles++;
+    *handle = range->allocation->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_vmm_properties(uint64_t handle, CUmemAllocationProp *prop)
+{
+    struct sg_allocation *allocation = allocation_find(handle);
+    if (allocation == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *prop = allocation->prop;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t handle)
+{
+    struct sg_allocation *allocation = allocation_find(handle);
+    struct sg_span *space = sg_spans_find(&sg_process.memory.reservations, address);
+    if (allocation == NULL || space == NULL || offset != 0 || bytes == 0 ||
+        !whole_chunks(address) || !whole_chunks(bytes) ||
+        bytes > allocation->count * SG_CHUNK_BYTES || bytes > sg_span_end(space) - address ||
+        has_ranges(address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct sg_range *range = calloc(1, sizeof *range);
+    if (range == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    range->span = (struct sg_span){.base = address, .bytes = bytes};
+    range->kind = SG_RANGE_MAPPED;
+    range->device = allocation->device;
+    range->allocation = allocation;
+    ga_list_init(&range->in_context);
+    uint32_t count = (uint32_t)(bytes / SG_CHUNK_BYTES);
+    if (sg_range_enter(range) != GA_OK) {
+        free(range);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (sg_physical_map(&allocation->device->memory, allocation->chunks, count, address) !=
+        GA_OK) {
+        sg_range_leave(range);
+        free(range);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    allocation->mappings++;
+    return CUDA_SUCCESS;
+}
+
+/* Do whole mappings, side by side, make up exactly [address, address + bytes)? `*first` is the
+ * index of the first. */
+static bool whole_mappings(uint64_t address, uint64_t bytes, size_t *first)
+{
+    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    uint64_t at = address;
+    *first = sg_spans_index(ranges, address);
+    if (bytes == 0 || address + bytes < address) {
+        return false;
+    }
+    for (size_t i = *first; at < address + bytes; i++) {
+        if (i == ranges->count || ranges->items[i]->base != at ||
+            ((const struct sg_range *)ranges->items[i])->kind != SG_RANGE_MAPPED) {
+            return false;
+        }
+        at = sg_span_end(ranges->items[i]);
+    }
+    return at == address + bytes;
+}
+
+CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes)
+{
+    size_t first;
+    if (!whole_mappings(address, bytes, &first)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    while (first < ranges->count && ranges->items[first]->base < address + bytes) {
+        struct sg_range *range = (struct sg_range *)ranges->items[first];
+        sg_range_leave(range);
+        sg_space_empty(range->span.base, range->span.bytes);
+        range->allocation->mappings--;
+        allocation_drop(range->allocation);
+        free(range);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsigned rights)
+{
+    size_t first;
+    if (!whole_mappings(address, bytes, &first)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    for (size_t i = first; i < ranges->count && ranges->items[i]->base < address + bytes; i++) {
+        struct sg_range *range = (struct sg_range *)ranges->items[i];
+        if (sg_range_set_rights(range, ordinal, rights) != GA_OK) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return CUDA_SUCCESS;
+}
