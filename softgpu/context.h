@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include <cuda.h>
+#include "api/cuda_names.h"
 
 #include "base/list.h"
 #include "softgpu/device.h"

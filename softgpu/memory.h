@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include <cuda.h>
+#include "api/cuda_names.h"
 
 #include "base/handle_table.h"
 #include "base/list.h"
@@ -83,11 +83,8 @@ void sg_host_free(struct sg_range *range);
 
 CUresult sg_vmm_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment, uint64_t *address);
 CUresult sg_vmm_unreserve(uint64_t address, uint64_t bytes);
-CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, const CUmemAllocationProp *prop,
-                       uint64_t *handle);
+CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handle);
 CUresult sg_vmm_release(uint64_t handle);
-CUresult sg_vmm_retain(uint64_t address, uint64_t *handle);
-CUresult sg_vmm_properties(uint64_t handle, CUmemAllocationProp *prop);
 CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t handle);
 CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes);
 CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsigned rights);
@@ -100,7 +97,7 @@ struct sg_memory {
     uint64_t next_id;
 };
 
-/* Gives back everything that belongs to `context` (NULL: nothing). */
+/* Gives back what `context` has allocated or registered. */
 void sg_memory_drop_context(struct sg_context *context);
 
 #endif

@@ -14,8 +14,11 @@
 struct sg_process sg_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* In a child of fork() nothing of ours runs: CUDA answers "not initialized" there. */
+static _Atomic int forked;
+
 static void after_fork(void)
 {
+    atomic_store(&forked, 1);
     atomic_store(&sg_process.ready, 0);
     pthread_mutex_init(&sg_process.lock, NULL);
 }
@@ -53,11 +56,6 @@ static CUresult devices_make(const struct sg_config *config)
             return result;
         }
     }
-    int cores = get_nprocs();
-    if (sg_pool_create(cores > 1 ? (unsigned)cores - 1 : 0, &sg_process.pool) != GA_OK) {
-        ga_error("softgpu: cannot start the threads that run kernels");
-        return CUDA_ERROR_OPERATING_SYSTEM;
-    }
     return CUDA_SUCCESS;
 }
 
@@ -86,6 +84,9 @@ static CUresult process_make(const char *text)
 
 CUresult sg_process_init_with(const char *devices)
 {
+    if (atomic_load(&forked)) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
     sg_lock();
     CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices);
     sg_unlock();
@@ -110,10 +111,6 @@ void sg_process_fini(void)
     free(sg_process.devices);
     sg_process.devices = NULL;
     sg_process.device_count = 0;
-    if (sg_process.pool != NULL) {
-        sg_pool_destroy(sg_process.pool);
-        sg_process.pool = NULL;
-    }
     ga_handle_table_fini(&sg_process.contexts);
     ga_handle_table_fini(&sg_process.streams);
     ga_handle_table_fini(&sg_process.events);
@@ -127,6 +124,17 @@ void sg_process_fini(void)
     atomic_store(&sg_process.condemned, 0);
     atomic_store(&sg_process.stop, 0);
     atomic_store(&sg_process.ready, 0);
+}
+
+CUresult sg_process_pool(void)
+{
+    int cores = get_nprocs();
+    if (sg_process.pool == NULL &&
+        sg_pool_create(cores > 1 ? (unsigned)cores - 1 : 0, &sg_process.pool) != GA_OK) {
+        ga_error("softgpu: cannot start the threads that run kernels");
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    return CUDA_SUCCESS;
 }
 
 void sg_process_condemn(CUresult code)

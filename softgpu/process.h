@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include <cuda.h>
+#include "api/cuda_names.h"
 
 #include "base/handle_table.h"
 #include "base/list.h"
@@ -30,7 +30,7 @@ struct sg_process {
     struct ga_list waits;  /* struct sg_wait */
     uint64_t sequence;     /* of the item submitted last */
     uint64_t next_context_id, next_stream_id;
-    struct sg_pool *pool;
+    struct sg_pool *pool; /* made by the first launch */
 };
 
 extern struct sg_process sg_process;
@@ -40,7 +40,7 @@ extern struct sg_process sg_process;
 CUresult sg_process_init(void);
 /* The same with a given text. Tests. */
 CUresult sg_process_init_with(const char *devices);
-/* Tests only, when nothing runs any more. */
+/* Undoes what a failing cuInit has done; and in tests, when no item was ever submitted. */
 void sg_process_fini(void);
 
 static inline void sg_lock(void)
@@ -62,6 +62,8 @@ static inline CUresult sg_process_state(void)
     return (CUresult)atomic_load_explicit(&sg_process.condemned, memory_order_relaxed);
 }
 
+/* Sees to it that `pool` is there. With the lock held. */
+CUresult sg_process_pool(void);
 /* Makes `code` the answer of every later call; the first one wins. With the lock held. */
 void sg_process_condemn(CUresult code);
 

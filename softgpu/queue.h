@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include <cuda.h>
+#include "api/cuda_names.h"
 
 #include "base/list.h"
 #include "softgpu/context.h"

@@ -3,6 +3,7 @@
  * range that lies in it. */
 #include "softgpu/memory.h"
 
+#include "softgpu/context.h"
 #include "softgpu/process.h"
 
 struct sg_range *sg_range_find(uint64_t address)
@@ -127,4 +128,17 @@ enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
     }
     *range = first;
     return first->device != NULL ? SG_PLACE_DEVICE : SG_PLACE_HOST;
+}
+
+void sg_memory_drop_context(struct sg_context *context)
+{
+    while (!ga_list_empty(&context->ranges)) {
+        struct sg_range *range =
+            ga_container(context->ranges.next, struct sg_range, in_context);
+        if (range->device != NULL) {
+            sg_heap_free(range);
+        } else {
+            sg_host_free(range);
+        }
+    }
 }

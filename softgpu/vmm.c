@@ -12,9 +12,8 @@ struct sg_reservation {
 
 struct sg_allocation {
     struct sg_device *device;
-    CUmemAllocationProp prop;
     uint32_t count;
-    unsigned handles;  /* cuMemCreate and cuMemRetainAllocationHandle, less cuMemRelease */
+    bool released;     /* cuMemRelease: lives on in its mappings */
     unsigned mappings;
     uint64_t handle;
     uint32_t chunks[];
@@ -71,8 +70,7 @@ CUresult sg_vmm_unreserve(uint64_t address, uint64_t bytes)
     return CUDA_SUCCESS;
 }
 
-CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, const CUmemAllocationProp *prop,
-                       uint64_t *handle)
+CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handle)
 {
     if (bytes == 0 || !whole_chunks(bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -86,9 +84,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, const CUmemAllo
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->device = device;
-    made->prop = *prop;
     made->count = (uint32_t)count;
-    made->handles = 1;
     if (ga_handle_table_make(&sg_process.memory.allocations, made, &made->handle) != GA_OK) {
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -106,12 +102,12 @@ static struct sg_allocation *allocation_find(uint64_t handle)
 {
     struct sg_allocation *found =
         ga_handle_table_find(&sg_process.memory.allocations, handle);
-    return found != NULL && found->handles != 0 ? found : NULL;
+    return found != NULL && !found->released ? found : NULL;
 }
 
 static void allocation_drop(struct sg_allocation *allocation)
 {
-    if (allocation->handles == 0 && allocation->mappings == 0) {
+    if (allocation->released && allocation->mappings == 0) {
         ga_handle_table_remove(&sg_process.memory.allocations, allocation->handle);
         sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
         free(allocation);
@@ -124,29 +120,8 @@ CUresult sg_vmm_release(uint64_t handle)
     if (allocation == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    allocation->handles--;
+    allocation->released = true;
     allocation_drop(allocation);
-    return CUDA_SUCCESS;
-}
-
-CUresult sg_vmm_retain(uint64_t address, uint64_t *handle)
-{
-    struct sg_range *range = sg_range_find(address);
-    if (range == NULL || range->kind != SG_RANGE_MAPPED) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    range->allocation->handles++;
-    *handle = range->allocation->handle;
-    return CUDA_SUCCESS;
-}
-
-CUresult sg_vmm_properties(uint64_t handle, CUmemAllocationProp *prop)
-{
-    struct sg_allocation *allocation = allocation_find(handle);
-    if (allocation == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *prop = allocation->prop;
     return CUDA_SUCCESS;
 }
 

@@ -1,0 +1,94 @@
+/* From an image to a parsed program, with the messages that people need. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "softgpu/image_text.h"
+#include "softgpu/module.h"
+
+#define LOG_BYTES 4096
+
+static void jit_error(struct sg_jit *jit, const char *text)
+{
+    struct sg_log *log = &jit->error;
+    if (log->size > 0) {
+        int length = snprintf(log->text, log->size, "%s", text);
+        log->used = (size_t)length < log->size ? (size_t)length : log->size - 1;
+    }
+}
+
+static CUresult load_result(enum sg_load_result result)
+{
+    switch (result) {
+    case SG_LOAD_OK:
+        return CUDA_SUCCESS;
+    case SG_LOAD_SYNTAX:
+    case SG_LOAD_UNRESOLVED:
+        return CUDA_ERROR_INVALID_PTX;
+    case SG_LOAD_UNSUPPORTED:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    case SG_LOAD_NO_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_ERROR_UNKNOWN;
+}
+
+/* "9.0" after ".version" as 90. */
+static int ptx_version(const char *text)
+{
+    int major = 0, minor = 0;
+    const char *at = strstr(text, ".version");
+    if (at == NULL || sscanf(at, ".version %d.%d", &major, &minor) != 2) {
+        return 0;
+    }
+    return major * 10 + minor;
+}
+
+static CUresult code_parse(const struct sg_text *text, struct sg_jit *jit, struct sg_code *code)
+{
+    char buffer[LOG_BYTES] = "";
+    struct sg_log log = {.text = buffer, .size = sizeof buffer};
+    CUresult result = load_result(sg_program_load(text->bytes, text->size, &log, &code->program));
+    if (result != CUDA_SUCCESS) {
+        jit_error(jit, buffer);
+        char *newline = strchr(buffer, '\n');
+        if (newline != NULL) {
+            *newline = 0;
+        }
+        ga_error("softgpu: PTX refused: %s", buffer[0] != 0 ? buffer : "out of memory");
+        return result;
+    }
+    code->ptx_version = ptx_version(text->bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code)
+{
+    char why[256] = "";
+    struct sg_text text;
+    CUresult result = sg_image_text(image, &text, why, sizeof why);
+    if (result != CUDA_SUCCESS) {
+        jit_error(jit, why);
+        ga_error("softgpu: device code refused: %s", why);
+        return result;
+    }
+    struct sg_code *made = calloc(1, sizeof *made);
+    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&text, jit, made);
+    free(text.bytes);
+    if (result != CUDA_SUCCESS) {
+        free(made);
+        return result;
+    }
+    made->references = 1;
+    *code = made;
+    return CUDA_SUCCESS;
+}
+
+void sg_code_drop(struct sg_code *code)
+{
+    if (--code->references == 0) {
+        sg_program_destroy(code->program);
+        free(code);
+    }
+}

@@ -1,0 +1,199 @@
+/* Kernel launches: argument checks, the copy of the parameters, and the run. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "softgpu/process.h"
+#include "softgpu/work.h"
+
+struct launch {
+    struct sg_item item; /* first */
+    struct sg_module *module; /* held */
+    const struct sg_kernel *kernel;
+    struct sg_launch_shape shape;
+    uint32_t stack_bytes;
+    uint64_t params[]; /* kernel->param_bytes */
+};
+
+static CUresult fault_result(enum sg_fault_code code)
+{
+    switch (code) {
+    case SG_FAULT_NONE:
+        return CUDA_SUCCESS;
+    case SG_FAULT_ILLEGAL_ADDRESS:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case SG_FAULT_MISALIGNED:
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case SG_FAULT_ASSERT:
+        return CUDA_ERROR_ASSERT;
+    case SG_FAULT_STACK:
+        return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case SG_FAULT_INVALID_PC:
+        return CUDA_ERROR_INVALID_PC;
+    default:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}
+
+static void fault_log(const struct sg_fault *fault)
+{
+    char address[48] = "";
+    char line[32] = "";
+    if (fault->code == SG_FAULT_ILLEGAL_ADDRESS || fault->code == SG_FAULT_MISALIGNED) {
+        snprintf(address, sizeof address, ", address 0x%" PRIx64, fault->address);
+    }
+    if (fault->line != 0) {
+        snprintf(line, sizeof line, ", PTX line %u", fault->line);
+    }
+    ga_error("softgpu: kernel %s: %s%s, block (%u,%u,%u), thread (%u,%u,%u)%s: %s", fault->kernel,
+             sg_fault_name(fault->code), address, fault->block[0], fault->block[1],
+             fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2], line,
+             fault->text);
+}
+
+static CUresult launch_run(struct sg_item *item)
+{
+    struct launch *launch = ga_container(item, struct launch, item);
+    const struct sg_device *device = launch->module->context->device;
+    const struct sg_launch_shape *shape = &launch->shape;
+    struct sg_launch run = {.image = launch->module->image,
+                            .kernel = launch->kernel,
+                            .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+                            .block = {shape->block[0], shape->block[1], shape->block[2]},
+                            .dynamic_shared = shape->dynamic_shared,
+                            .params = launch->params,
+                            .map = device->map,
+                            .sm_count = device->config.sms,
+                            .max_workers = device->config.sms,
+                            .stack_bytes = launch->stack_bytes,
+                            .stop = &sg_process.stop};
+    struct sg_fault fault = {.code = SG_FAULT_NONE};
+    sg_grid_run(sg_process.pool, &run, &fault);
+    if (fault.code != SG_FAULT_NONE && fault.code != SG_FAULT_STOPPED) {
+        fault_log(&fault);
+    }
+    return fault_result(fault.code);
+}
+
+static void launch_drop(struct sg_item *item)
+{
+    sg_module_drop(ga_container(item, struct launch, item)->module);
+}
+
+static CUresult shape_check(const struct sg_function *function,
+                            const struct sg_launch_shape *shape)
+{
+    static const unsigned grid_max[3] = {2147483647u, 65535u, 65535u};
+    static const unsigned block_max[3] = {1024u, 1024u, 64u};
+    const struct sg_kernel *kernel = function->kernel;
+    uint64_t threads = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        if (shape->grid[i] == 0 || shape->grid[i] > grid_max[i] || shape->block[i] == 0 ||
+            shape->block[i] > block_max[i]) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (kernel->reqntid[0] != 0 && shape->block[i] != kernel->reqntid[i]) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        threads *= shape->block[i];
+    }
+    if (threads > SG_BLOCK_THREADS_MAX) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    int set = function->settings->dynamic_shared_max;
+    unsigned most = sg_dynamic_shared_default(kernel);
+    most = set >= 0 && (unsigned)set > most ? (unsigned)set : most;
+    if (shape->dynamic_shared > most) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return threads > sg_occupancy_threads_max(kernel) ||
+                   kernel->shared_bytes > SG_SHARED_BLOCK_DEFAULT
+               ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+               : CUDA_SUCCESS;
+}
+
+/* The packed buffer of `extra`, or NULL with *bytes 0. */
+static CUresult extra_read(void **extra, const void **buffer, size_t *bytes)
+{
+    *buffer = NULL;
+    *bytes = 0;
+    for (unsigned i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            *buffer = extra[i + 1];
+        } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+            if (extra[i + 1] == NULL) {
+                return CUDA_ERROR_INVALID_VALUE;
+            }
+            memcpy(bytes, extra[i + 1], sizeof *bytes);
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return *buffer == NULL && *bytes != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult params_copy(const struct sg_kernel *kernel, void **params, void **extra,
+                            uint8_t *to)
+{
+    if (params != NULL && extra != NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (extra != NULL) {
+        const void *buffer;
+        size_t bytes;
+        CUresult result = extra_read(extra, &buffer, &bytes);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        if (bytes < kernel->param_bytes) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        memcpy(to, buffer, kernel->param_bytes);
+        return CUDA_SUCCESS;
+    }
+    if (params == NULL) {
+        return kernel->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    for (uint32_t i = 0; i < kernel->param_count; i++) {
+        if (params[i] == NULL) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        memcpy(to + kernel->params[i].offset, params[i], kernel->params[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
+                          const struct sg_launch_shape *shape, void **params, void **extra)
+{
+    if (function->module->context != stream->context) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CUresult result = shape_check(function, shape);
+    if (result == CUDA_SUCCESS) {
+        result = sg_process_pool();
+    }
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct launch *launch = sg_item_make(sizeof *launch + function->kernel->param_bytes,
+                                         SG_ENGINE_COMPUTE, launch_run);
+    if (launch == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    result = params_copy(function->kernel, params, extra, (uint8_t *)launch->params);
+    if (result != CUDA_SUCCESS) {
+        free(launch);
+        return result;
+    }
+    launch->item.drop = launch_drop;
+    launch->module = function->module;
+    launch->kernel = function->kernel;
+    launch->shape = *shape;
+    launch->stack_bytes = (uint32_t)stream->context->stack_bytes;
+    sg_module_hold(launch->module);
+    sg_submit(stream, &launch->item);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,114 @@
+/* Code: programs (parsed PTX), modules (a program in a context), functions, libraries (a program
+ * without a context, loaded in each context on first use) and their kernels.
+ *
+ * What a reader would get wrong: a CUkernel may stand wherever a CUfunction may; it then means the
+ * function of the library's module in the current context. All functions want the process's lock
+ * held unless they say otherwise. */
+#ifndef SG_MODULE_H
+#define SG_MODULE_H
+
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+#include "api/image.h"
+#include "base/list.h"
+#include "softgpu/context.h"
+#include "softgpu/engine.h"
+#include "softgpu/memory.h"
+
+/* A parsed program; shared by a library and its modules. */
+struct sg_code {
+    unsigned references;
+    struct sg_program *program;
+    int ptx_version; /* 90 for PTX ISA 9.0 */
+};
+
+/* What an application set for a kernel on a device. */
+struct sg_kernel_settings {
+    int dynamic_shared_max; /* -1: never set */
+    int carveout;           /* per cent, -1: default */
+    CUfunc_cache cache;
+};
+
+struct sg_module;
+
+struct sg_function {
+    uint64_t handle; /* 0: nobody has asked for it */
+    struct sg_module *module;
+    const struct sg_kernel *kernel;
+    struct sg_kernel_settings own;       /* of a module that the application loaded */
+    struct sg_kernel_settings *settings; /* `own`, or those of the library's kernel */
+};
+
+struct sg_library;
+
+struct sg_module {
+    uint64_t handle;
+    struct ga_list in_context;
+    struct ga_list in_library;
+    struct sg_context *context;
+    struct sg_library *library; /* NULL: loaded by the application itself */
+    struct sg_code *code;
+    struct sg_image *image;
+    struct sg_range **variables; /* NULL where a variable needs no memory */
+    struct sg_function *functions; /* one per kernel of the program */
+    unsigned references;           /* the handle's, and every launch that has not finished */
+};
+
+struct sg_library_kernel {
+    uint64_t handle;
+    struct sg_library *library;
+    const struct sg_kernel *kernel;
+    struct sg_kernel_settings settings[SG_DEVICES_MAX];
+};
+
+struct sg_library {
+    uint64_t handle;
+    struct sg_code *code;
+    struct sg_library_kernel *kernels; /* one per kernel of the program */
+    struct ga_list modules;
+};
+
+/* ---- code.c ---- */
+
+/* The log buffers of cuModuleLoadDataEx; either may have size 0. */
+struct sg_jit {
+    struct sg_log error, info;
+};
+
+/* Finds the PTX in the image and parses it. Without the lock. A failure is explained in the error
+ * log and on stderr. */
+CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code);
+void sg_code_drop(struct sg_code *code);
+
+/* ---- module.c ---- */
+
+/* Takes its own reference of `code`. */
+CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
+                        struct sg_library *library, struct sg_module **module);
+/* The handle dies; the rest lives until the last launch has finished. Does not wait. */
+void sg_module_destroy(struct sg_module *module);
+void sg_module_hold(struct sg_module *module);
+void sg_module_drop(struct sg_module *module);
+/* Gives the function its handle on first use. */
+CUresult sg_function_publish(struct sg_function *function);
+/* NULL: no such kernel. */
+struct sg_function *sg_module_function(struct sg_module *module, const char *name);
+/* CUDA_ERROR_NOT_FOUND; either output may be NULL. */
+CUresult sg_module_global(struct sg_module *module, const char *name, CUdeviceptr *address,
+                          size_t *bytes);
+
+/* ---- library.c ---- */
+
+CUresult sg_library_make(struct sg_code *code, struct sg_library **library);
+void sg_library_destroy(struct sg_library *library);
+/* The library's module in this context; loads it if need be. */
+CUresult sg_library_module(struct sg_library *library, struct sg_context *context,
+                           struct sg_module **module);
+struct sg_library_kernel *sg_library_kernel_find(CUkernel handle);
+/* The function that `handle` (a CUfunction, or a CUkernel in `context`) means. */
+CUresult sg_function_find(CUfunction handle, struct sg_context *context,
+                          struct sg_function **function);
+
+#endif

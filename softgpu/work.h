@@ -1,0 +1,72 @@
+/* What streams do: kernels, copies, fills. All functions want the process's lock held. */
+#ifndef SG_WORK_H
+#define SG_WORK_H
+
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+#include "softgpu/module.h"
+#include "softgpu/queue.h"
+
+/* ---- launch.c ---- */
+
+struct sg_launch_shape {
+    unsigned grid[3], block[3];
+    unsigned dynamic_shared;
+};
+
+/* Checks the shape against the kernel and the device, copies the parameters, queues the launch. */
+CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
+                          const struct sg_launch_shape *shape, void **params, void **extra);
+
+/* ---- copy.c ---- */
+
+/* A rectangle: `height` rows of `width` bytes, `pitch` bytes apart. Linear: height 1. */
+struct sg_copy_shape {
+    uint64_t to, from;
+    uint64_t to_pitch, from_pitch;
+    uint64_t width, height;
+};
+
+/* What the call says an address is. */
+enum sg_side {
+    SG_SIDE_HOST,   /* pageable or pinned */
+    SG_SIDE_DEVICE, /* device memory, or pinned memory as the device sees it */
+    SG_SIDE_ANY,    /* whatever it is */
+};
+
+/* Checks and queues a copy. It waits where CUDA does: `async` false: unless both sides are device
+ * memory; `async` true: when pageable memory cannot be staged, and between host and host. */
+CUresult sg_copy_submit(struct sg_stream *stream, const struct sg_copy_shape *shape,
+                        enum sg_side to, enum sg_side from, bool async);
+
+/* ---- fill.c ---- */
+
+struct sg_fill_shape {
+    uint64_t to, pitch;     /* bytes */
+    uint64_t width, height; /* width in elements */
+    unsigned element;       /* 1, 2 or 4 bytes */
+    uint32_t value;
+};
+
+/* `async` false waits only when the target is pinned host memory, as CUDA does. */
+CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *shape, bool async);
+
+/* Bytes from the first to the last of a rectangle; UINT64_MAX when that overflows. */
+uint64_t sg_extent(uint64_t pitch, uint64_t width, uint64_t height);
+
+/* ---- occupancy.c: the documented calculator for compute capability 7.5 ---- */
+
+/* Blocks of this kernel that one multiprocessor holds at once; 0: not even one. */
+unsigned sg_occupancy_blocks(const struct sg_kernel *kernel, unsigned block_threads,
+                             uint64_t dynamic_shared);
+/* Largest dynamic shared memory with which `blocks` of them still fit. */
+uint64_t sg_occupancy_shared(const struct sg_kernel *kernel, unsigned blocks,
+                             unsigned block_threads);
+/* The most threads a block of this kernel can have (registers, .maxntid). */
+unsigned sg_occupancy_threads_max(const struct sg_kernel *kernel);
+/* The most dynamic shared memory that may be asked for without the attribute being set. */
+unsigned sg_dynamic_shared_default(const struct sg_kernel *kernel);
+
+#endif
