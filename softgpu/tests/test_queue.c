@@ -57,7 +57,7 @@ static struct sg_stream *stream_make(unsigned flags)
     return stream;
 }
 
-Test(queue, a_stream_keeps_its_order, .init = setup, .timeout = 30)
+Test(queue, a_stream_keeps_its_order, .init = setup)
 {
     struct sg_stream *stream = stream_make(0);
     _Atomic int ran[100] = {0};
@@ -70,8 +70,7 @@ Test(queue, a_stream_keeps_its_order, .init = setup, .timeout = 30)
     }
 }
 
-Test(queue, the_legacy_stream_waits_for_blocking_ones_and_they_for_it, .init = setup,
-     .timeout = 30)
+Test(queue, the_legacy_stream_waits_for_blocking_ones_and_they_for_it, .init = setup)
 {
     struct sg_stream *blocking = stream_make(0), *free_one = stream_make(CU_STREAM_NON_BLOCKING);
     _Atomic int gate = 0, ran[4] = {0};
@@ -90,8 +89,7 @@ Test(queue, the_legacy_stream_waits_for_blocking_ones_and_they_for_it, .init = s
     cr_assert_eq(ran[2], 4);
 }
 
-Test(queue, waiting_for_the_empty_legacy_stream_waits_for_blocking_ones, .init = setup,
-     .timeout = 30)
+Test(queue, waiting_for_the_empty_legacy_stream_waits_for_blocking_ones, .init = setup)
 {
     struct sg_stream *blocking = stream_make(0);
     _Atomic int ran = 0;
@@ -100,7 +98,7 @@ Test(queue, waiting_for_the_empty_legacy_stream_waits_for_blocking_ones, .init =
     cr_assert_eq(ran, 1);
 }
 
-Test(queue, a_mark_orders_streams_of_two_contexts, .init = setup, .timeout = 30)
+Test(queue, a_mark_orders_streams_of_two_contexts, .init = setup)
 {
     struct sg_context *other = NULL;
     cr_assert_eq(sg_context_make(sg_device_at(1), 0, false, &other), CUDA_SUCCESS);
@@ -122,7 +120,7 @@ Test(queue, a_mark_orders_streams_of_two_contexts, .init = setup, .timeout = 30)
     sg_mark_drop(mark);
 }
 
-Test(queue, kernels_of_two_streams_run_side_by_side, .init = setup, .timeout = 30)
+Test(queue, kernels_of_two_streams_run_side_by_side, .init = setup)
 {
     struct sg_stream *first = stream_make(0), *second = stream_make(0);
     _Atomic int gate = 0, ran[2] = {0};
@@ -134,7 +132,7 @@ Test(queue, kernels_of_two_streams_run_side_by_side, .init = setup, .timeout = 3
     cr_assert_eq(sg_stream_wait(first), CUDA_SUCCESS);
 }
 
-Test(queue, a_destroyed_stream_finishes_its_work, .init = setup, .timeout = 30)
+Test(queue, a_destroyed_stream_finishes_its_work, .init = setup)
 {
     struct sg_stream *stream = stream_make(0);
     _Atomic int gate = 0, ran[2] = {0};
@@ -146,7 +144,7 @@ Test(queue, a_destroyed_stream_finishes_its_work, .init = setup, .timeout = 30)
     cr_assert_eq(ran[1], 2);
 }
 
-Test(queue, a_fault_condemns_the_process, .init = setup, .timeout = 30)
+Test(queue, a_fault_condemns_the_process, .init = setup)
 {
     struct sg_stream *stream = stream_make(0);
     _Atomic int gate = 0, ran[3] = {0};
@@ -168,7 +166,7 @@ Test(queue, a_fault_condemns_the_process, .init = setup, .timeout = 30)
     sg_mark_drop(mark);
 }
 
-Test(queue, a_waiting_submission_runs_at_once, .init = setup, .timeout = 30)
+Test(queue, a_waiting_submission_runs_at_once, .init = setup)
 {
     struct sg_stream *stream = stream_make(0);
     _Atomic int ran[2] = {0};
@@ -219,7 +217,7 @@ static void *chain_main(void *argument)
     return NULL;
 }
 
-Test(queue, chains_of_many_threads_keep_their_order, .init = setup, .timeout = 120)
+Test(queue, chains_of_many_threads_keep_their_order, .init = setup)
 {
     static struct chain chains[CHAINS];
     pthread_t threads[CHAINS];
