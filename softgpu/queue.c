@@ -317,3 +317,20 @@ CUresult sg_context_wait(struct sg_context *context)
     sg_context_drop(context);
     return result;
 }
+
+static bool all_passed(const void *argument)
+{
+    const uint64_t *sequence = argument;
+    ga_list_each(at, following, &sg_process.active) {
+        if (head_older(ga_container(at, struct sg_stream, in_active), *sequence + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+CUresult sg_process_wait(void)
+{
+    uint64_t sequence = sg_process.sequence;
+    return sg_wait_for(all_passed, &sequence);
+}

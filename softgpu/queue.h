@@ -110,6 +110,8 @@ CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
 CUresult sg_stream_wait(struct sg_stream *stream);
 CUresult sg_mark_wait(struct sg_mark *mark);
+/* Everything submitted so far, in every context. */
+CUresult sg_process_wait(void);
 
 /* Runs what may run, after something changed. */
 void sg_schedule(void);

@@ -1,0 +1,74 @@
+/* Entering and leaving, and what handles mean. */
+#include "softgpu/calls/call.h"
+
+#include "front/front.h"
+
+CUresult sg_enter_process(void)
+{
+    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS) {
+        sg_lock();
+    }
+    return result;
+}
+
+CUresult sg_enter_teardown(void)
+{
+    if (!atomic_load_explicit(&sg_process.ready, memory_order_acquire)) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    sg_lock();
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_enter(struct sg_context **context)
+{
+    CUcontext current = NULL;
+    CUresult result = front_context_need(&current);
+    if (result == CUDA_SUCCESS) {
+        result = sg_enter_process();
+    }
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *found = sg_context_find(current);
+    if (found == NULL || !found->alive) {
+        return sg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    }
+    *context = found;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_stream **stream)
+{
+    if (handle == NULL || handle == CU_STREAM_LEGACY) {
+        *stream = context->legacy;
+        return CUDA_SUCCESS;
+    }
+    if (handle == CU_STREAM_PER_THREAD) {
+        return sg_stream_of_thread(context, stream);
+    }
+    struct sg_stream *found =
+        ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)handle);
+    if (found == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *stream = found;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_call_event(CUevent handle, struct sg_event **event)
+{
+    struct sg_event *found = ga_handle_table_find(&sg_process.events, (uint64_t)(uintptr_t)handle);
+    if (found == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *event = found;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_call_device(CUdevice ordinal, struct sg_device **device)
+{
+    *device = sg_device_at(ordinal);
+    return *device != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}

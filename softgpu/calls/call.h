@@ -1,0 +1,34 @@
+/* What every exported function does first and last. */
+#ifndef SG_CALL_H
+#define SG_CALL_H
+
+#include "api/cuda_names.h"
+
+#include "softgpu/context.h"
+#include "softgpu/process.h"
+#include "softgpu/queue.h"
+
+/* Checks that the driver is initialised and not condemned, and takes the lock on CUDA_SUCCESS (only
+ * then). */
+CUresult sg_enter_process(void);
+/* The same, and the current context, which is alive. */
+CUresult sg_enter(struct sg_context **context);
+/* The same as sg_enter_process, also in a condemned process: for what gives things back. */
+CUresult sg_enter_teardown(void);
+
+/* Releases the lock; `return sg_leave(result);`. */
+static inline CUresult sg_leave(CUresult result)
+{
+    sg_unlock();
+    return result;
+}
+
+/* The stream that the handle means, as seen from the current context: 0 and CU_STREAM_LEGACY,
+ * CU_STREAM_PER_THREAD, or one that was created. */
+CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_stream **stream);
+/* CUDA_ERROR_INVALID_HANDLE: not an event. */
+CUresult sg_call_event(CUevent handle, struct sg_event **event);
+/* CUDA_ERROR_INVALID_DEVICE. */
+CUresult sg_call_device(CUdevice ordinal, struct sg_device **device);
+
+#endif

@@ -1,0 +1,281 @@
+/* Primary and explicit contexts. What is current on a thread is front's business. */
+#include "front/front.h"
+#include "softgpu/calls/call.h"
+
+static CUresult flags_check(unsigned flags)
+{
+    unsigned schedule = flags & CU_CTX_SCHED_MASK;
+    if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0 || (schedule & (schedule - 1)) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    if (pctx == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    result = sg_call_device(dev, &device);
+    if (result == CUDA_SUCCESS && !device->primary->alive) {
+        device->primary->flags = device->primary_flags;
+        result = sg_context_activate(device->primary);
+    }
+    if (result == CUDA_SUCCESS) {
+        device->primary_retains++;
+        *pctx = sg_context_handle(device->primary);
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    result = sg_call_device(dev, &device);
+    if (result == CUDA_SUCCESS && device->primary_retains == 0) {
+        result = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    bool last = --device->primary_retains == 0;
+    if (last) {
+        sg_context_destroy(device->primary);
+    }
+    CUcontext handle = sg_context_handle(device->primary);
+    sg_unlock();
+    if (last) {
+        front_context_reset(handle);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The retain count stays; who has retained it goes on with an empty context. */
+CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    result = sg_call_device(dev, &device);
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    sg_context_destroy(device->primary);
+    if (device->primary_retains != 0 && !device->primary->alive) {
+        result = sg_context_activate(device->primary);
+    }
+    CUcontext handle = sg_context_handle(device->primary);
+    sg_unlock();
+    front_context_reset(handle);
+    return result != CUDA_SUCCESS ? result : sg_process_state();
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    result = sg_call_device(dev, &device);
+    if (result == CUDA_SUCCESS) {
+        result = flags_check(flags);
+    }
+    if (result == CUDA_SUCCESS) {
+        device->primary_flags = flags;
+        device->primary->flags = flags;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    result = flags == NULL || active == NULL ? CUDA_ERROR_INVALID_VALUE
+                                             : sg_call_device(dev, &device);
+    if (result == CUDA_SUCCESS) {
+        *flags = device->primary_flags;
+        *active = device->primary->alive;
+    }
+    return sg_leave(result);
+}
+
+static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    struct sg_context *context = NULL;
+    result = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
+    if (result == CUDA_SUCCESS) {
+        result = sg_call_device(dev, &device);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_context_make(device, flags, false, &context);
+    }
+    if (result == CUDA_SUCCESS) {
+        context->api_version = version;
+        result = front_context_push(sg_context_handle(context));
+        if (result != CUDA_SUCCESS) {
+            sg_context_destroy(context);
+        } else {
+            *pctx = sg_context_handle(context);
+        }
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return context_create(pctx, flags, dev, 3020);
+}
+
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                                unsigned int flags, CUdevice dev)
+{
+    if (numParams != 0) {
+        return paramsArray == NULL ? CUDA_ERROR_INVALID_VALUE
+                                   : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    }
+    return context_create(pctx, flags, dev, 3020);
+}
+
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
+                                unsigned int flags, CUdevice dev)
+{
+    if (ctxCreateParams != NULL && ctxCreateParams->numExecAffinityParams != 0) {
+        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    }
+    if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
+        return front_unsupported("cuCtxCreate_v4 with cigParams");
+    }
+    return context_create(pctx, flags, dev, 3020);
+}
+
+CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *context = sg_context_find(ctx);
+    if (context == NULL || context->primary || !context->alive) {
+        return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
+    }
+    sg_context_destroy(context);
+    sg_unlock();
+    front_context_gone(ctx);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (flags == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *flags = context->flags;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = flags_check(flags);
+    if (result == CUDA_SUCCESS) {
+        context->flags = flags;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
+{
+    if (ctx == NULL) {
+        return cuCtxSynchronize();
+    }
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *context = sg_context_find(ctx);
+    if (context == NULL || !context->alive) {
+        return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
+    }
+    return sg_leave(sg_context_wait(context));
+}
+
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    return result == CUDA_SUCCESS ? sg_leave(sg_context_wait(context)) : result;
+}
+
+CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (leastPriority != NULL) {
+        *leastPriority = SG_PRIORITY_LEAST;
+    }
+    if (greatestPriority != NULL) {
+        *greatestPriority = SG_PRIORITY_GREATEST;
+    }
+    return sg_leave(CUDA_SUCCESS);
+}
+
+static CUresult peer_check(CUcontext peer)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *other = sg_context_find(peer);
+    return sg_leave(other == NULL || !other->alive || other == context
+                        ? CUDA_ERROR_INVALID_CONTEXT
+                        : CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+    CUresult result = peer_check(peerContext);
+    if (result == CUDA_SUCCESS) {
+        result = Flags != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    }
+    return result;
+}
+
+CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+    CUresult result = peer_check(peerContext);
+    return result == CUDA_SUCCESS ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : result;
+}

@@ -1,0 +1,138 @@
+/* Events. */
+#include "front/front.h"
+#include "softgpu/calls/call.h"
+
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    bool between = (Flags & CU_EVENT_INTERPROCESS) != 0;
+    if (phEvent == NULL || (Flags & ~known) != 0 ||
+        (between && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    if (between) {
+        sg_unlock();
+        return front_unsupported("cuEventCreate with CU_EVENT_INTERPROCESS");
+    }
+    struct sg_event *event = NULL;
+    result = sg_event_make(context, Flags, &event);
+    if (result == CUDA_SUCCESS) {
+        *phEvent = (CUevent)(uintptr_t)event->handle;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_event *event;
+    result = sg_call_event(hEvent, &event);
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    sg_event_destroy(event);
+    return sg_leave(sg_process_state());
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_stream *stream;
+    struct sg_event *event;
+    result = sg_call_event(hEvent, &event);
+    /* CU_EVENT_RECORD_EXTERNAL has a meaning only while capturing. */
+    if (result == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_call_stream(context, hStream, &stream);
+    }
+    if (result == CUDA_SUCCESS && stream->context != event->context) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    struct sg_mark *mark = sg_mark_make();
+    if (mark == NULL) {
+        return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    sg_mark_drop(event->mark);
+    event->mark = mark;
+    return sg_leave(sg_submit_record(stream, mark));
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+/* Events need no current context. */
+static CUresult event_enter(CUevent handle, struct sg_event **event)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_call_event(handle, event);
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    struct sg_event *event;
+    CUresult result = event_enter(hEvent, &event);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    bool done = event->mark == NULL || event->mark->done;
+    return sg_leave(done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    struct sg_event *event;
+    CUresult result = event_enter(hEvent, &event);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(event->mark != NULL ? sg_mark_wait(event->mark) : CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    struct sg_event *start, *end;
+    CUresult result = event_enter(hStart, &start);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_call_event(hEnd, &end);
+    if (result == CUDA_SUCCESS && pMilliseconds == NULL) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0 || start->mark == NULL ||
+        end->mark == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    if (!start->mark->done || !end->mark->done) {
+        return sg_leave(CUDA_ERROR_NOT_READY);
+    }
+    int64_t elapsed = (int64_t)(end->mark->time_ns - start->mark->time_ns);
+    *pMilliseconds = (float)((double)elapsed / 1e6);
+    return sg_leave(CUDA_SUCCESS);
+}

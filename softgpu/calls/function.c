@@ -1,0 +1,296 @@
+/* Attributes of functions and of kernels: the same facts by two names. */
+#include "softgpu/calls/call.h"
+#include "softgpu/work.h"
+
+/* A function, or a kernel on a device, as the attribute calls see it. */
+struct subject {
+    const struct sg_kernel *kernel;
+    const struct sg_code *code;
+    struct sg_kernel_settings *settings;
+};
+
+static CUresult attribute_get(const struct subject *subject, CUfunction_attribute attribute,
+                              int *value)
+{
+    const struct sg_kernel *kernel = subject->kernel;
+    int set = subject->settings->dynamic_shared_max;
+    switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = (int)sg_occupancy_threads_max(kernel);
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = (int)kernel->shared_bytes;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        *value = (int)kernel->const_bytes;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = (int)kernel->local_bytes;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = (int)kernel->registers;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+        *value = SG_CC_MAJOR * 10 + SG_CC_MINOR;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = set >= 0 ? set : (int)sg_dynamic_shared_default(kernel);
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        *value = subject->settings->carveout;
+        return CUDA_SUCCESS;
+    default: /* clusters and what else there is: not for this compute capability */
+        *value = 0;
+        return (int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE
+                                                                       : CUDA_SUCCESS;
+    }
+}
+
+static CUresult attribute_set(const struct subject *subject, CUfunction_attribute attribute,
+                              int value)
+{
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+        if (value < 0 ||
+            (uint64_t)value + subject->kernel->shared_bytes > SG_SHARED_BLOCK_OPTIN_MAX) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        subject->settings->dynamic_shared_max = value;
+        return CUDA_SUCCESS;
+    }
+    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
+        if (value < -1 || value > 100) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        subject->settings->carveout = value;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult param_info(const struct sg_kernel *kernel, size_t index, size_t *offset,
+                           size_t *size)
+{
+    if (index >= kernel->param_count || offset == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *offset = kernel->params[index].offset;
+    if (size != NULL) {
+        *size = kernel->params[index].size;
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool cache_known(CUfunc_cache config)
+{
+    return (int)config >= CU_FUNC_CACHE_PREFER_NONE && config <= CU_FUNC_CACHE_PREFER_EQUAL;
+}
+
+/* ---- functions ---- */
+
+/* Enters and finds the function; the lock is held on success. */
+static CUresult function_enter(CUfunction handle, struct sg_function **function)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_function_find(handle, context, function);
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+static struct subject function_subject(struct sg_function *function)
+{
+    return (struct subject){.kernel = function->kernel,
+                            .code = function->module->code,
+                            .settings = function->settings};
+}
+
+CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(hfunc, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct subject subject = function_subject(function);
+    return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE : attribute_get(&subject, attrib, pi));
+}
+
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(hfunc, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct subject subject = function_subject(function);
+    return sg_leave(attribute_set(&subject, attrib, value));
+}
+
+CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(hfunc, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (!cache_known(config)) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    function->settings->cache = config;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(hfunc, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    bool known = (int)config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE &&
+                 config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
+    return sg_leave(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(hfunc, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (hmod == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *hmod = (CUmodule)(uintptr_t)function->module->handle;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(hfunc, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (name == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *name = function->kernel->name;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset,
+                                    size_t *paramSize)
+{
+    struct sg_function *function;
+    CUresult result = function_enter(func, &function);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(param_info(function->kernel, paramIndex, paramOffset, paramSize));
+}
+
+/* Functions are loaded with their module. */
+CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+    struct sg_function *found;
+    CUresult result = function_enter(function, &found);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (state == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuFuncLoad(CUfunction function)
+{
+    struct sg_function *found;
+    CUresult result = function_enter(function, &found);
+    return result == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : result;
+}
+
+/* ---- kernels ---- */
+
+/* Enters and finds the kernel's settings on the device; the lock is held on success. */
+static CUresult kernel_enter(CUkernel handle, CUdevice dev, struct subject *subject)
+{
+    struct sg_device *device;
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_library_kernel *kernel = sg_library_kernel_find(handle);
+    result = kernel == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_call_device(dev, &device);
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    *subject = (struct subject){.kernel = kernel->kernel,
+                                .code = kernel->library->code,
+                                .settings = &kernel->settings[device->ordinal]};
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel,
+                                      CUdevice dev)
+{
+    struct subject subject;
+    CUresult result = kernel_enter(kernel, dev, &subject);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE : attribute_get(&subject, attrib, pi));
+}
+
+CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
+                                      CUdevice dev)
+{
+    struct subject subject;
+    CUresult result = kernel_enter(kernel, dev, &subject);
+    return result == CUDA_SUCCESS ? sg_leave(attribute_set(&subject, attrib, val)) : result;
+}
+
+CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+    struct subject subject;
+    CUresult result = kernel_enter(kernel, dev, &subject);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (!cache_known(config)) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    subject.settings->cache = config;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
+{
+    struct subject subject;
+    CUresult result = kernel_enter(hfunc, 0, &subject);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (name == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *name = subject.kernel->name;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset,
+                                      size_t *paramSize)
+{
+    struct subject subject;
+    CUresult result = kernel_enter(kernel, 0, &subject);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(param_info(subject.kernel, paramIndex, paramOffset, paramSize));
+}

@@ -1,0 +1,121 @@
+/* What front/ asks of the driver that it is part of. */
+#include <string.h>
+
+#include "front/front.h"
+#include "softgpu/calls/call.h"
+#include "softgpu/module.h"
+
+static CUresult host_device_count(int *count)
+{
+    *count = (int)sg_process.device_count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult host_device_identity(CUdevice ordinal, struct front_identity *identity)
+{
+    struct sg_device *device;
+    CUresult result = sg_call_device(ordinal, &device);
+    if (result == CUDA_SUCCESS) {
+        *identity = (struct front_identity){.pci_bus = sg_device_pci_bus(device)};
+        memcpy(identity->uuid, device->config.uuid, sizeof identity->uuid);
+    }
+    return result;
+}
+
+static CUresult host_primary_context(CUdevice ordinal, CUcontext *context)
+{
+    struct sg_device *device;
+    CUresult result = sg_call_device(ordinal, &device);
+    if (result == CUDA_SUCCESS) {
+        *context = sg_context_handle(device->primary);
+    }
+    return result;
+}
+
+/* Finds a context that is alive or primary, and copies of it what the caller wants. */
+static CUresult host_context(CUcontext handle, struct sg_context *copy)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *found = sg_context_find(handle);
+    if (found == NULL) {
+        uint64_t value = (uint64_t)(uintptr_t)handle;
+        bool was_one = ga_handle_type_of(value) == GA_HANDLE_CONTEXT;
+        return sg_leave(was_one ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT);
+    }
+    if (!found->alive && !found->primary) {
+        return sg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    }
+    *copy = *found;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+static CUresult host_context_check(CUcontext handle)
+{
+    struct sg_context copy;
+    return host_context(handle, &copy);
+}
+
+static CUresult host_context_device(CUcontext handle, CUdevice *device)
+{
+    struct sg_context copy;
+    CUresult result = host_context(handle, &copy);
+    if (result == CUDA_SUCCESS) {
+        *device = (CUdevice)copy.device->ordinal;
+    }
+    return result;
+}
+
+static CUresult host_context_id(CUcontext handle, unsigned long long *id)
+{
+    struct sg_context copy;
+    CUresult result = host_context(handle, &copy);
+    if (result == CUDA_SUCCESS) {
+        *id = copy.id;
+    }
+    return result;
+}
+
+static CUresult host_context_api_version(CUcontext handle, unsigned int *version)
+{
+    struct sg_context copy;
+    CUresult result = host_context(handle, &copy);
+    if (result == CUDA_SUCCESS) {
+        *version = copy.api_version;
+    }
+    return result;
+}
+
+static CUresult host_stream_id(CUcontext handle, CUstream stream, unsigned long long *id)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *context = sg_context_find(handle);
+    if (context == NULL || !context->alive) {
+        return sg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    }
+    struct sg_stream *found;
+    result = sg_call_stream(context, stream, &found);
+    if (result == CUDA_SUCCESS) {
+        *id = found->id;
+    }
+    return sg_leave(result);
+}
+
+const struct front_host front_host = {
+    .init = sg_process_init,
+    .device_count = host_device_count,
+    .device_identity = host_device_identity,
+    .primary_context = host_primary_context,
+    .context_check = host_context_check,
+    .context_device = host_context_device,
+    .context_id = host_context_id,
+    .context_api_version = host_context_api_version,
+    .stream_id = host_stream_id,
+    .module_function_count = cuModuleGetFunctionCount,
+    .module_functions = cuModuleEnumerateFunctions,
+};

@@ -1,0 +1,244 @@
+/* Libraries and their kernels: code that outlives contexts. */
+#include <string.h>
+
+#include "softgpu/calls/call.h"
+#include "softgpu/calls/load.h"
+
+static struct sg_library *library_find(CUlibrary handle)
+{
+    return ga_handle_table_find(&sg_process.libraries, (uint64_t)(uintptr_t)handle);
+}
+
+/* The code is parsed now and the image not looked at again, so that it is preserved or not makes no
+ * difference. A table for the host's functions cannot be served. */
+static CUresult library_options(const CUlibraryOption *options, unsigned count)
+{
+    if (count != 0 && options == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if ((int)options[i] < 0 || options[i] >= CU_LIBRARY_NUM_OPTIONS) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (options[i] != CU_LIBRARY_BINARY_IS_PRESERVED) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult library_enter(struct sg_code *code, CUlibrary *library)
+{
+    struct sg_library *made = NULL;
+    sg_lock();
+    CUresult result = sg_library_make(code, &made);
+    sg_code_drop(code);
+    if (result == CUDA_SUCCESS) {
+        *library = (CUlibrary)(uintptr_t)made->handle;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
+                                   void **jitOptionsValues, unsigned int numJitOptions,
+                                   CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                                   unsigned int numLibraryOptions)
+{
+    (void)libraryOptionValues;
+    struct sg_code *parsed = NULL;
+    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS) {
+        result = library == NULL ? CUDA_ERROR_INVALID_VALUE
+                                 : library_options(libraryOptions, numLibraryOptions);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_load_image(code, numJitOptions, jitOptions, jitOptionsValues, &parsed);
+    }
+    return result == CUDA_SUCCESS ? library_enter(parsed, library) : result;
+}
+
+CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
+                                       CUjit_option *jitOptions, void **jitOptionsValues,
+                                       unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+                                       void **libraryOptionValues, unsigned int numLibraryOptions)
+{
+    (void)libraryOptionValues;
+    struct sg_code *parsed = NULL;
+    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS) {
+        result = library == NULL ? CUDA_ERROR_INVALID_VALUE
+                                 : library_options(libraryOptions, numLibraryOptions);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_load_file(fileName, numJitOptions, jitOptions, jitOptionsValues, &parsed);
+    }
+    return result == CUDA_SUCCESS ? library_enter(parsed, library) : result;
+}
+
+CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_library *found = library_find(library);
+    if (found == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    if (!ga_list_empty(&found->modules)) {
+        (void)sg_process_wait();
+        found = library_find(library); /* another thread may have unloaded it meanwhile */
+    }
+    if (found != NULL) {
+        sg_library_destroy(found);
+    }
+    return sg_leave(sg_process_state());
+}
+
+/* Enters and finds the library; the lock is held on success. */
+static CUresult library_open(CUlibrary handle, const void *out, struct sg_library **library)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *library = library_find(handle);
+    if (*library == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    return out == NULL ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
+{
+    struct sg_library *found;
+    CUresult result = library_open(library, pKernel, &found);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (name == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    size_t count = sg_program_kernel_count(found->code->program);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(found->kernels[i].kernel->name, name) == 0) {
+            *pKernel = (CUkernel)(uintptr_t)found->kernels[i].handle;
+            return sg_leave(CUDA_SUCCESS);
+        }
+    }
+    return sg_leave(CUDA_ERROR_NOT_FOUND);
+}
+
+CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
+{
+    struct sg_library *found;
+    CUresult result = library_open(lib, count, &found);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *count = (unsigned)sg_program_kernel_count(found->code->program);
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels,
+                                           CUlibrary lib)
+{
+    struct sg_library *found;
+    CUresult result = library_open(lib, kernels, &found);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    size_t count = sg_program_kernel_count(found->code->program);
+    for (unsigned i = 0; i < numKernels && i < count; i++) {
+        kernels[i] = (CUkernel)(uintptr_t)found->kernels[i].handle;
+    }
+    return sg_leave(numKernels != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Enters and finds the library's module in the current context; the lock is held on success. */
+static CUresult library_module(CUlibrary handle, struct sg_module **module)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_library *library = library_find(handle);
+    result = library == NULL ? CUDA_ERROR_INVALID_HANDLE
+                             : sg_library_module(library, context, module);
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
+{
+    struct sg_module *module = NULL;
+    CUresult result = library_module(library, &module);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (pMod == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *pMod = (CUmodule)(uintptr_t)module->handle;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                                    const char *name)
+{
+    struct sg_module *module = NULL;
+    CUresult result = library_module(library, &module);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(name == NULL ? CUDA_ERROR_INVALID_VALUE
+                                 : sg_module_global(module, name, dptr, bytes));
+}
+
+/* Managed variables are not supported (attribute MANAGED_MEMORY is 0), so a library has none. */
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                                     const char *name)
+{
+    (void)dptr;
+    (void)bytes;
+    struct sg_library *found;
+    CUresult result = library_open(library, name, &found);
+    return result == CUDA_SUCCESS ? sg_leave(CUDA_ERROR_NOT_FOUND) : result;
+}
+
+/* ---- kernels ---- */
+
+CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_function *function = NULL;
+    if (pFunc == NULL || sg_library_kernel_find(kernel) == NULL) {
+        return sg_leave(pFunc == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
+    }
+    result = sg_function_find((CUfunction)kernel, context, &function);
+    if (result == CUDA_SUCCESS) {
+        result = sg_function_publish(function);
+    }
+    if (result == CUDA_SUCCESS) {
+        *pFunc = (CUfunction)(uintptr_t)function->handle;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_library_kernel *found = sg_library_kernel_find(kernel);
+    if (pLib == NULL || found == NULL) {
+        return sg_leave(pLib == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
+    }
+    *pLib = (CUlibrary)(uintptr_t)found->library->handle;
+    return sg_leave(CUDA_SUCCESS);
+}

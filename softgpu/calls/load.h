@@ -1,0 +1,17 @@
+/* Getting code out of what an application gives: an image or a file, with JIT options. */
+#ifndef SG_LOAD_H
+#define SG_LOAD_H
+
+#include "api/cuda_names.h"
+
+#include "softgpu/module.h"
+
+/* Parses the image behind a trusted pointer. Writes the logs that the options ask for. Without the
+ * lock. The caller drops the code. */
+CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
+                       void **values, struct sg_code **code);
+/* The same, of a file. CUDA_ERROR_FILE_NOT_FOUND. */
+CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_option *options,
+                      void **values, struct sg_code **code);
+
+#endif

@@ -1,0 +1,225 @@
+/* Device memory and pinned host memory. */
+#include "softgpu/calls/call.h"
+#include "softgpu/memory.h"
+
+CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (free == NULL || total == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *free = context->device->memory.free * SG_CHUNK_BYTES;
+    *total = context->device->memory.total * SG_CHUNK_BYTES;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
+{
+    struct sg_range *range = NULL;
+    CUresult result = sg_heap_alloc(context->device, context, bytes, &range);
+    if (result == CUDA_SUCCESS) {
+        ga_list_append(&context->ranges, &range->in_context);
+        *dptr = range->span.base;
+    }
+    return result;
+}
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(dptr == NULL ? CUDA_ERROR_INVALID_VALUE
+                                 : device_alloc(context, dptr, bytesize));
+}
+
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                    size_t Height, unsigned int ElementSizeBytes)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    size_t pitch = (WidthInBytes + SG_ALLOC_ALIGN - 1) & ~(size_t)(SG_ALLOC_ALIGN - 1);
+    size_t bytes;
+    bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
+    if (dptr == NULL || pPitch == NULL || !element || pitch < WidthInBytes ||
+        __builtin_mul_overflow(pitch, Height, &bytes)) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    result = device_alloc(context, dptr, bytes);
+    if (result == CUDA_SUCCESS) {
+        *pPitch = pitch;
+    }
+    return sg_leave(result);
+}
+
+static bool may_free(const struct sg_range *range, uint64_t address)
+{
+    return range != NULL && range->span.base == address && !range->variable &&
+           (range->kind == SG_RANGE_LARGE || range->kind == SG_RANGE_SMALL);
+}
+
+/* Waits for the work submitted before in the allocation's context, as CUDA does. */
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (dptr == 0) {
+        return sg_leave(CUDA_SUCCESS);
+    }
+    struct sg_range *range = sg_range_find(dptr);
+    if (!may_free(range, dptr)) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    uint64_t id = range->id;
+    result = sg_context_wait(range->context);
+    range = sg_range_find(dptr); /* another thread may have freed it meanwhile */
+    if (range == NULL || range->id != id) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    sg_heap_free(range);
+    return sg_leave(result);
+}
+
+/* ---- pinned host memory ---- */
+
+static CUresult host_alloc(void **pp, size_t bytes, unsigned flags)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_range *range = NULL;
+    result = pp == NULL ? CUDA_ERROR_INVALID_VALUE : sg_host_alloc(context, bytes, flags, &range);
+    if (result == CUDA_SUCCESS) {
+        ga_list_append(&context->ranges, &range->in_context);
+        *pp = (void *)(uintptr_t)range->span.base;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return host_alloc(pp, bytesize, 0);
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    return host_alloc(pp, bytesize, Flags);
+}
+
+/* Pinned memory may be in use by every context: waits for all work. */
+static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult wrong)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_range *range = sg_range_find(address);
+    if (range == NULL || range->kind != kind || range->span.base != address) {
+        return sg_leave(wrong);
+    }
+    uint64_t id = range->id;
+    result = sg_process_wait();
+    range = sg_range_find(address);
+    if (range == NULL || range->id != id) {
+        return sg_leave(wrong);
+    }
+    sg_host_free(range);
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *p)
+{
+    return host_release((uint64_t)(uintptr_t)p, SG_RANGE_HOST, CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(sg_host_register(context, (uint64_t)(uintptr_t)p, bytesize, Flags));
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    return host_release((uint64_t)(uintptr_t)p, SG_RANGE_REGISTERED,
+                        CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+/* Enters and finds the pinned memory that holds `p`; the lock is held on success. */
+static CUresult host_enter(const void *p, const void *out, struct sg_range **range)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *range = sg_range_find((uint64_t)(uintptr_t)p);
+    bool pinned = *range != NULL && (*range)->device == NULL;
+    return out == NULL || !pinned ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+    struct sg_range *range;
+    CUresult result = host_enter(p, pdptr, &range);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (Flags != 0) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *pdptr = (CUdeviceptr)(uintptr_t)p;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+    struct sg_range *range;
+    CUresult result = host_enter(p, pFlags, &range);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (range->kind != SG_RANGE_HOST) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *pFlags = range->host_flags;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_range *range = sg_range_find(dptr);
+    if (range == NULL) {
+        return sg_leave(CUDA_ERROR_NOT_FOUND);
+    }
+    if (pbase != NULL) {
+        *pbase = range->span.base;
+    }
+    if (psize != NULL) {
+        *psize = range->span.bytes;
+    }
+    return sg_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,66 @@
+/* Fills. */
+#include "softgpu/calls/call.h"
+#include "softgpu/work.h"
+
+static CUresult fill(const struct sg_fill_shape *shape, CUstream handle, bool async)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_stream *stream;
+    result = sg_call_stream(context, handle, &stream);
+    if (result == CUDA_SUCCESS) {
+        result = sg_fill_submit(stream, shape, async);
+    }
+    return sg_leave(result);
+}
+
+static struct sg_fill_shape line(CUdeviceptr to, unsigned element, uint32_t value, size_t count)
+{
+    return (struct sg_fill_shape){
+        .to = to, .width = count, .height = 1, .element = element, .value = value};
+}
+
+static struct sg_fill_shape rectangle(CUdeviceptr to, size_t pitch, unsigned element,
+                                      uint32_t value, size_t width, size_t height)
+{
+    return (struct sg_fill_shape){.to = to,
+                                  .pitch = pitch,
+                                  .width = width,
+                                  .height = height,
+                                  .element = element,
+                                  .value = value};
+}
+
+#define FILLS(bits, type)                                                                          \
+    CUresult CUDAAPI cuMemsetD##bits##_v2(CUdeviceptr dstDevice, type value, size_t N)             \
+    {                                                                                              \
+        struct sg_fill_shape shape = line(dstDevice, (bits) / 8, value, N);                        \
+        return fill(&shape, CU_STREAM_LEGACY, false);                                              \
+    }                                                                                              \
+    CUresult CUDAAPI cuMemsetD##bits##Async(CUdeviceptr dstDevice, type value, size_t N,           \
+                                            CUstream hStream)                                      \
+    {                                                                                              \
+        struct sg_fill_shape shape = line(dstDevice, (bits) / 8, value, N);                        \
+        return fill(&shape, hStream, true);                                                        \
+    }                                                                                              \
+    CUresult CUDAAPI cuMemsetD2D##bits##_v2(CUdeviceptr dstDevice, size_t dstPitch, type value,    \
+                                            size_t Width, size_t Height)                           \
+    {                                                                                              \
+        struct sg_fill_shape shape =                                                               \
+            rectangle(dstDevice, dstPitch, (bits) / 8, value, Width, Height);                      \
+        return fill(&shape, CU_STREAM_LEGACY, false);                                              \
+    }                                                                                              \
+    CUresult CUDAAPI cuMemsetD2D##bits##Async(CUdeviceptr dstDevice, size_t dstPitch, type value,  \
+                                              size_t Width, size_t Height, CUstream hStream)       \
+    {                                                                                              \
+        struct sg_fill_shape shape =                                                               \
+            rectangle(dstDevice, dstPitch, (bits) / 8, value, Width, Height);                      \
+        return fill(&shape, hStream, true);                                                        \
+    }
+
+FILLS(8, unsigned char)
+FILLS(16, unsigned short)
+FILLS(32, unsigned int)

@@ -1,0 +1,156 @@
+/* Modules: code loaded in the current context. */
+#include "softgpu/calls/call.h"
+#include "softgpu/calls/load.h"
+
+/* Puts the code, whose reference is consumed, in the current context. */
+static CUresult module_enter(struct sg_code *code, CUmodule *module)
+{
+    struct sg_context *context;
+    struct sg_module *made = NULL;
+    CUresult result = sg_enter(&context);
+    bool entered = result == CUDA_SUCCESS;
+    if (entered) {
+        result = sg_module_make(context, code, NULL, &made);
+    } else {
+        sg_lock();
+    }
+    sg_code_drop(code);
+    if (result == CUDA_SUCCESS) {
+        *module = (CUmodule)(uintptr_t)made->handle;
+    }
+    return sg_leave(result);
+}
+
+/* Code is parsed without the lock, so the context is asked for before and used after. */
+static CUresult check_context(const void *out)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(out == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
+                                    CUjit_option *options, void **optionValues)
+{
+    struct sg_code *code = NULL;
+    CUresult result = check_context(module);
+    if (result == CUDA_SUCCESS) {
+        result = sg_load_image(image, numOptions, options, optionValues, &code);
+    }
+    return result == CUDA_SUCCESS ? module_enter(code, module) : result;
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+    return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+{
+    struct sg_code *code = NULL;
+    CUresult result = check_context(module);
+    if (result == CUDA_SUCCESS) {
+        result = sg_load_file(fname, 0, NULL, NULL, &code);
+    }
+    return result == CUDA_SUCCESS ? module_enter(code, module) : result;
+}
+
+static struct sg_module *module_find(CUmodule handle)
+{
+    return ga_handle_table_find(&sg_process.modules, (uint64_t)(uintptr_t)handle);
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_module *module = module_find(hmod);
+    if (module == NULL || module->library != NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    (void)sg_context_wait(module->context);
+    module = module_find(hmod); /* another thread may have unloaded it meanwhile */
+    if (module != NULL) {
+        sg_module_destroy(module);
+    }
+    return sg_leave(sg_process_state());
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_module *module = module_find(hmod);
+    if (module == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    if (hfunc == NULL || name == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    struct sg_function *function = sg_module_function(module, name);
+    result = function == NULL ? CUDA_ERROR_NOT_FOUND : sg_function_publish(function);
+    if (result == CUDA_SUCCESS) {
+        *hfunc = (CUfunction)(uintptr_t)function->handle;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_module *module = module_find(mod);
+    if (module == NULL || count == NULL) {
+        return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    }
+    *count = (unsigned)sg_program_kernel_count(module->code->program);
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,
+                                            CUmodule mod)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_module *module = module_find(mod);
+    if (module == NULL || functions == NULL || numFunctions == 0) {
+        return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    }
+    size_t count = sg_program_kernel_count(module->code->program);
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < numFunctions && i < count; i++) {
+        result = sg_function_publish(&module->functions[i]);
+        functions[i] = (CUfunction)(uintptr_t)module->functions[i].handle;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+                                      const char *name)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_module *module = module_find(hmod);
+    if (module == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    return sg_leave(name == NULL ? CUDA_ERROR_INVALID_VALUE
+                                 : sg_module_global(module, name, dptr, bytes));
+}

@@ -1,0 +1,129 @@
+/* Limits and preferences of a context. */
+#include "softgpu/calls/call.h"
+
+/* Where the limit is kept; NULL: this GPU has no such limit. */
+static size_t *limit_of(struct sg_context *context, CUlimit limit)
+{
+    switch ((int)limit) {
+    case CU_LIMIT_STACK_SIZE:
+        return &context->stack_bytes;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+        return &context->printf_bytes;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+        return &context->heap_bytes;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
+        return &context->launch_count;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+        return &context->l2_granularity;
+    default:
+        return NULL;
+    }
+}
+
+/* What is asked for may be more than can be had: the value is then cut, as CUDA does. */
+static size_t limit_cut(CUlimit limit, size_t value)
+{
+    if (limit == CU_LIMIT_STACK_SIZE) {
+        size_t rounded = (value + 15) & ~(size_t)15;
+        return rounded < value || rounded > (size_t)512 << 10 ? (size_t)512 << 10 : rounded;
+    }
+    if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY) {
+        return value > 128 ? 128 : value;
+    }
+    return value;
+}
+
+static CUresult limit_unknown(CUlimit limit)
+{
+    return (int)limit < 0 || limit >= CU_LIMIT_MAX ? CUDA_ERROR_INVALID_VALUE
+                                                   : CUDA_ERROR_UNSUPPORTED_LIMIT;
+}
+
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    size_t *kept = limit_of(context, limit);
+    if (kept == NULL) {
+        return sg_leave(limit_unknown(limit));
+    }
+    *kept = limit_cut(limit, value);
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const size_t *kept = limit_of(context, limit);
+    if (pvalue == NULL || kept == NULL) {
+        return sg_leave(pvalue == NULL ? CUDA_ERROR_INVALID_VALUE : limit_unknown(limit));
+    }
+    *pvalue = *kept;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+/* There is one kind of memory for both: preferences are kept and have no effect. */
+CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if ((int)config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    context->cache_config = config;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (pconfig == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *pconfig = context->cache_config;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if ((int)config < CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE ||
+        config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    context->shared_config = config;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (pConfig == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    /* Banks have four bytes whatever was asked for. */
+    *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return sg_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,181 @@
+/* Streams. */
+#include "front/front.h"
+#include "softgpu/calls/call.h"
+
+static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (phStream == NULL || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    priority = priority > SG_PRIORITY_LEAST      ? SG_PRIORITY_LEAST
+               : priority < SG_PRIORITY_GREATEST ? SG_PRIORITY_GREATEST
+                                                 : priority;
+    struct sg_stream *stream = NULL;
+    result = sg_stream_make(context, flags, priority, &stream);
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    if (ga_handle_table_make(&sg_process.streams, stream, &stream->handle) != GA_OK) {
+        stream->handle = 0;
+        sg_stream_destroy(stream);
+        return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    *phStream = (CUstream)(uintptr_t)stream->handle;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+    return stream_create(phStream, Flags, 0);
+}
+
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+    return stream_create(phStream, flags, priority);
+}
+
+CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
+{
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_stream *stream =
+        ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)hStream);
+    if (stream == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    sg_stream_destroy(stream);
+    return sg_leave(sg_process_state());
+}
+
+/* Enters and finds the stream; the lock is held on success. */
+static CUresult stream_enter(CUstream handle, const void *out, struct sg_stream **stream)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = out == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_stream(context, handle, stream);
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, priority, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *priority = stream->priority;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, flags, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *flags = stream->flags;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, streamId, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *streamId = stream->id;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, pctx, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *pctx = sg_context_handle(stream->context);
+    return sg_leave(CUDA_SUCCESS);
+}
+
+/* There are no green contexts here, so the stream is never of one. */
+CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    CUresult result = cuStreamGetCtx(hStream, pCtx);
+    if (result == CUDA_SUCCESS && pGreenCtx != NULL) {
+        *pGreenCtx = NULL;
+    }
+    return result;
+}
+
+CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, device, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *device = (CUdevice)stream->context->device->ordinal;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+/* Capturing cannot be begun (801), so none is. */
+CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, captureStatus, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, &stream, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_event *event;
+    result = sg_call_event(hEvent, &event);
+    /* CU_EVENT_WAIT_EXTERNAL has a meaning only while capturing. */
+    if (result == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS && event->mark != NULL) {
+        result = sg_submit_wait_mark(stream, event->mark);
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, &stream, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    bool passed = sg_stream_passed(stream, sg_process.sequence);
+    return sg_leave(passed ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, &stream, &stream);
+    return result == CUDA_SUCCESS ? sg_leave(sg_stream_wait(stream)) : result;
+}

@@ -1,0 +1,147 @@
+/* Virtual memory management. No current context is needed. */
+#include "softgpu/calls/call.h"
+#include "softgpu/memory.h"
+
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
+                                     CUdeviceptr addr, unsigned long long flags)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    uint64_t address = 0;
+    result = ptr == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE
+                                       : sg_vmm_reserve(addr, size, alignment, &address);
+    if (result == CUDA_SUCCESS) {
+        *ptr = address;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+    CUresult result = sg_enter_process();
+    return result == CUDA_SUCCESS ? sg_leave(sg_vmm_unreserve(ptr, size)) : result;
+}
+
+static CUresult prop_check(const CUmemAllocationProp *prop, struct sg_device **device)
+{
+    if (prop == NULL || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return sg_call_device(prop->location.id, device);
+}
+
+CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity,
+                                               const CUmemAllocationProp *prop,
+                                               CUmemAllocationGranularity_flags option)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    result = prop_check(prop, &device);
+    if (granularity == NULL || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
+                                option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS) {
+        *granularity = SG_CHUNK_BYTES;
+    }
+    return sg_leave(result);
+}
+
+/* Memory is not shared between processes yet: no handle types (attribute 103 says 0). */
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                             const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    uint64_t made = 0;
+    result = prop_check(prop, &device);
+    if (handle == NULL || flags != 0) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS && (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+                                   prop->allocFlags.gpuDirectRDMACapable != 0)) {
+        result = CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_vmm_create(device, size, &made);
+    }
+    if (result == CUDA_SUCCESS) {
+        *handle = made;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    CUresult result = sg_enter_process();
+    return result == CUDA_SUCCESS ? sg_leave(sg_vmm_release(handle)) : result;
+}
+
+CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+                          CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE
+                               : sg_vmm_map(ptr, size, offset, handle));
+}
+
+CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    CUresult result = sg_enter_process();
+    return result == CUDA_SUCCESS ? sg_leave(sg_vmm_unmap(ptr, size)) : result;
+}
+
+static CUresult access_check(const CUmemAccessDesc *desc, unsigned *rights)
+{
+    struct sg_device *device;
+    if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    switch ((int)desc->flags) {
+    case CU_MEM_ACCESS_FLAGS_PROT_NONE:
+        *rights = 0;
+        break;
+    case CU_MEM_ACCESS_FLAGS_PROT_READ:
+        *rights = SG_MAP_READ;
+        break;
+    case CU_MEM_ACCESS_FLAGS_PROT_READWRITE:
+        *rights = SG_MAP_READ | SG_MAP_WRITE;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return sg_call_device(desc->location.id, &device);
+}
+
+CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
+                                size_t count)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (desc == NULL || count == 0) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    unsigned rights = 0;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
+        result = access_check(&desc[i], &rights);
+    }
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
+        (void)access_check(&desc[i], &rights);
+        result = sg_vmm_access(ptr, size, (unsigned)desc[i].location.id, rights);
+    }
+    return sg_leave(result);
+}
