@@ -33,12 +33,6 @@ static size_t limit_cut(CUlimit limit, size_t value)
     return value;
 }
 
-static CUresult limit_unknown(CUlimit limit)
-{
-    return (int)limit < 0 || limit >= CU_LIMIT_MAX ? CUDA_ERROR_INVALID_VALUE
-                                                   : CUDA_ERROR_UNSUPPORTED_LIMIT;
-}
-
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct sg_context *context;
@@ -48,7 +42,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     }
     size_t *kept = limit_of(context, limit);
     if (kept == NULL) {
-        return sg_leave(limit_unknown(limit));
+        return sg_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
     }
     *kept = limit_cut(limit, value);
     return sg_leave(CUDA_SUCCESS);
@@ -63,7 +57,7 @@ CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
     }
     const size_t *kept = limit_of(context, limit);
     if (pvalue == NULL || kept == NULL) {
-        return sg_leave(pvalue == NULL ? CUDA_ERROR_INVALID_VALUE : limit_unknown(limit));
+        return sg_leave(pvalue == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNSUPPORTED_LIMIT);
     }
     *pvalue = *kept;
     return sg_leave(CUDA_SUCCESS);
