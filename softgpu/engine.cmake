@@ -1,3 +1,34 @@
 # The PTX engine: softgpu/engine.h and what stands behind it.
-gpuaas_library(softgpu_engine map.c)
+set(SG_PTX_SOURCES load.c lex.c type.c token.c scope.c variable.c opcode.c statement.c function.c
+    module.c decode_rows.c decode_emit.c decode_alu.c decode_move.c decode_memory.c
+    decode_convert.c decode_compare.c decode_flow.c decode_kernel.c)
+set(SG_EXEC_SOURCES program.c op.c misc.c collective.c atomic.c generic.c group.c barrier.c call.c
+    sched.c block.c const.c grid.c pool.c)
+list(TRANSFORM SG_PTX_SOURCES PREPEND ptx/)
+list(TRANSFORM SG_EXEC_SOURCES PREPEND exec/)
+
+# The handlers exist twice: for x86-64-v3, and for every x86-64. exec/op.c chooses when it runs.
+# Without TSan: what kernels do to each other's memory is their business. Without the address and
+# alignment checks: every access has been checked by the engine, and they would cost the vector code.
+set(SG_HANDLER_FLAGS -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-sanitize=all)
+if(GPUAAS_SANITIZE STREQUAL "none")
+    list(APPEND SG_HANDLER_FLAGS -O3)
+else()
+    list(APPEND SG_HANDLER_FLAGS -O2 -ftree-vectorize)
+endif()
+set(SG_HANDLER_SOURCES exec/alu_int.c exec/alu_float.c exec/alu_convert.c exec/alu_compare.c
+    exec/memory.c exec/isa.c)
+foreach(isa v3 base)
+    add_library(sg_handlers_${isa} OBJECT ${SG_HANDLER_SOURCES})
+    target_include_directories(sg_handlers_${isa} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_options(sg_handlers_${isa} PRIVATE ${SG_HANDLER_FLAGS})
+    target_compile_definitions(sg_handlers_${isa} PRIVATE SG_ISA=${isa})
+endforeach()
+target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
+# Of atomics TSan sees nothing either, or it would miss the order they make between kernels.
+set_source_files_properties(exec/atomic.c exec/collective.c PROPERTIES COMPILE_OPTIONS
+    "-O2;-ffp-contract=off;-fno-sanitize=all")
+
+gpuaas_library(softgpu_engine map.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
+    $<TARGET_OBJECTS:sg_handlers_v3> $<TARGET_OBJECTS:sg_handlers_base>)
 target_link_libraries(softgpu_engine PUBLIC base m)

@@ -1,0 +1,214 @@
+/* Where the lanes of a load or store point. The common shapes, every lane of a half-warp next to
+ * its neighbour or all at one place, are found first and cost one check each; anything else is a
+ * pointer per lane. Included by memory.c and atomic.c, which are compiled per instruction set. */
+#ifndef SG_EXEC_ACCESS_H
+#define SG_EXEC_ACCESS_H
+
+#include "softgpu/exec/alu.h"
+#include "softgpu/exec/warp.h"
+
+enum access_shape {
+    ACCESS_FAULT,   /* has been reported */
+    ACCESS_HALVES,  /* all 32 lanes; half h at base[h], lanes `stride[h]` (or 0) bytes apart */
+    ACCESS_SCATTER, /* host[lane] for the lanes of the mask */
+    ACCESS_SPLIT,   /* a vector that lies in local memory: one element at a time */
+};
+
+struct access {
+    uint8_t *base[2];
+    uint32_t stride[2];
+    uint8_t *host[SG_LANES];
+};
+
+/* What is accessed: `bytes` from address + offset, which must be aligned to `align`. */
+struct extent {
+    int64_t offset;
+    uint32_t bytes, align;
+    unsigned need; /* SG_MAP_* */
+};
+
+static inline unsigned first_lane(uint32_t mask)
+{
+    return (unsigned)__builtin_ctz(mask);
+}
+
+
+static enum access_shape access_fault(struct sg_warp *warp, const struct sg_insn *in,
+                                      unsigned lane, uint64_t address, const struct extent *x)
+{
+    if (address & (x->align - 1)) {
+        sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned access");
+    } else {
+        sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
+                      x->need & SG_MAP_WRITE ? "write to memory that the kernel may not write"
+                                             : "read of memory that the kernel may not read");
+    }
+    return ACCESS_FAULT;
+}
+
+/* Are the 16 addresses one place (0) or neighbours (bytes)? UINT32_MAX: neither. */
+static inline uint32_t half_stride64(const uint64_t *a, uint32_t bytes)
+{
+    uint64_t same = 0, next = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        same |= a[i] ^ a[0];
+        next |= (a[i] - a[0]) ^ (uint64_t)(i * bytes);
+    }
+    return next == 0 ? bytes : same == 0 ? 0 : UINT32_MAX;
+}
+
+static inline uint32_t half_stride32(const uint32_t *a, uint32_t bytes)
+{
+    uint32_t same = 0, next = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        same |= a[i] ^ a[0];
+        next |= (a[i] - a[0]) ^ (i * bytes);
+    }
+    return next == 0 ? bytes : same == 0 ? 0 : UINT32_MAX;
+}
+
+/* Global addresses as they are in the row `a`. */
+static enum access_shape resolve_global(struct sg_warp *warp, const struct sg_insn *in,
+                                        const uint64_t *a, uint32_t mask, const struct extent *x,
+                                        struct access *out)
+{
+    if (mask == UINT32_MAX) {
+        bool good = true;
+        for (int h = 0; h < 2 && good; h++) {
+            uint32_t stride = half_stride64(a + 16 * h, x->bytes);
+            uint64_t at = a[16 * h] + (uint64_t)x->offset;
+            good = stride != UINT32_MAX && (at & (x->align - 1)) == 0 &&
+                   sg_map_allows(warp->map, at, stride * 15 + x->bytes, x->need);
+            out->base[h] = (uint8_t *)(uintptr_t)at;
+            out->stride[h] = stride;
+        }
+        if (good) {
+            return ACCESS_HALVES;
+        }
+    }
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    uint64_t bits = 0;
+    uint64_t fill = a[first_lane(mask)];
+    for (int i = 0; i < SG_LANES; i++) {
+        int64_t at = (int64_t)((LANE_ON ? a[i] : fill) + (uint64_t)x->offset);
+        out->host[i] = (uint8_t *)(uintptr_t)at;
+        bits |= (uint64_t)at;
+        low = at < low ? at : low;
+        high = at > high ? at : high;
+    }
+    if ((bits & (x->align - 1)) == 0 && (uint64_t)high - (uint64_t)low < (1u << 20) &&
+        sg_map_allows(warp->map, (uint64_t)low, (uint64_t)(high - low) + x->bytes, x->need)) {
+        return ACCESS_SCATTER;
+    }
+    for (unsigned i = 0; i < SG_LANES; i++) {
+        uint64_t at = (uint64_t)(uintptr_t)out->host[i];
+        if (LANE_ON && ((at & (x->align - 1)) ||
+                        !sg_map_allows(warp->map, at, x->bytes, x->need))) {
+            return access_fault(warp, in, i, at, x);
+        }
+    }
+    return ACCESS_SCATTER;
+}
+
+/* Offsets in the block's shared memory, 32-bit row. */
+static enum access_shape resolve_shared(struct sg_warp *warp, const struct sg_insn *in,
+                                        const uint32_t *a, uint32_t mask, const struct extent *x,
+                                        struct access *out)
+{
+    if (mask == UINT32_MAX) {
+        bool good = true;
+        for (int h = 0; h < 2 && good; h++) {
+            uint32_t stride = half_stride32(a + 16 * h, x->bytes);
+            uint64_t at = (uint64_t)a[16 * h] + (uint64_t)x->offset;
+            good = stride != UINT32_MAX && (at & (x->align - 1)) == 0 &&
+                   at + stride * 15 + x->bytes <= warp->shared_bytes && (int64_t)at >= 0;
+            out->base[h] = warp->shared + at;
+            out->stride[h] = stride;
+        }
+        if (good) {
+            return ACCESS_HALVES;
+        }
+    }
+    uint32_t bits = 0, wrong = 0;
+    uint32_t limit = warp->shared_bytes >= x->bytes ? (uint32_t)warp->shared_bytes - x->bytes + 1 : 0;
+    uint32_t offset = (uint32_t)x->offset;
+    for (int i = 0; i < SG_LANES; i++) {
+        uint32_t at = LANE_ON ? a[i] + offset : 0;
+        out->host[i] = warp->shared + at;
+        bits |= at;
+        wrong |= LANE_ON && at >= limit ? 1 : 0;
+    }
+    if ((bits & (x->align - 1)) == 0 && !wrong) {
+        return ACCESS_SCATTER;
+    }
+    for (unsigned i = 0; i < SG_LANES; i++) {
+        uint32_t at = a[i] + offset;
+        if (LANE_ON && (at >= limit || (at & (x->align - 1)))) {
+            return access_fault(warp, in, i, SG_WINDOW_SHARED + at, x);
+        }
+    }
+    return ACCESS_FAULT;
+}
+
+/* Offsets in local memory; a == NULL: the same offset, x->offset, in every lane. */
+static enum access_shape resolve_local(struct sg_warp *warp, const struct sg_insn *in,
+                                       const uint64_t *a, uint32_t mask, const struct extent *x,
+                                       struct access *out)
+{
+    bool same = true;
+    for (int i = 0; a && i < SG_LANES; i++) {
+        same = same && (!LANE_ON || a[i] == a[first_lane(mask)]);
+    }
+    for (unsigned i = 0; i < SG_LANES; i++) {
+        uint64_t at = (a ? a[i] : 0) + (uint64_t)x->offset;
+        if (!LANE_ON) {
+            continue;
+        }
+        if (at > warp->local_bytes || x->bytes > warp->local_bytes - at || (at & (x->align - 1))) {
+            return access_fault(warp, in, i, SG_WINDOW_LOCAL + at, x);
+        }
+        out->host[i] = sg_local_at(warp, i, at);
+    }
+    if (same && mask == UINT32_MAX && x->bytes == 8) {
+        out->base[0] = out->host[0];
+        out->base[1] = out->host[16];
+        out->stride[0] = out->stride[1] = 8;
+        return ACCESS_HALVES;
+    }
+    return ACCESS_SCATTER;
+}
+
+static enum access_shape resolve_each(struct sg_warp *warp, const struct sg_insn *in,
+                                      const uint64_t *a, uint32_t mask, const struct extent *x,
+                                      struct access *out, uint64_t window)
+{
+    for (unsigned i = 0; i < SG_LANES; i++) {
+        uint64_t at = a[i] + (uint64_t)x->offset + window;
+        if (!LANE_ON) {
+            continue;
+        }
+        if (x->bytes > 8 && at >= SG_WINDOW_LOCAL && at < SG_WINDOW_PARAM) {
+            return ACCESS_SPLIT;
+        }
+        out->host[i] =
+            at & (x->align - 1) ? NULL : sg_generic_at(warp, i, at, x->bytes, x->need);
+        if (!out->host[i]) {
+            return access_fault(warp, in, i, at, x);
+        }
+    }
+    return ACCESS_SCATTER;
+}
+
+static enum access_shape resolve_generic(struct sg_warp *warp, const struct sg_insn *in,
+                                         const uint64_t *a, uint32_t mask, const struct extent *x,
+                                         struct access *out)
+{
+    uint64_t windows = 0;
+    for (int i = 0; i < SG_LANES; i++) {
+        windows |= LANE_ON ? (a[i] + (uint64_t)x->offset) >> SG_ADDRESS_BITS : 0;
+    }
+    return windows == 0 ? resolve_global(warp, in, a, mask, x, out)
+                        : resolve_each(warp, in, a, mask, x, out, 0);
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* Makes handlers and a table of the lines of one .def file. Included by alu_*.c, which are compiled
+ * once per instruction set with SG_ISA naming it.
+ *
+ * Rows either are the same row or do not overlap, so there is no dependence between lanes (ivdep).
+ * A masked handler computes all lanes and blends: every meaning is total, whatever the lanes that
+ * do not take part hold. */
+#ifndef SG_EXEC_ALU_H
+#define SG_EXEC_ALU_H
+
+#include "softgpu/exec/op.h"
+#include "softgpu/exec/op_math.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define SG_JOIN_(a, b)   a##b
+#define SG_JOIN(a, b)    SG_JOIN_(a, b)
+#define SG_ISA_NAME(name) SG_JOIN(name##_, SG_ISA)
+
+/* row element and value type of each operand type */
+typedef uint32_t row_u16, row_s16, row_u32, row_p;
+typedef int32_t row_s32;
+typedef float row_f32;
+typedef uint64_t row_u64;
+typedef int64_t row_s64;
+typedef double row_f64;
+typedef uint16_t val_u16;
+typedef int16_t val_s16;
+typedef uint32_t val_u32, val_p;
+typedef int32_t val_s32;
+typedef float val_f32;
+typedef uint64_t val_u64;
+typedef int64_t val_s64;
+typedef double val_f64;
+
+#define GET(T, row, i)   GET_##T(row, i)
+#define GET_u16(row, i)  (val_u16)(row)[i]
+#define GET_s16(row, i)  (val_s16)(val_u16)(row)[i]
+#define GET_u32(row, i)  (row)[i]
+#define GET_s32(row, i)  (row)[i]
+#define GET_f32(row, i)  (row)[i]
+#define GET_u64(row, i)  (row)[i]
+#define GET_s64(row, i)  (row)[i]
+#define GET_f64(row, i)  (row)[i]
+#define GET_p(row, i)    ((row)[0] >> (i) & 1)
+
+#define ROW(T, name, field)                                                                        \
+    T *name = (T *)__builtin_assume_aligned((char *)warp + in->field, sizeof(T) > 4 ? 64 : 4)
+#define ROW_OF(T, name, field) ROW(row_##T, name, field)
+
+#define LANE_LOOP                                                                                  \
+    _Pragma("GCC ivdep") for (int i = 0; i < SG_LANES; i++)
+#define LANE_ON (mask >> i & 1)
+
+/* Predicate results: a word per lane, then the sign bits of the words */
+static inline uint32_t sg_pack_mask(const uint32_t *words)
+{
+#if defined(__AVX2__)
+    uint32_t mask = 0;
+    for (int i = 0; i < 4; i++) {
+        __m256i v = _mm256_load_si256((const __m256i *)(const void *)(words + 8 * i));
+        mask |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v)) << (8 * i);
+    }
+    return mask;
+#elif defined(__SSE2__)
+    uint32_t mask = 0;
+    for (int i = 0; i < 8; i++) {
+        __m128i v = _mm_load_si128((const __m128i *)(const void *)(words + 4 * i));
+        mask |= (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(v)) << (4 * i);
+    }
+    return mask;
+#else
+    uint32_t mask = 0;
+    for (int i = 0; i < SG_LANES; i++) {
+        mask |= (words[i] >> 31) << i;
+    }
+    return mask;
+#endif
+}
+
+/* Under another rounding mode. The barriers keep the arithmetic between the two settings: it reads
+ * and writes memory, and neither may cross them. */
+enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
+#define ROUND_BEGIN(mode)                                                                          \
+    unsigned saved_ = _mm_getcsr();                                                                \
+    _mm_setcsr((saved_ & ~0x6000u) | SG_ROUND_##mode);                                             \
+    __asm__ volatile("" ::: "memory")
+#define ROUND_END                                                                                  \
+    __asm__ volatile("" ::: "memory");                                                             \
+    _mm_setcsr(saved_)
+
+#define LANES1(A) const val_##A a = GET(A, ra, i); (void)a
+#define LANES2(A, B) LANES1(A); const val_##B b = GET(B, rb, i); (void)b
+#define LANES3(A, B, C) LANES2(A, B); const val_##C c = GET(C, rc, i); (void)c
+#define LANES4(A, B, C, E) LANES3(A, B, C); const val_##E e = GET(E, re, i); (void)e
+#define ROWS1(A) ROW_OF(A, ra, a)
+#define ROWS2(A, B) ROWS1(A); ROW_OF(B, rb, b)
+#define ROWS3(A, B, C) ROWS2(A, B); ROW_OF(C, rc, c)
+#define ROWS4(A, B, C, E) ROWS3(A, B, C); ROW_OF(E, re, e)
+
+#define HANDLER(prefix, name)                                                                      \
+    static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+#define VALUE(D, ...) (row_##D)(val_##D)(__VA_ARGS__)
+
+#define MAKE_OP(name, D, BEGIN, END, ROWS, LANES, ...)                                             \
+    HANDLER(full, name)                                                                            \
+    {                                                                                              \
+        const int64_t imm = in->imm;                                                               \
+        (void)imm, (void)mask;                                                                     \
+        ROW_OF(D, rd, d);                                                                          \
+        ROWS;                                                                                      \
+        BEGIN;                                                                                     \
+        LANE_LOOP                                                                                  \
+        {                                                                                          \
+            LANES;                                                                                 \
+            rd[i] = VALUE(D, __VA_ARGS__);                                                         \
+        }                                                                                          \
+        END;                                                                                       \
+    }                                                                                              \
+    HANDLER(masked, name)                                                                          \
+    {                                                                                              \
+        const int64_t imm = in->imm;                                                               \
+        (void)imm;                                                                                 \
+        ROW_OF(D, rd, d);                                                                          \
+        ROWS;                                                                                      \
+        BEGIN;                                                                                     \
+        LANE_LOOP                                                                                  \
+        {                                                                                          \
+            LANES;                                                                                 \
+            rd[i] = LANE_ON ? VALUE(D, __VA_ARGS__) : rd[i];                                       \
+        }                                                                                          \
+        END;                                                                                       \
+    }
+
+#define MAKE_CMP(name, ROWS, LANES, ...)                                                           \
+    HANDLER(full, name)                                                                            \
+    {                                                                                              \
+        _Alignas(32) uint32_t words[SG_LANES];                                                     \
+        ROW_OF(p, rd, d);                                                                          \
+        ROWS;                                                                                      \
+        (void)mask;                                                                                \
+        LANE_LOOP                                                                                  \
+        {                                                                                          \
+            LANES;                                                                                 \
+            words[i] = (__VA_ARGS__) ? UINT32_MAX : 0;                                             \
+        }                                                                                          \
+        *rd = sg_pack_mask(words);                                                                 \
+    }                                                                                              \
+    HANDLER(masked, name)                                                                          \
+    {                                                                                              \
+        ROW_OF(p, rd, d);                                                                          \
+        uint32_t old = *rd;                                                                        \
+        full_##name(warp, in, mask);                                                               \
+        *rd = (*rd & mask) | (old & ~mask);                                                        \
+    }
+
+#define MAKE_BITS(name, ROWS, A, B, C, ...)                                                        \
+    HANDLER(full, name)                                                                            \
+    {                                                                                              \
+        ROW_OF(p, rd, d);                                                                          \
+        ROWS;                                                                                      \
+        const uint32_t a = A, b = B, c = C;                                                        \
+        (void)a, (void)b, (void)c, (void)mask;                                                     \
+        *rd = __VA_ARGS__;                                                                         \
+    }                                                                                              \
+    HANDLER(masked, name)                                                                          \
+    {                                                                                              \
+        ROW_OF(p, rd, d);                                                                          \
+        ROWS;                                                                                      \
+        const uint32_t a = A, b = B, c = C;                                                        \
+        (void)a, (void)b, (void)c;                                                                 \
+        *rd = ((__VA_ARGS__) & mask) | (*rd & ~mask);                                              \
+    }
+
+#define NOTHING ((void)0)
+#define OP1(name, D, A, ...) MAKE_OP(name, D, NOTHING, NOTHING, ROWS1(A), LANES1(A), __VA_ARGS__)
+#define OP2(name, D, A, B, ...)                                                                    \
+    MAKE_OP(name, D, NOTHING, NOTHING, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)
+#define OP3(name, D, A, B, C, ...)                                                                 \
+    MAKE_OP(name, D, NOTHING, NOTHING, ROWS3(A, B, C), LANES3(A, B, C), __VA_ARGS__)
+#define OP4(name, D, A, B, C, E, ...)                                                              \
+    MAKE_OP(name, D, NOTHING, NOTHING, ROWS4(A, B, C, E), LANES4(A, B, C, E), __VA_ARGS__)
+#define RND1(name, R, D, A, ...)                                                                   \
+    MAKE_OP(name, D, ROUND_BEGIN(R), ROUND_END, ROWS1(A), LANES1(A), __VA_ARGS__)
+#define RND2(name, R, D, A, B, ...)                                                                \
+    MAKE_OP(name, D, ROUND_BEGIN(R), ROUND_END, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)
+#define RND3(name, R, D, A, B, C, ...)                                                             \
+    MAKE_OP(name, D, ROUND_BEGIN(R), ROUND_END, ROWS3(A, B, C), LANES3(A, B, C), __VA_ARGS__)
+#define CMP1(name, A, ...)       MAKE_CMP(name, ROWS1(A), LANES1(A), __VA_ARGS__)
+#define CMP2(name, A, B, ...)    MAKE_CMP(name, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)
+#define CMP3(name, A, B, C, ...) MAKE_CMP(name, ROWS3(A, B, C), LANES3(A, B, C), __VA_ARGS__)
+#define BITS1(name, ...)         MAKE_BITS(name, ROWS1(p), *ra, 0, 0, __VA_ARGS__)
+#define BITS2(name, ...)         MAKE_BITS(name, ROWS2(p, p), *ra, *rb, 0, __VA_ARGS__)
+#define BITS3(name, ...)         MAKE_BITS(name, ROWS3(p, p, p), *ra, *rb, *rc, __VA_ARGS__)
+#define ALIAS(name, same)
+
+#endif

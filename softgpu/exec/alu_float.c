@@ -1,0 +1,16 @@
+/* Handlers of op_float.def. */
+#include "softgpu/exec/alu.h"
+
+#include "softgpu/exec/op_float.def"
+
+#include "softgpu/exec/alu_table.h"
+
+static const struct sg_op table[] = {
+#include "softgpu/exec/op_float.def"
+};
+
+struct sg_op_list SG_ISA_NAME(sg_ops_float)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_float)(void)
+{
+    return (struct sg_op_list){table, sizeof table / sizeof table[0]};
+}

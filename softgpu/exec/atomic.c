@@ -1,0 +1,113 @@
+/* Atomic operations. In global memory they are atomic for all threads of the process; shared memory
+ * is only ever touched by the one thread that runs the block. Every one is at least acquire and
+ * release, so the memory orders of PTX need no distinction. */
+#include <string.h>
+
+#include "softgpu/exec/alu.h"
+#include "softgpu/exec/misc.h"
+#include "softgpu/exec/warp.h"
+
+/* Where the lane's word is; NULL after a fault. */
+static void *word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
+{
+    uint64_t address;
+    if (in->mode == SG_MEM_SHARED) {
+        uint32_t offset = ((const uint32_t *)sg_row(warp, in->a))[lane] + (uint32_t)in->imm;
+        address = SG_WINDOW_SHARED + offset;
+    } else {
+        address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
+    }
+    if (address % bytes) {
+        sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned atomic access");
+        return NULL;
+    }
+    bool wrong_space = in->mode == SG_MEM_GLOBAL && address >= SG_WINDOW_SHARED;
+    void *at = wrong_space ? NULL
+                           : sg_generic_at(warp, lane, address, bytes, SG_MAP_READ | SG_MAP_WRITE);
+    if (!at) {
+        sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
+                      "atomic access to memory that the kernel may not touch");
+    }
+    return at;
+}
+
+/* U: unsigned type of the memory word and (16 bits: widened) of the rows; V: type that `next` is
+ * computed in, from old, b and c. */
+#define ATOMIC(name, U, R, V, ...)                                                                 \
+    static void atomic_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
+    {                                                                                              \
+        const R *rb = sg_row(warp, in->b), *rc = in->c ? sg_row(warp, in->c) : rb;                 \
+        R *rd = in->d ? sg_row(warp, in->d) : NULL;                                                \
+        const bool exclusive = in->mode == SG_MEM_SHARED;                                          \
+        for (uint32_t left = mask; left; left &= left - 1) {                                       \
+            unsigned lane = (unsigned)__builtin_ctz(left);                                         \
+            U *at = word_at(warp, in, lane, sizeof(U));                                            \
+            if (!at) {                                                                             \
+                return;                                                                            \
+            }                                                                                      \
+            U old_bits = __atomic_load_n(at, __ATOMIC_RELAXED), next_bits;                         \
+            do {                                                                                   \
+                V old, b, c, next;                                                                 \
+                U b_bits = (U)rb[lane], c_bits = (U)rc[lane];                                      \
+                memcpy(&old, &old_bits, sizeof old);                                               \
+                memcpy(&b, &b_bits, sizeof b);                                                     \
+                memcpy(&c, &c_bits, sizeof c);                                                     \
+                (void)old, (void)b, (void)c;                                                       \
+                next = (V)(__VA_ARGS__);                                                           \
+                memcpy(&next_bits, &next, sizeof next);                                            \
+                if (exclusive) {                                                                   \
+                    *at = next_bits;                                                               \
+                    break;                                                                         \
+                }                                                                                  \
+            } while (!__atomic_compare_exchange_n(at, &old_bits, next_bits, true,                  \
+                                                  __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));            \
+            if (rd) {                                                                              \
+                rd[lane] = (R)old_bits;                                                            \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define FOR_INT(U, S, bits)                                                                        \
+    DO(add_u##bits, U, U, U, old + b)                                                              \
+    DO(min_u##bits, U, U, U, old < b ? old : b)                                                    \
+    DO(max_u##bits, U, U, U, old > b ? old : b)                                                    \
+    DO(min_s##bits, U, U, S, old < b ? old : b)                                                    \
+    DO(max_s##bits, U, U, S, old > b ? old : b)                                                    \
+    DO(inc_u##bits, U, U, U, old >= b ? 0 : old + 1)                                               \
+    DO(dec_u##bits, U, U, U, old == 0 || old > b ? b : old - 1)                                    \
+    DO(and_b##bits, U, U, U, old &b)                                                               \
+    DO(or_b##bits, U, U, U, old | b)                                                               \
+    DO(xor_b##bits, U, U, U, old ^ b)                                                              \
+    DO(exch_b##bits, U, U, U, b)                                                                   \
+    DO(cas_b##bits, U, U, U, old == b ? c : old)
+
+#define ALL                                                                                        \
+    FOR_INT(uint32_t, int32_t, 32)                                                                 \
+    FOR_INT(uint64_t, int64_t, 64)                                                                 \
+    DO(cas_b16, uint16_t, uint32_t, uint16_t, old == b ? c : old)                                  \
+    DO(add_f32, uint32_t, uint32_t, float, sg_cn(old + b))                                         \
+    DO(add_f64, uint64_t, uint64_t, double, old + b)
+
+#define DO ATOMIC
+ALL
+#undef DO
+
+#define DO(name, U, R, V, ...) {#name, atomic_##name},
+static const struct {
+    const char *name;
+    sg_handler *handler;
+} table[] = {ALL};
+#undef DO
+
+sg_handler *sg_atomic_find(const char *name)
+{
+    if (strcmp(name, "add_s32") == 0 || strcmp(name, "add_s64") == 0) {
+        name = strcmp(name, "add_s32") == 0 ? "add_u32" : "add_u64";
+    }
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            return table[i].handler;
+        }
+    }
+    return NULL;
+}

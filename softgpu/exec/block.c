@@ -1,0 +1,120 @@
+/* A block: its warps, shared and local memory in one mapping, made once and used for one block of a
+ * grid after the other. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "softgpu/exec/grid.h"
+#include "softgpu/exec/warp.h"
+
+const struct sg_code *sg_block_code(const struct sg_block *block)
+{
+    return block->grid->code;
+}
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+struct sg_block *sg_block_create(struct sg_grid *grid)
+{
+    const struct sg_launch *launch = grid->launch;
+    size_t warps = (grid->threads + SG_LANES - 1) / SG_LANES;
+    /* an odd number of lines between warps: the same row of each is in another cache set */
+    size_t stride = round_up(grid->code->warp_bytes, 128) | 128;
+    size_t shared = round_up((size_t)grid->shared_bytes, 4096);
+    size_t local = round_up((size_t)grid->local_bytes, 8) * SG_LANES;
+    size_t head = round_up(sizeof(struct sg_block), 4096);
+    size_t bytes = head + shared + local * warps + stride * warps;
+    struct sg_block *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) {
+        return NULL;
+    }
+    block->grid = grid;
+    block->bytes = bytes;
+    block->warp_count = (uint32_t)warps;
+    block->warp_stride = stride;
+    block->shared = (uint8_t *)block + head;
+    block->local = block->shared + shared;
+    block->warps = block->local + local * warps;
+    for (uint32_t w = 0; w < warps; w++) {
+        struct sg_warp *warp = sg_block_warp(block, w);
+        warp->block = block;
+        warp->map = launch->map;
+        warp->shared = block->shared;
+        warp->shared_bytes = grid->shared_bytes;
+        warp->local = block->local + w * local;
+        warp->local_bytes = grid->local_bytes;
+        warp->params = launch->params;
+        warp->param_bytes = grid->code->kernel.param_bytes;
+        warp->index = w;
+        sg_consts_fill(warp, grid);
+    }
+    return block;
+}
+
+void sg_block_destroy(struct sg_block *block)
+{
+    if (!block) {
+        return;
+    }
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        sg_call_free_frames(sg_block_warp(block, w));
+    }
+    munmap(block, block->bytes);
+}
+
+void sg_block_begin(struct sg_block *block, uint64_t linear)
+{
+    const struct sg_grid *grid = block->grid;
+    const uint32_t *size = grid->launch->grid;
+    block->id[0] = (uint32_t)(linear % size[0]);
+    block->id[1] = (uint32_t)(linear / size[0] % size[1]);
+    block->id[2] = (uint32_t)(linear / size[0] / size[1]);
+    block->done = false;
+    block->next_warp = 0;
+    block->live_threads = grid->threads;
+    memset(block->barriers, 0, sizeof block->barriers);
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        uint32_t left = grid->threads - w * SG_LANES;
+        struct sg_warp *warp = sg_block_warp(block, w);
+        sg_warp_start(warp, left >= SG_LANES ? UINT32_MAX : (1u << left) - 1);
+        sg_consts_fill_block(warp, grid, linear);
+    }
+}
+
+/* Nobody can go on, yet threads are left: they wait for each other. */
+static void report_deadlock(struct sg_block *block)
+{
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        struct sg_warp *warp = sg_block_warp(block, w);
+        if (warp->group_count) {
+            const struct sg_group *group = &warp->groups[0];
+            uint32_t pc = group->pc - (group->state == SG_GROUP_AT_BARRIER);
+            sg_warp_fault(warp, sg_block_insn(block, pc), (unsigned)__builtin_ctz(group->mask),
+                          SG_FAULT_DEADLOCK, 0, "threads of a block wait for each other");
+            return;
+        }
+    }
+}
+
+void sg_block_run(struct sg_block *block, uint64_t turns)
+{
+    uint32_t idle = 0;
+    while (!block->done) {
+        if (block->live_threads == 0 || sg_grid_over(block->grid)) {
+            block->done = true;
+            return;
+        }
+        if (turns-- == 0) {
+            return;
+        }
+        idle = sg_warp_run(sg_block_warp(block, block->next_warp)) ? 0 : idle + 1;
+        block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
+        if (idle == block->warp_count && block->live_threads) {
+            report_deadlock(block);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+/* Calls of .func. Parameters travel through local memory: the caller's .param variables are copied
+ * into the callee's frame and results back. A function's registers are rows of their own, so only
+ * one that may be active twice has them saved. Lanes that called together share a frame and leave
+ * it as they come. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/exec/warp.h"
+
+#define DEPTH_MAX 100000
+
+static uint8_t *frame_at(struct sg_warp *warp, unsigned lane, uint64_t at)
+{
+    return sg_local_at(warp, lane, at);
+}
+
+static void copy_lane(struct sg_warp *warp, unsigned lane, uint64_t from, uint64_t to,
+                      uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) {
+        *frame_at(warp, lane, to + i) = *frame_at(warp, lane, from + i);
+    }
+}
+
+static void copy_all(struct sg_warp *warp, uint32_t mask, const struct sg_copy *copies,
+                     uint32_t count, uint64_t from, uint64_t to)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t left = mask; left; left &= left - 1) {
+            copy_lane(warp, (unsigned)__builtin_ctz(left), from + copies[k].from,
+                      to + copies[k].to, copies[k].bytes);
+        }
+    }
+}
+
+bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in)
+{
+    const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
+    uint64_t sp = warp->sp + call->caller_frame;
+    uint32_t depth = group->frame ? group->frame->depth + 1 : 1;
+    unsigned lane = (unsigned)__builtin_ctz(group->mask);
+    if (sp + call->callee_frame > warp->local_bytes || depth > DEPTH_MAX) {
+        sg_warp_fault(warp, in, lane, SG_FAULT_STACK, 0, "calls nested deeper than the stack");
+        return false;
+    }
+    struct sg_frame *frame = malloc(sizeof *frame + call->save_bytes);
+    if (!frame) {
+        sg_warp_fault(warp, in, lane, SG_FAULT_NO_MEMORY, 0, "no memory for a call");
+        return false;
+    }
+    *frame = (struct sg_frame){
+        .parent = group->frame,
+        .call = call,
+        .return_pc = group->pc + 1,
+        .depth = depth,
+        .lanes_left = (uint32_t)__builtin_popcount(group->mask),
+        .sp = sp,
+    };
+    memcpy(frame->saved, (uint8_t *)warp + call->save_begin, call->save_bytes);
+    copy_all(warp, group->mask, call->in, call->in_count, warp->sp, sp);
+    group->frame = frame;
+    group->pc = call->target;
+    warp->sp = sp;
+    return true;
+}
+
+/* Rows come in 256-, 128- and 4-byte kinds. Which of them a byte range holds does not matter where
+ * rows are saved whole and no other lane is in the frame; else lanes are restored one by one. */
+static void restore(struct sg_warp *warp, const struct sg_frame *frame, uint32_t mask)
+{
+    const struct sg_code *code = sg_block_code(warp->block);
+    const struct sg_call *call = frame->call;
+    for (uint32_t r = 0; r < call->row_count; r++) {
+        uint32_t row = code->rows[call->first_row + r];
+        uint32_t offset = SG_ROW_OFFSET(row);
+        uint8_t *now = (uint8_t *)warp + offset;
+        const uint8_t *then = frame->saved + (offset - call->save_begin);
+        if (SG_ROW_KIND(row) == SG_ROW_PREDICATE) {
+            uint32_t old, bits;
+            memcpy(&old, then, sizeof old);
+            memcpy(&bits, now, sizeof bits);
+            bits = (bits & ~mask) | (old & mask);
+            memcpy(now, &bits, sizeof bits);
+            continue;
+        }
+        size_t size = SG_ROW_KIND(row) == SG_ROW_64 ? 8 : 4;
+        for (uint32_t left = mask; left; left &= left - 1) {
+            size_t at = (size_t)__builtin_ctz(left) * size;
+            memcpy(now + at, then + at, size);
+        }
+    }
+}
+
+static struct sg_frame *drop(struct sg_frame *frame, uint32_t lanes)
+{
+    struct sg_frame *parent = frame->parent;
+    frame->lanes_left -= lanes;
+    if (frame->lanes_left == 0) {
+        free(frame);
+    }
+    return parent;
+}
+
+void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
+{
+    struct sg_frame *frame = group->frame;
+    uint64_t caller_sp = frame->parent ? frame->parent->sp : 0;
+    copy_all(warp, group->mask, frame->call->out, frame->call->out_count, frame->sp, caller_sp);
+    restore(warp, frame, group->mask);
+    group->pc = frame->return_pc;
+    group->frame = drop(frame, (uint32_t)__builtin_popcount(group->mask));
+    warp->sp = caller_sp;
+}
+
+/* Lanes that exit inside a call leave all frames they are in. */
+void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
+{
+    (void)warp;
+    for (struct sg_frame *frame = group->frame; frame;) {
+        frame = drop(frame, (uint32_t)__builtin_popcount(mask));
+    }
+}
+
+/* When a block is given up: every group still in a call. */
+void sg_call_free_frames(struct sg_warp *warp)
+{
+    for (uint32_t i = 0; i < warp->group_count; i++) {
+        struct sg_group *group = &warp->groups[i];
+        sg_call_drop_lanes(warp, group, group->mask);
+    }
+    warp->group_count = 0;
+}
+
+static void read_string(const struct sg_warp *warp, unsigned lane, uint64_t address, char *text,
+                        size_t size)
+{
+    size_t used = 0;
+    for (; used + 1 < size; used++) {
+        const uint8_t *at = sg_generic_at(warp, lane, address + used, 1, SG_MAP_READ);
+        if (!at || !*at) {
+            break;
+        }
+        text[used] = (char)*at;
+    }
+    text[used] = '\0';
+}
+
+/* __assertfail(message, file, line, function, char size): five parameters in the caller's frame,
+ * whose places are the copies of the call. */
+void sg_call_assert(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
+    unsigned lane = (unsigned)__builtin_ctz(mask);
+    uint64_t words[5] = {0};
+    for (uint32_t k = 0; k < call->in_count && k < 5; k++) {
+        for (uint32_t i = 0; i < call->in[k].bytes && i < 8; i++) {
+            ((uint8_t *)&words[k])[i] =
+                *frame_at(warp, lane, warp->sp + call->in[k].from + i);
+        }
+    }
+    char message[64], file[48], text[160];
+    read_string(warp, lane, words[0], message, sizeof message);
+    read_string(warp, lane, words[1], file, sizeof file);
+    snprintf(text, sizeof text, "assertion `%s' failed, %s:%u", message, file, (unsigned)words[2]);
+    sg_warp_fault(warp, in, lane, SG_FAULT_ASSERT, 0, text);
+}

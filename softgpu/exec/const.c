@@ -1,0 +1,143 @@
+/* Constant rows: immediates, addresses of variables, parameters and special registers, written to a
+ * warp's register file before the kernel begins. */
+#include <string.h>
+
+#include "softgpu/exec/grid.h"
+
+static uint64_t param_value(const struct sg_const *c, const void *params)
+{
+    uint64_t value = 0;
+    memcpy(&value, (const uint8_t *)params + c->value, c->bytes);
+    if (c->index && c->bytes < 8) {
+        unsigned shift = 64 - 8 * c->bytes;
+        value = (uint64_t)((int64_t)(value << shift) >> shift);
+    }
+    return value;
+}
+
+static uint32_t lane_mask(enum sg_special which, unsigned lane)
+{
+    uint32_t eq = 1u << lane;
+    switch (which) {
+    case SG_SPECIAL_LANEMASK_EQ:
+        return eq;
+    case SG_SPECIAL_LANEMASK_LE:
+        return eq | (eq - 1);
+    case SG_SPECIAL_LANEMASK_LT:
+        return eq - 1;
+    case SG_SPECIAL_LANEMASK_GE:
+        return ~(eq - 1);
+    default:
+        return ~(eq | (eq - 1));
+    }
+}
+
+static uint32_t thread_id(const uint32_t *block, uint32_t thread, unsigned axis)
+{
+    switch (axis) {
+    case 0:
+        return thread % block[0];
+    case 1:
+        return thread / block[0] % block[1];
+    default:
+        return thread / block[0] / block[1];
+    }
+}
+
+static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
+                              const struct sg_grid *grid, unsigned lane)
+{
+    const struct sg_launch *launch = grid->launch;
+    switch (which) {
+    case SG_SPECIAL_TID_X:
+    case SG_SPECIAL_TID_Y:
+    case SG_SPECIAL_TID_Z:
+        return thread_id(launch->block, warp->index * SG_LANES + lane, which - SG_SPECIAL_TID_X);
+    case SG_SPECIAL_NTID_X:
+    case SG_SPECIAL_NTID_Y:
+    case SG_SPECIAL_NTID_Z:
+        return launch->block[which - SG_SPECIAL_NTID_X];
+    case SG_SPECIAL_NCTAID_X:
+    case SG_SPECIAL_NCTAID_Y:
+    case SG_SPECIAL_NCTAID_Z:
+        return launch->grid[which - SG_SPECIAL_NCTAID_X];
+    case SG_SPECIAL_LANEID:
+        return lane;
+    case SG_SPECIAL_WARPID:
+        return warp->index;
+    case SG_SPECIAL_NWARPID:
+        return 32;
+    case SG_SPECIAL_NSMID:
+        return launch->sm_count ? launch->sm_count : 1;
+    case SG_SPECIAL_DYNAMIC_SMEM:
+        return launch->dynamic_shared;
+    case SG_SPECIAL_TOTAL_SMEM:
+        return (uint32_t)grid->shared_bytes;
+    case SG_SPECIAL_LANEMASK_EQ:
+    case SG_SPECIAL_LANEMASK_LE:
+    case SG_SPECIAL_LANEMASK_LT:
+    case SG_SPECIAL_LANEMASK_GE:
+    case SG_SPECIAL_LANEMASK_GT:
+        return lane_mask(which, lane);
+    default: /* GRIDID; those of the block come later */
+        return 0;
+    }
+}
+
+static uint64_t const_value(const struct sg_const *c, const struct sg_warp *warp,
+                            const struct sg_grid *grid, unsigned lane)
+{
+    switch (c->kind) {
+    case SG_CONST_LITERAL:
+        return c->value;
+    case SG_CONST_VARIABLE:
+        return grid->launch->image->addresses[c->index] + c->value;
+    case SG_CONST_PARAM:
+        return param_value(c, grid->launch->params);
+    case SG_CONST_DYNAMIC_SHARED:
+        return grid->code->kernel.shared_bytes + c->value;
+    default:
+        return special_value((enum sg_special)c->index, warp, grid, lane);
+    }
+}
+
+static void store(struct sg_warp *warp, const struct sg_const *c, unsigned lane, uint64_t value)
+{
+    if (c->wide) {
+        ((uint64_t *)sg_row(warp, c->offset))[lane] = value;
+    } else {
+        ((uint32_t *)sg_row(warp, c->offset))[lane] = (uint32_t)value;
+    }
+}
+
+void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid)
+{
+    for (uint32_t k = 0; k < grid->code->const_count; k++) {
+        const struct sg_const *c = &grid->code->consts[k];
+        for (unsigned lane = 0; lane < SG_LANES; lane++) {
+            store(warp, c, lane, const_value(c, warp, grid, lane));
+        }
+    }
+}
+
+void sg_consts_fill_block(struct sg_warp *warp, const struct sg_grid *grid, uint64_t linear)
+{
+    for (uint32_t k = 0; k < grid->code->const_count; k++) {
+        const struct sg_const *c = &grid->code->consts[k];
+        if (c->kind != SG_CONST_SPECIAL) {
+            continue;
+        }
+        uint64_t value;
+        if (c->index >= SG_SPECIAL_CTAID_X && c->index <= SG_SPECIAL_CTAID_Z) {
+            value = warp->block->id[c->index - SG_SPECIAL_CTAID_X];
+        } else if (c->index == SG_SPECIAL_SMID) {
+            uint32_t sms = grid->launch->sm_count ? grid->launch->sm_count : 1;
+            value = linear % sms;
+        } else {
+            continue;
+        }
+        for (unsigned lane = 0; lane < SG_LANES; lane++) {
+            store(warp, c, lane, value);
+        }
+    }
+}

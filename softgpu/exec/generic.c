@@ -1,0 +1,29 @@
+/* Generic addresses, one lane at a time: which space, and where that is. */
+#include "softgpu/exec/warp.h"
+
+uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,
+                       unsigned need)
+{
+    if (address < SG_WINDOW_SHARED) {
+        return sg_map_allows(warp->map, address, bytes, need) ? (uint8_t *)(uintptr_t)address
+                                                              : NULL;
+    }
+    if (address < SG_WINDOW_LOCAL) {
+        uint64_t at = address - SG_WINDOW_SHARED;
+        return at < warp->shared_bytes && bytes <= warp->shared_bytes - at ? warp->shared + at
+                                                                           : NULL;
+    }
+    if (address < SG_WINDOW_PARAM) {
+        uint64_t at = address - SG_WINDOW_LOCAL;
+        return at < warp->local_bytes && bytes <= warp->local_bytes - at
+                   ? sg_local_at(warp, lane, at)
+                   : NULL;
+    }
+    if (address < SG_WINDOW_END && need == SG_MAP_READ) {
+        uint64_t at = address - SG_WINDOW_PARAM;
+        return at < warp->param_bytes && bytes <= warp->param_bytes - at
+                   ? (uint8_t *)(uintptr_t)(warp->params + at)
+                   : NULL;
+    }
+    return NULL;
+}

@@ -1,0 +1,197 @@
+/* Launch checks, the share of one thread in a grid, and faults. */
+#include "softgpu/exec/grid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A block that has had this many turns of its warps waits, perhaps for another block: others of the
+ * grid go on beside it. On hardware blocks up to the residency limit run together; RESIDENT_MAX is
+ * ours, per worker. */
+#define SLICE_TURNS  20000
+#define RESIDENT_MAX 64
+
+/* Local memory of a kernel whose calls recurse, at least; and least per frame. */
+#define STACK_MIN 65536
+
+const char *sg_fault_name(enum sg_fault_code code)
+{
+    static const char *const names[] = {
+        [SG_FAULT_NONE] = "no fault",
+        [SG_FAULT_ILLEGAL_ADDRESS] = "illegal address",
+        [SG_FAULT_MISALIGNED] = "misaligned address",
+        [SG_FAULT_TRAP] = "trap",
+        [SG_FAULT_ASSERT] = "assertion",
+        [SG_FAULT_STACK] = "stack overflow",
+        [SG_FAULT_STOPPED] = "stopped",
+        [SG_FAULT_NO_MEMORY] = "out of memory",
+        [SG_FAULT_INVALID_PC] = "invalid program counter",
+        [SG_FAULT_DEADLOCK] = "deadlock",
+        [SG_FAULT_INVALID_LAUNCH] = "invalid launch",
+    };
+    return code < sizeof names / sizeof names[0] ? names[code] : "unknown fault";
+}
+
+bool sg_grid_over(struct sg_grid *grid)
+{
+    if (atomic_load_explicit(&grid->faulted, memory_order_relaxed)) {
+        return true;
+    }
+    const _Atomic int *stop = grid->launch->stop;
+    return stop && atomic_load_explicit(stop, memory_order_relaxed) != 0;
+}
+
+/* The first fault of a grid stays. */
+static bool claim_fault(struct sg_grid *grid)
+{
+    bool expected = false;
+    return atomic_compare_exchange_strong(&grid->faulted, &expected, true);
+}
+
+static void set_fault(struct sg_grid *grid, enum sg_fault_code code, const char *text)
+{
+    grid->fault.code = code;
+    snprintf(grid->fault.text, sizeof grid->fault.text, "%s", text);
+}
+
+void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                   enum sg_fault_code code, uint64_t address, const char *text)
+{
+    struct sg_grid *grid = warp->block->grid;
+    warp->faulted = true;
+    if (!claim_fault(grid)) {
+        return;
+    }
+    const uint32_t *size = grid->launch->block;
+    uint32_t thread = warp->index * SG_LANES + lane;
+    struct sg_fault *fault = &grid->fault;
+    fault->address = address;
+    fault->line = in->line;
+    memcpy(fault->block, warp->block->id, sizeof fault->block);
+    fault->thread[0] = thread % size[0];
+    fault->thread[1] = thread / size[0] % size[1];
+    fault->thread[2] = thread / size[0] / size[1];
+    set_fault(grid, code, text);
+}
+
+static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare)
+{
+    if (atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
+        return NULL;
+    }
+    struct sg_block *block = *spare;
+    if (!block) {
+        block = sg_block_create(grid);
+        if (!block) {
+            if (claim_fault(grid)) {
+                set_fault(grid, SG_FAULT_NO_MEMORY, "no memory for a block");
+            }
+            return NULL;
+        }
+    }
+    *spare = NULL;
+    uint64_t linear = atomic_fetch_add(&grid->next_block, 1);
+    if (linear >= grid->blocks) {
+        *spare = block;
+        return NULL;
+    }
+    sg_block_begin(block, linear);
+    return block;
+}
+
+void sg_grid_work(struct sg_grid *grid)
+{
+    struct sg_block *spare = NULL, *first = NULL, **end = &first; /* waiting blocks, in turn */
+    uint32_t resident = 0;
+    while (!sg_grid_over(grid)) {
+        struct sg_block *block = resident < RESIDENT_MAX ? take_block(grid, &spare) : NULL;
+        if (!block) {
+            block = first;
+            if (!block) {
+                break;
+            }
+            first = block->next;
+            end = first ? end : &first;
+            resident--;
+        }
+        sg_block_run(block, SLICE_TURNS);
+        if (!block->done) {
+            block->next = NULL;
+            *end = block;
+            end = &block->next;
+            resident++;
+        } else if (!spare) {
+            spare = block;
+        } else {
+            sg_block_destroy(block);
+        }
+    }
+    sg_block_destroy(spare);
+    while (first) {
+        struct sg_block *next = first->next;
+        sg_block_destroy(first);
+        first = next;
+    }
+}
+
+static const char *launch_error(const struct sg_launch *launch)
+{
+    uint64_t threads = 1, blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (launch->grid[i] == 0 || launch->block[i] == 0) {
+            return "a dimension of grid or block is 0";
+        }
+        threads *= launch->block[i] < 4096 ? launch->block[i] : 4096;
+        blocks *= launch->grid[i];
+        if (blocks > (UINT64_C(1) << 62) / UINT32_MAX) {
+            return "too many blocks";
+        }
+    }
+    if (threads > 1024) {
+        return "more than 1024 threads per block";
+    }
+    if ((uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared > (1u << 24)) {
+        return "more than 16 MiB of shared memory";
+    }
+    return NULL;
+}
+
+static void finish(struct sg_grid *grid, struct sg_fault *out)
+{
+    const _Atomic int *stop = grid->launch->stop;
+    bool unfinished = stop && atomic_load(stop) != 0;
+    if (unfinished && claim_fault(grid)) {
+        set_fault(grid, SG_FAULT_STOPPED, "stopped on request");
+    }
+    snprintf(grid->fault.kernel, sizeof grid->fault.kernel, "%s", grid->code->kernel.name);
+    *out = grid->fault;
+}
+
+void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
+{
+    memset(grid, 0, sizeof *grid);
+    grid->launch = launch;
+    /* struct sg_kernel is the first member of struct sg_code */
+    grid->code = (const struct sg_code *)(const void *)launch->kernel;
+    grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
+    grid->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
+    grid->local_bytes = grid->code->kernel.local_bytes;
+    if (grid->code->recursive) {
+        uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
+        grid->local_bytes += (stack + 63) / 64 * 64;
+    }
+}
+
+void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out)
+{
+    struct sg_grid grid;
+    const char *error = launch_error(launch);
+    sg_grid_prepare(&grid, launch);
+    if (error) {
+        grid.faulted = true;
+        set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);
+    } else {
+        sg_pool_help(pool, &grid);
+    }
+    finish(&grid, out);
+}

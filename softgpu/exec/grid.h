@@ -1,0 +1,36 @@
+/* A grid while it runs. */
+#ifndef SG_EXEC_GRID_H
+#define SG_EXEC_GRID_H
+
+#include <pthread.h>
+
+#include "softgpu/exec/warp.h"
+
+struct sg_grid {
+    const struct sg_launch *launch;
+    const struct sg_code *code;
+    uint32_t threads; /* per block */
+    uint64_t shared_bytes, local_bytes;
+    uint64_t blocks;
+    _Atomic uint64_t next_block;
+    _Atomic bool faulted;
+    struct sg_fault fault; /* written by whoever set `faulted`, read when all have left */
+    /* under the pool's lock */
+    struct sg_grid *next;
+    uint32_t workers, max_workers;
+};
+
+/* Should everybody stop working on it? A fault, or the launch's stop flag. */
+bool sg_grid_over(struct sg_grid *grid);
+
+/* Works on blocks of the grid until there are none left to take. */
+void sg_grid_work(struct sg_grid *grid);
+void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch);
+
+void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid);
+
+/* const.c: the rows that are constant for the launch, and those that change with the block */
+void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid);
+void sg_consts_fill_block(struct sg_warp *warp, const struct sg_grid *grid, uint64_t linear);
+
+#endif

@@ -1,0 +1,53 @@
+/* Groups of lanes: splitting, meeting, leaving. */
+#include "softgpu/exec/warp.h"
+
+void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
+{
+    sg_call_free_frames(warp);
+    warp->live = lanes;
+    warp->group_count = 1;
+    warp->groups[0] = (struct sg_group){.mask = lanes};
+    warp->spin = warp->fair = 0;
+    warp->sp = 0;
+    warp->faulted = false;
+}
+
+/* Takes the lanes of `mask` out of `group` into a new one with the same state. There are never
+ * more groups than lanes. */
+struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
+{
+    struct sg_group *other = &warp->groups[warp->group_count++];
+    *other = *group;
+    other->mask = mask;
+    group->mask &= ~mask;
+    return other;
+}
+
+void sg_group_remove(struct sg_warp *warp, struct sg_group *group)
+{
+    *group = warp->groups[--warp->group_count];
+}
+
+/* Joins `group` with one that stands at the same place. Pointers to groups are stale after true. */
+bool sg_group_merge(struct sg_warp *warp, struct sg_group *group)
+{
+    for (uint32_t i = 0; i < warp->group_count; i++) {
+        struct sg_group *other = &warp->groups[i];
+        if (other != group && other->pc == group->pc && other->frame == group->frame &&
+            other->state == group->state && group->state == SG_GROUP_READY) {
+            other->mask |= group->mask;
+            sg_group_remove(warp, group);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The lanes have left their group already. */
+void sg_warp_exit_lanes(struct sg_warp *warp, uint32_t mask)
+{
+    warp->live &= ~mask;
+    warp->block->live_threads -= (uint32_t)__builtin_popcount(mask);
+    sg_barrier_threads_gone(warp->block);
+    sg_collective_recheck(warp);
+}

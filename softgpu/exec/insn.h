@@ -1,0 +1,101 @@
+/* Decoded instructions: what the executor runs.
+ *
+ * Every operand is one byte offset from the start of struct sg_warp: registers, immediates,
+ * parameters and special registers are all rows of the warp's register file, so handlers know no
+ * operand kinds. A row is 32 lanes of 4 bytes (everything up to 32 bits) or of 8 bytes, or, for a
+ * predicate, one uint32_t with a bit per lane. */
+#ifndef SG_EXEC_INSN_H
+#define SG_EXEC_INSN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SG_LANES 32
+
+struct sg_warp;
+struct sg_insn;
+
+/* `mask`: the lanes that execute; only those may change. The `full` handler of an instruction may
+ * change all 32. */
+typedef void sg_handler(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
+
+enum sg_insn_kind {
+    SG_KIND_PLAIN,      /* handler, next instruction */
+    SG_KIND_BRANCH,     /* imm: target */
+    SG_KIND_EXIT,
+    SG_KIND_CALL,       /* imm: index of a struct sg_call */
+    SG_KIND_RETURN,     /* of a .func; that of a kernel is EXIT */
+    SG_KIND_BARRIER,    /* a: number, b: threads (0: all); c: predicate, d: result of .red */
+    SG_KIND_COLLECTIVE, /* waits for the lanes of row e (0: none named), then handler */
+    SG_KIND_YIELD,      /* nanosleep: lets others go first */
+    SG_KIND_TRAP,
+    SG_KIND_ASSERT,     /* imm: frame offset of __assertfail's parameters */
+};
+
+enum sg_barrier_kind {
+    SG_BARRIER_SYNC, SG_BARRIER_ARRIVE, SG_BARRIER_POPC, SG_BARRIER_AND, SG_BARRIER_OR,
+};
+
+struct sg_insn {
+    sg_handler *full, *masked;
+    uint32_t d, a, b, c, e, f; /* byte offsets; while decoding: row numbers */
+    uint32_t guard;            /* offset of the guard predicate, 0: none */
+    uint32_t run;              /* how many PLAIN unguarded instructions begin here */
+    uint32_t line;
+    uint8_t kind;
+    uint8_t guard_negated;
+    uint8_t mode;              /* BARRIER: enum sg_barrier_kind; vectors: element count */
+    uint8_t aligned;           /* BARRIER: bar.*, not barrier.* */
+    int64_t imm;
+};
+
+struct sg_copy { /* between the frames of caller and callee */
+    uint32_t from, to, bytes;
+};
+
+/* A row of the register file: where, and of which kind */
+enum { SG_ROW_32, SG_ROW_64, SG_ROW_PREDICATE };
+#define SG_ROW(offset, kind)  ((offset) << 2 | (uint32_t)(kind)) /* offsets: below 2^30 */
+#define SG_ROW_OFFSET(row)    ((row) >> 2)
+#define SG_ROW_KIND(row)      ((row) & 3)
+
+struct sg_call {
+    uint32_t target;                /* instruction index */
+    uint32_t caller_frame, callee_frame; /* bytes */
+    uint32_t save_begin, save_bytes; /* register rows to keep when the callee may recurse */
+    uint32_t first_row, row_count;   /* the same as a part of sg_code.rows */
+    const struct sg_copy *in, *out;
+    uint32_t in_count, out_count;
+};
+
+enum sg_const_kind {
+    SG_CONST_LITERAL,  /* value */
+    SG_CONST_VARIABLE, /* address of variable `index` + value */
+    SG_CONST_PARAM,    /* parameter block at `value`, `bytes` wide, sign-extended if `index` */
+    SG_CONST_SPECIAL,  /* index: enum sg_special */
+    SG_CONST_DYNAMIC_SHARED, /* where dynamic shared memory begins + value */
+};
+
+enum sg_special {
+    SG_SPECIAL_TID_X, SG_SPECIAL_TID_Y, SG_SPECIAL_TID_Z,
+    SG_SPECIAL_NTID_X, SG_SPECIAL_NTID_Y, SG_SPECIAL_NTID_Z,
+    SG_SPECIAL_CTAID_X, SG_SPECIAL_CTAID_Y, SG_SPECIAL_CTAID_Z,
+    SG_SPECIAL_NCTAID_X, SG_SPECIAL_NCTAID_Y, SG_SPECIAL_NCTAID_Z,
+    SG_SPECIAL_LANEID, SG_SPECIAL_WARPID, SG_SPECIAL_NWARPID,
+    SG_SPECIAL_SMID, SG_SPECIAL_NSMID, SG_SPECIAL_GRIDID,
+    SG_SPECIAL_LANEMASK_EQ, SG_SPECIAL_LANEMASK_LE, SG_SPECIAL_LANEMASK_LT,
+    SG_SPECIAL_LANEMASK_GE, SG_SPECIAL_LANEMASK_GT,
+    SG_SPECIAL_DYNAMIC_SMEM, SG_SPECIAL_TOTAL_SMEM,
+    SG_SPECIAL_COUNT
+};
+
+struct sg_const { /* one row that is filled in before the kernel begins */
+    enum sg_const_kind kind;
+    uint32_t index;
+    uint32_t bytes;  /* PARAM: of the value in the parameter block */
+    bool wide;       /* an 8-byte row */
+    uint32_t offset; /* of the row */
+    uint64_t value;
+};
+
+#endif

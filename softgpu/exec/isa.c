@@ -1,0 +1,22 @@
+/* Names what this instruction set's build of the handlers is made of. */
+#include "softgpu/exec/alu.h"
+
+struct sg_op_list SG_ISA_NAME(sg_ops_int)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_float)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_convert)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_compare)(void);
+const struct sg_mem_ops *SG_ISA_NAME(sg_mem_ops)(void);
+
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+
+const struct sg_isa *SG_ISA_NAME(sg_isa)(void)
+{
+    static struct sg_isa isa = {
+        .name = TEXT(SG_ISA),
+        .lists = {SG_ISA_NAME(sg_ops_int), SG_ISA_NAME(sg_ops_float), SG_ISA_NAME(sg_ops_convert),
+                  SG_ISA_NAME(sg_ops_compare)},
+    };
+    isa.mem = SG_ISA_NAME(sg_mem_ops)(); /* called under pthread_once, by op.c */
+    return &isa;
+}

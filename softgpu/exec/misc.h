@@ -1,0 +1,29 @@
+/* Handlers that are not arithmetic: clocks, fences, addresses in the call frame, and what lanes of
+ * a warp do together. Not compiled per instruction set. */
+#ifndef SG_EXEC_MISC_H
+#define SG_EXEC_MISC_H
+
+#include "softgpu/exec/insn.h"
+
+sg_handler sg_misc_frame64, sg_misc_frame32; /* d = frame + imm */
+sg_handler sg_misc_clock32, sg_misc_clock32_hi, sg_misc_clock64, sg_misc_globaltimer;
+sg_handler sg_misc_fence, sg_misc_nothing, sg_misc_activemask;
+/* d = is the address in row a within window imm (enum sg_window)? */
+enum sg_window { SG_IN_GLOBAL, SG_IN_SHARED, SG_IN_LOCAL, SG_IN_PARAM, SG_IN_CONST };
+sg_handler sg_misc_isspacep;
+
+/* d value, f predicate (0: none); a, b, c as in PTX */
+sg_handler sg_shfl_up, sg_shfl_down, sg_shfl_bfly, sg_shfl_idx;
+/* d result, a predicate, imm: nonzero to negate it */
+sg_handler sg_vote_all, sg_vote_any, sg_vote_uni, sg_vote_ballot;
+/* d mask, a value, f predicate */
+sg_handler sg_match_any32, sg_match_any64, sg_match_all32, sg_match_all64;
+sg_handler sg_redux_add, sg_redux_and, sg_redux_or, sg_redux_xor, sg_redux_min_u32,
+    sg_redux_max_u32, sg_redux_min_s32, sg_redux_max_s32;
+
+/* Atomics: d old value (0: not wanted), a address, b operand, c second operand of cas; imm offset,
+ * mode: enum sg_mem_space (GLOBAL, SHARED or GENERIC). NULL: there is none of that name, like
+ * "add_u32". */
+sg_handler *sg_atomic_find(const char *name);
+
+#endif

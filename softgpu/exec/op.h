@@ -1,0 +1,56 @@
+/* The table of register-to-register operations: one entry per line of op.def. The same sources are
+ * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find answers from the table that this
+ * machine can run. */
+#ifndef SG_EXEC_OP_H
+#define SG_EXEC_OP_H
+
+#include <stddef.h>
+
+#include "softgpu/exec/insn.h"
+
+enum sg_op_type { /* of an operand */
+    SG_OP_none, SG_OP_p, SG_OP_u16, SG_OP_s16, SG_OP_u32, SG_OP_s32, SG_OP_f32, SG_OP_u64,
+    SG_OP_s64, SG_OP_f64,
+};
+
+struct sg_op {
+    const char *name; /* the typed opcode with '_' for '.': "add_u32" */
+    sg_handler *full, *masked;
+    unsigned char types[4]; /* enum sg_op_type of d, a, b, c */
+};
+
+struct sg_op_list {
+    const struct sg_op *ops;
+    size_t count;
+};
+
+/* memory operations, by what they do */
+enum sg_mem_space { SG_MEM_GLOBAL, SG_MEM_SHARED, SG_MEM_LOCAL, SG_MEM_GENERIC, SG_MEM_PARAM,
+                    SG_MEM_FRAME /* local, relative to the call frame; no address register */ };
+enum sg_mem_type { SG_MEM_u8, SG_MEM_s8, SG_MEM_u16, SG_MEM_s16, SG_MEM_b32,
+                   /* wide: of or to an 8-byte row */
+                   SG_MEM_u8w, SG_MEM_s8w, SG_MEM_u16w, SG_MEM_s16w, SG_MEM_u32w, SG_MEM_s32w,
+                   SG_MEM_b64, SG_MEM_TYPES };
+
+struct sg_mem_ops {
+    sg_handler *load[SG_MEM_FRAME + 1][SG_MEM_TYPES];
+    sg_handler *store[SG_MEM_FRAME + 1][SG_MEM_TYPES];
+};
+
+/* Everything compiled for one instruction set */
+struct sg_isa {
+    const char *name;
+    struct sg_op_list (*lists[4])(void);
+    const struct sg_mem_ops *mem;
+};
+
+const struct sg_isa *sg_isa_v3(void);   /* x86-64-v3 */
+const struct sg_isa *sg_isa_base(void); /* any x86-64 */
+bool sg_isa_v3_runs_here(void);
+/* The best one here; the environment's SOFTGPU_ISA=base asks for the other (tests do). */
+const struct sg_isa *sg_isa_here(void);
+
+/* NULL: no such operation. */
+const struct sg_op *sg_op_find(const char *name);
+
+#endif

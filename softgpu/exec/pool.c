@@ -1,0 +1,112 @@
+/* Worker threads. A grid is offered to them and its caller works on it too; whoever finds no block
+ * left to take is done, and the caller waits for the last helper. */
+#include <stdlib.h>
+
+#include "softgpu/exec/grid.h"
+
+struct sg_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t offered, left;
+    struct sg_grid *grids; /* that can use more workers */
+    bool closing;
+    unsigned worker_count;
+    pthread_t workers[];
+};
+
+static struct sg_grid *next_grid(struct sg_pool *pool)
+{
+    for (struct sg_grid *grid = pool->grids; grid; grid = grid->next) {
+        if (grid->workers < grid->max_workers &&
+            atomic_load_explicit(&grid->next_block, memory_order_relaxed) < grid->blocks &&
+            !sg_grid_over(grid)) {
+            return grid;
+        }
+    }
+    return NULL;
+}
+
+static void *worker_main(void *argument)
+{
+    struct sg_pool *pool = argument;
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->closing) {
+        struct sg_grid *grid = next_grid(pool);
+        if (!grid) {
+            pthread_cond_wait(&pool->offered, &pool->lock);
+            continue;
+        }
+        grid->workers++;
+        pthread_mutex_unlock(&pool->lock);
+        sg_grid_work(grid);
+        pthread_mutex_lock(&pool->lock);
+        grid->workers--;
+        pthread_cond_broadcast(&pool->left);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+enum ga_status sg_pool_create(unsigned workers, struct sg_pool **out)
+{
+    struct sg_pool *pool = calloc(1, sizeof *pool + workers * sizeof pool->workers[0]);
+    if (!pool) {
+        return GA_NO_MEMORY;
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->offered, NULL);
+    pthread_cond_init(&pool->left, NULL);
+    for (; pool->worker_count < workers; pool->worker_count++) {
+        if (pthread_create(&pool->workers[pool->worker_count], NULL, worker_main, pool) != 0) {
+            sg_pool_destroy(pool);
+            return GA_NO_MEMORY;
+        }
+    }
+    *out = pool;
+    return GA_OK;
+}
+
+void sg_pool_destroy(struct sg_pool *pool)
+{
+    if (!pool) {
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = true;
+    pthread_cond_broadcast(&pool->offered);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->worker_count; i++) {
+        pthread_join(pool->workers[i], NULL);
+    }
+    pthread_cond_destroy(&pool->left);
+    pthread_cond_destroy(&pool->offered);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid)
+{
+    uint32_t most = grid->launch->max_workers;
+    grid->max_workers = most ? most : UINT32_MAX;
+    grid->workers = 1;
+    bool share = grid->blocks > 1 && grid->max_workers > 1 && pool->worker_count;
+    if (share) {
+        pthread_mutex_lock(&pool->lock);
+        grid->next = pool->grids;
+        pool->grids = grid;
+        pthread_cond_broadcast(&pool->offered);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    sg_grid_work(grid);
+    if (share) {
+        pthread_mutex_lock(&pool->lock);
+        struct sg_grid **at = &pool->grids;
+        while (*at != grid) {
+            at = &(*at)->next;
+        }
+        *at = grid->next;
+        while (grid->workers > 1) {
+            pthread_cond_wait(&pool->left, &pool->lock);
+        }
+        pthread_mutex_unlock(&pool->lock);
+    }
+}

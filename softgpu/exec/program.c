@@ -1,0 +1,240 @@
+/* Programs and images: loading from text, lookup, and initial contents of variables. */
+#include "softgpu/exec/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/exec/op.h"
+#include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/parse.h"
+
+static void load_reloc(struct sg_reloc *reloc, const struct sg_ptx_init *init)
+{
+    *reloc = (struct sg_reloc){init->offset, init->value, init->mask, init->variable->index,
+                               init->bytes};
+}
+
+static void load_variable(struct sg_load *load, const struct sg_ptx_var *var,
+                          struct sg_module_variable *out)
+{
+    if (var->bytes > (UINT64_C(1) << 40)) {
+        sg_load_fail(load, SG_LOAD_SYNTAX, var->place, "variable too large");
+    }
+    out->public = (struct sg_variable){
+        .name = sg_load_string(load, load->keep, var->name),
+        .bytes = var->bytes,
+        .align = var->align,
+        .space = var->space == SG_PTX_CONST ? SG_SPACE_CONST : SG_SPACE_GLOBAL,
+        .visible = var->visible,
+        .external = var->external,
+    };
+    uint32_t relocs = 0;
+    for (uint32_t i = 0; i < var->inits.count; i++) {
+        relocs += var->inits.items[i].variable != NULL;
+    }
+    if (!var->inits.count) {
+        return;
+    }
+    uint64_t end = var->inits.items[var->inits.count - 1].offset +
+                   var->inits.items[var->inits.count - 1].bytes;
+    uint8_t *bytes = sg_load_alloc(load, load->keep, end);
+    struct sg_reloc *table = sg_load_alloc(load, load->keep, (relocs + 1) * sizeof *table);
+    for (uint32_t i = 0; i < var->inits.count; i++) {
+        const struct sg_ptx_init *init = &var->inits.items[i];
+        if (init->variable) {
+            load_reloc(&table[out->reloc_count++], init);
+        } else {
+            memcpy(bytes + init->offset, &init->value, init->bytes);
+        }
+    }
+    out->bytes = bytes;
+    out->initialised = end;
+    out->relocs = table;
+}
+
+static void load_variables(struct sg_load *load, const struct sg_ptx_module *module,
+                           struct sg_program *program)
+{
+    program->variables = sg_load_alloc(load, load->keep, (module->variable_count + 1) *
+                                                             sizeof *program->variables);
+    for (const struct sg_ptx_var *var = module->vars; var; var = var->next) {
+        load_variable(load, var, &program->variables[var->index]);
+    }
+    program->variable_count = module->variable_count;
+}
+
+static uint32_t const_bytes(const struct sg_program *program)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < program->variable_count; i++) {
+        const struct sg_variable *variable = &program->variables[i].public;
+        if (variable->space == SG_SPACE_CONST) {
+            total = (total + variable->align - 1) / variable->align * variable->align;
+            total += variable->bytes;
+        }
+    }
+    return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+}
+
+static void load_module(struct sg_load *load, const char *text, size_t bytes,
+                        struct sg_program *program)
+{
+    bool terminated = bytes && text[bytes - 1] == '\0';
+    struct sg_ptx_module *module = sg_parse_module(load, text, bytes - terminated);
+    load_variables(load, module, program);
+    size_t kernels = 0;
+    for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+        kernels += func->entry && func->defined;
+    }
+    program->codes = sg_load_alloc(load, load->keep, (kernels + 1) * sizeof *program->codes);
+    uint32_t pass = 0, const_total = const_bytes(program);
+    for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+        if (func->entry && func->defined) {
+            struct sg_code *code = &program->codes[program->code_count++];
+            sg_decode_kernel(load, module, func, ++pass, code);
+            code->kernel.const_bytes = const_total;
+        }
+    }
+    for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+        if (func->defined && !func->call_mark) { /* reached from nowhere: check it all the same */
+            struct sg_code *code = sg_load_alloc(load, &load->scratch, sizeof *code);
+            sg_decode_kernel(load, module, func, ++pass, code);
+        }
+    }
+}
+
+enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_log *log,
+                                    struct sg_program **out)
+{
+    struct sg_program *program = calloc(1, sizeof *program);
+    struct sg_load *load = calloc(1, sizeof *load);
+    if (log && log->size) {
+        log->text[0] = '\0';
+        log->used = 0;
+    }
+    if (!program || !load) {
+        free(program);
+        free(load);
+        return SG_LOAD_NO_MEMORY;
+    }
+    load->log = log;
+    load->keep = &program->arena;
+    if (setjmp(load->escape) == 0) {
+        load_module(load, text, bytes, program);
+    }
+    enum sg_load_result result = load->result;
+    sg_arena_free(&load->scratch);
+    free(load);
+    if (result == SG_LOAD_OK) {
+        *out = program;
+    } else {
+        sg_program_destroy(program);
+    }
+    return result;
+}
+
+void sg_program_destroy(struct sg_program *program)
+{
+    if (program) {
+        sg_arena_free(&program->arena);
+        free(program);
+    }
+}
+
+size_t sg_program_kernel_count(const struct sg_program *program)
+{
+    return program->code_count;
+}
+
+const struct sg_kernel *sg_program_kernel_at(const struct sg_program *program, size_t index)
+{
+    return &program->codes[index].kernel;
+}
+
+const struct sg_kernel *sg_program_kernel_find(const struct sg_program *program, const char *name)
+{
+    for (size_t i = 0; i < program->code_count; i++) {
+        if (strcmp(program->codes[i].kernel.name, name) == 0) {
+            return &program->codes[i].kernel;
+        }
+    }
+    return NULL;
+}
+
+size_t sg_program_variable_count(const struct sg_program *program)
+{
+    return program->variable_count;
+}
+
+const struct sg_variable *sg_program_variable_at(const struct sg_program *program, size_t index)
+{
+    return &program->variables[index].public;
+}
+
+size_t sg_program_variable_find(const struct sg_program *program, const char *name)
+{
+    for (size_t i = 0; i < program->variable_count; i++) {
+        if (strcmp(program->variables[i].public.name, name) == 0) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* ---- images ---- */
+
+static void relocate(const struct sg_image *image, uint8_t *at, const struct sg_reloc *reloc)
+{
+    uint64_t value = image->addresses[reloc->variable] + reloc->addend;
+    if (reloc->mask) {
+        value = (value & reloc->mask) >> __builtin_ctzll(reloc->mask);
+    }
+    memcpy(at + reloc->offset, &value, reloc->bytes);
+}
+
+static void initialise(const struct sg_image *image, size_t index)
+{
+    const struct sg_module_variable *variable = &image->program->variables[index];
+    uint8_t *at = (uint8_t *)(uintptr_t)image->addresses[index];
+    if (variable->public.external || variable->public.bytes == 0) {
+        return;
+    }
+    if (variable->initialised) {
+        memcpy(at, variable->bytes, variable->initialised);
+    }
+    memset(at + variable->initialised, 0, variable->public.bytes - variable->initialised);
+    for (uint32_t r = 0; r < variable->reloc_count; r++) {
+        relocate(image, at, &variable->relocs[r]);
+    }
+}
+
+enum ga_status sg_image_create(const struct sg_program *program,
+                               const uint64_t *variable_addresses, struct sg_image **out)
+{
+    size_t count = program->variable_count;
+    for (size_t i = 0; i < count; i++) {
+        const struct sg_variable *variable = &program->variables[i].public;
+        bool needed = !variable->external && variable->bytes;
+        if (needed && (!variable_addresses[i] || variable_addresses[i] % variable->align)) {
+            return GA_INVALID;
+        }
+    }
+    struct sg_image *image = calloc(1, sizeof *image + count * sizeof image->addresses[0]);
+    if (!image) {
+        return GA_NO_MEMORY;
+    }
+    image->program = program;
+    if (count) {
+        memcpy(image->addresses, variable_addresses, count * sizeof image->addresses[0]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        initialise(image, i);
+    }
+    *out = image;
+    return GA_OK;
+}
+
+void sg_image_destroy(struct sg_image *image)
+{
+    free(image);
+}

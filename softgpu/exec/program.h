@@ -1,0 +1,49 @@
+/* A loaded program and an image of it, as the executor sees them. */
+#ifndef SG_EXEC_PROGRAM_H
+#define SG_EXEC_PROGRAM_H
+
+#include "softgpu/engine.h"
+#include "softgpu/exec/insn.h"
+#include "softgpu/ptx/load.h"
+
+struct sg_code { /* a kernel with every function it can reach */
+    struct sg_kernel kernel;
+    const struct sg_insn *insns;
+    uint32_t insn_count;
+    const struct sg_const *consts;
+    uint32_t const_count;
+    const struct sg_call *calls;
+    uint32_t call_count;
+    const uint32_t *rows; /* SG_ROW: of the functions that may recurse */
+    uint32_t warp_bytes;   /* struct sg_warp with its register file */
+    uint32_t frame_bytes;  /* of the kernel itself */
+    bool recursive;
+};
+
+struct sg_reloc { /* one stored element of an initialiser that holds an address */
+    uint64_t offset, addend, mask;
+    uint32_t variable, bytes;
+};
+
+struct sg_module_variable {
+    struct sg_variable public;
+    const uint8_t *bytes; /* the first `initialised` ones; the rest is zeros */
+    uint64_t initialised;
+    const struct sg_reloc *relocs;
+    uint32_t reloc_count;
+};
+
+struct sg_program {
+    struct sg_arena arena;
+    struct sg_code *codes;
+    size_t code_count;
+    struct sg_module_variable *variables;
+    size_t variable_count;
+};
+
+struct sg_image {
+    const struct sg_program *program;
+    uint64_t addresses[];
+};
+
+#endif

@@ -1,0 +1,147 @@
+/* The state of a warp and of its block. A block is one heap object and holds everything about
+ * itself, so it can stop between any two instructions and go on later, on any thread.
+ *
+ * Divergence: a warp is a set of groups; the lanes of a group share program counter and call
+ * frame. The group to run is the deepest in calls, then the one with the lowest program counter,
+ * so groups meet again where their paths do. A group that keeps taking backward branches gives way
+ * now and then to the one that has waited longest: without that, a lane that waits for another lane
+ * of its warp would wait for ever. */
+#ifndef SG_EXEC_WARP_H
+#define SG_EXEC_WARP_H
+
+#include "softgpu/engine.h"
+#include "softgpu/exec/insn.h"
+#include "softgpu/exec/program.h"
+
+struct sg_frame { /* of one call by one group; lanes leave it one group at a time */
+    struct sg_frame *parent;
+    const struct sg_call *call;
+    uint32_t return_pc, depth, lanes_left;
+    uint64_t sp;       /* of the callee */
+    uint8_t saved[];   /* call->save_bytes: the callee's rows as they were */
+};
+
+enum sg_group_state {
+    SG_GROUP_READY,
+    SG_GROUP_AT_BARRIER, /* pc: after the barrier */
+    SG_GROUP_AT_COLLECTIVE, /* pc: at the instruction; waits for wait_mask */
+};
+
+struct sg_group {
+    uint32_t mask, pc;
+    struct sg_frame *frame; /* NULL: in the kernel */
+    enum sg_group_state state;
+    uint32_t barrier;   /* AT_BARRIER: its number */
+    uint32_t wait_mask; /* AT_COLLECTIVE */
+    uint64_t last_run;  /* for fairness */
+};
+
+struct sg_block;
+
+struct sg_warp {
+    struct sg_block *block;
+    const struct sg_map *map;
+    uint8_t *shared;
+    uint8_t *local; /* 8-byte units, lane after lane: unit u of lane l at local + u*256 + l*8 */
+    const uint8_t *params;
+    uint64_t shared_bytes, local_bytes, param_bytes;
+    uint64_t sp; /* frame of the running group */
+    uint32_t live;  /* lanes that have not exited */
+    uint32_t index; /* in the block */
+    uint32_t group_count;
+    uint32_t spin; /* backward branches since the last change of group */
+    uint32_t fair; /* scheduling points left to a group that fairness chose */
+    uint32_t fair_mask; /* a lane of that group */
+    uint64_t clock;
+    bool faulted;
+    struct sg_group groups[SG_LANES];
+    _Alignas(128) uint8_t file[];
+};
+
+struct sg_barrier {
+    uint32_t arrived, expected; /* threads; expected 0: all of the block that have not exited */
+    uint32_t popc;
+    uint32_t reduced; /* threads that took part in .red */
+};
+
+#define SG_BARRIERS 16
+
+struct sg_grid;
+
+struct sg_block {
+    struct sg_block *next;
+    struct sg_grid *grid;
+    uint32_t id[3], warp_count, live_threads, next_warp;
+    bool done;
+    struct sg_barrier barriers[SG_BARRIERS];
+    size_t warp_stride, bytes; /* bytes: of the whole mapping */
+    uint8_t *warps, *shared, *local;
+};
+
+static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32_t index)
+{
+    return (struct sg_warp *)(void *)(block->warps + index * block->warp_stride);
+}
+
+const struct sg_code *sg_block_code(const struct sg_block *block);
+static inline const struct sg_insn *sg_block_insn(const struct sg_block *block, uint32_t pc)
+{
+    return &sg_block_code(block)->insns[pc];
+}
+static inline const struct sg_call *sg_block_call(const struct sg_block *block, uint32_t index)
+{
+    return &sg_block_code(block)->calls[index];
+}
+
+static inline void *sg_row(struct sg_warp *warp, uint32_t offset)
+{
+    return (uint8_t *)warp + offset;
+}
+
+/* Records the fault (the grid keeps the first) and stops the warp's block. `lane`: who. */
+void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                   enum sg_fault_code code, uint64_t address, const char *text);
+
+/* Runs the warp until it waits, ends, faults or has had its turn. True if it got anywhere. */
+bool sg_warp_run(struct sg_warp *warp);
+
+/* group.c */
+void sg_warp_start(struct sg_warp *warp, uint32_t lanes);
+struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
+void sg_group_remove(struct sg_warp *warp, struct sg_group *group);
+bool sg_group_merge(struct sg_warp *warp, struct sg_group *group);
+void sg_warp_exit_lanes(struct sg_warp *warp, uint32_t mask);
+
+/* barrier.c: the group has arrived; it may or may not be READY afterwards */
+bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
+                       uint32_t mask);
+void sg_barrier_threads_gone(struct sg_block *block);
+/* True: the lanes that `group` named are here, execute now. False: it waits. */
+bool sg_collective_ready(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
+void sg_collective_recheck(struct sg_warp *warp);
+
+/* call.c: false: a fault */
+bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
+void sg_call_leave(struct sg_warp *warp, struct sg_group *group);
+void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
+void sg_call_assert(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
+void sg_call_free_frames(struct sg_warp *warp);
+
+/* memory_common.c: where lane's byte `offset` of local memory lies; 8-byte units are contiguous */
+static inline uint8_t *sg_local_at(const struct sg_warp *warp, unsigned lane, uint64_t offset)
+{
+    return warp->local + (offset >> 3) * (8 * SG_LANES) + lane * 8 + (offset & 7);
+}
+/* NULL: not allowed. For `bytes` within one aligned unit of at most 8 bytes. */
+uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,
+                       unsigned need);
+
+/* block.c */
+struct sg_block *sg_block_create(struct sg_grid *grid);
+void sg_block_destroy(struct sg_block *block);
+/* Makes the block number `linear` of the grid of it, from the start */
+void sg_block_begin(struct sg_block *block, uint64_t linear);
+/* Runs for about `turns` turns of its warps; block->done when it is through. */
+void sg_block_run(struct sg_block *block, uint64_t turns);
+
+#endif

@@ -1,0 +1,127 @@
+/* A PTX module as the parser leaves it: names resolved, nothing decoded. Everything lies in the
+ * load's scratch arena. Registers are numbered per function; labels are instruction indices. */
+#ifndef SG_PTX_AST_H
+#define SG_PTX_AST_H
+
+#include "softgpu/ptx/load.h"
+
+enum sg_type {
+    SG_TYPE_NONE,
+    SG_TYPE_U8, SG_TYPE_U16, SG_TYPE_U32, SG_TYPE_U64,
+    SG_TYPE_S8, SG_TYPE_S16, SG_TYPE_S32, SG_TYPE_S64,
+    SG_TYPE_B8, SG_TYPE_B16, SG_TYPE_B32, SG_TYPE_B64, SG_TYPE_B128,
+    SG_TYPE_F16, SG_TYPE_F16X2, SG_TYPE_BF16, SG_TYPE_F32, SG_TYPE_F64,
+    SG_TYPE_PRED,
+};
+
+/* NONE if `text` (without dot) is no type. */
+enum sg_type sg_type_of(struct sg_text text);
+unsigned sg_type_bytes(enum sg_type type); /* PRED: 0 */
+static inline bool sg_type_is_float(enum sg_type type)
+{
+    return type >= SG_TYPE_F16 && type <= SG_TYPE_F64;
+}
+static inline bool sg_type_is_signed(enum sg_type type)
+{
+    return type >= SG_TYPE_S8 && type <= SG_TYPE_S64;
+}
+
+enum sg_ptx_space {
+    SG_PTX_REG, SG_PTX_GLOBAL, SG_PTX_CONST, SG_PTX_SHARED, SG_PTX_LOCAL, SG_PTX_PARAM,
+};
+
+struct sg_ptx_var;
+struct sg_ptx_func;
+
+struct sg_ptx_init { /* one stored element of an initialiser */
+    uint64_t offset, value; /* value: bits, or the addend of `variable` */
+    const struct sg_ptx_var *variable;
+    uint64_t mask; /* 0: all of it. Else, "0xFF00(name)": these bits of the sum, moved down */
+    uint32_t bytes;
+};
+
+struct sg_ptx_var {
+    struct sg_text name;
+    struct sg_place place;
+    enum sg_ptx_space space;
+    enum sg_type type;
+    uint32_t align;
+    uint64_t bytes; /* 0 with `unsized`: extern .shared x[] */
+    bool external, visible, unsized;
+    struct { struct sg_ptx_init *items; uint32_t count, room; } inits;
+    uint32_t index;  /* GLOBAL, CONST: in the module. LOCAL, PARAM of a .func: see `offset` */
+    uint64_t offset; /* LOCAL and PARAM: from the start of the function's frame (entry parameters:
+                        of the parameter block). SHARED: set while decoding a kernel */
+    uint32_t kernel_mark; /* SHARED: which decoding pass gave the offset */
+    struct sg_ptx_var *next;
+};
+
+enum sg_operand_kind {
+    SG_OPERAND_NONE,
+    SG_OPERAND_REG,     /* reg, negated */
+    SG_OPERAND_INT,     /* value */
+    SG_OPERAND_F32,     /* value: bits */
+    SG_OPERAND_F64,     /* value: bits */
+    SG_OPERAND_SPECIAL, /* text: "%tid.x" joined */
+    SG_OPERAND_VAR,     /* var + value */
+    SG_OPERAND_FUNC,
+    SG_OPERAND_ADDRESS, /* [items[0] + value]; items[0] a REG, VAR or (no item) absolute */
+    SG_OPERAND_LIST,    /* {..} or (..): items */
+    SG_OPERAND_LABEL,   /* value: instruction index */
+    SG_OPERAND_SINK,    /* _ */
+};
+
+struct sg_operand {
+    enum sg_operand_kind kind;
+    struct sg_place place;
+    bool negated;
+    uint32_t reg;
+    uint64_t value;
+    struct sg_text text;
+    struct sg_ptx_var *var;
+    struct sg_ptx_func *func;
+    struct sg_operand *items;
+    uint32_t item_count;
+    struct sg_operand *pair; /* "p|q": q */
+};
+
+#define SG_PTX_MODIFIERS 12
+#define SG_PTX_OPERANDS  8
+
+struct sg_ptx_insn {
+    struct sg_place place;
+    struct sg_text opcode;
+    struct sg_text modifiers[SG_PTX_MODIFIERS];
+    uint32_t modifier_count;
+    bool guarded, guard_negated;
+    uint32_t guard_reg;
+    struct sg_operand operands[SG_PTX_OPERANDS];
+    uint32_t operand_count;
+};
+
+struct sg_ptx_reg {
+    enum sg_type type;
+};
+
+struct sg_ptx_func {
+    struct sg_text name;
+    struct sg_place place;
+    bool entry, defined, external;
+    struct { struct sg_ptx_var **items; uint32_t count, room; } params, returns;
+    struct { struct sg_ptx_reg *items; uint32_t count, room; } regs;
+    struct { struct sg_ptx_insn *items; uint32_t count, room; } insns;
+    uint64_t frame_bytes, param_bytes;
+    uint32_t maxntid[3], reqntid[3], min_blocks;
+    struct sg_ptx_func *next;
+    /* decoding */
+    uint32_t call_mark;  /* kernel pass in which it was reached */
+    uint32_t slot;       /* its index in that pass */
+};
+
+struct sg_ptx_module {
+    struct sg_ptx_var *vars, **vars_end;  /* module scope, in order */
+    struct sg_ptx_func *funcs, **funcs_end;
+    uint32_t variable_count;              /* GLOBAL and CONST */
+};
+
+#endif

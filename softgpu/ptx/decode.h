@@ -1,0 +1,138 @@
+/* The decoder: a kernel's AST, and that of every function it can reach, to instructions. Each
+ * kernel gets its own copy of what it calls: program counters then order all code of a launch.
+ *
+ * While decoding, operands are row numbers; decode_rows.c turns them into offsets at the end. An
+ * opcode may become several instructions; those between are unguarded and write temporary rows,
+ * only the last one carries the guard. */
+#ifndef SG_PTX_DECODE_H
+#define SG_PTX_DECODE_H
+
+#include "softgpu/exec/misc.h"
+#include "softgpu/exec/op.h"
+#include "softgpu/exec/program.h"
+#include "softgpu/ptx/ast.h"
+
+enum sg_field { SG_FIELD_D = 1, SG_FIELD_A = 2, SG_FIELD_B = 4, SG_FIELD_C = 8, SG_FIELD_E = 16,
+                SG_FIELD_F = 32 };
+#define SG_FIELDS 6
+
+struct sg_draft {
+    struct sg_insn in;
+    uint8_t reads, writes; /* which fields are rows, by enum sg_field */
+    uint8_t label;         /* imm is an instruction index in the function's AST */
+};
+
+struct sg_draft_row {
+    uint8_t kind; /* SG_ROW_* */
+    bool constant;
+    uint32_t func;   /* slot of the function it belongs to; constants: to none */
+    uint32_t offset; /* set at the end */
+};
+
+struct sg_func_info {
+    struct sg_ptx_func *func;
+    uint32_t first, end; /* instructions */
+    uint32_t *rows;      /* of its registers; 0: not seen yet */
+    bool recursive;
+    uint32_t first_row, row_count; /* in the code's table of rows, if recursive */
+    uint32_t save_begin, save_bytes;
+    uint64_t deepest; /* bytes of frames from here on, without recursion */
+    uint8_t visit;
+};
+
+struct sg_decoder {
+    struct sg_load *load;
+    struct sg_ptx_module *module;
+    const struct sg_isa *isa;
+    uint32_t pass; /* which kernel */
+    struct sg_code *code;
+    struct { struct sg_draft *items; uint32_t count, room; } drafts;
+    struct { struct sg_draft_row *items; uint32_t count, room; } rows;
+    struct { struct sg_const *items; uint32_t count, room; } consts; /* offset: row number */
+    uint32_t const_buckets[256]; /* index + 1 of the last constant with that hash */
+    struct { uint32_t *items; uint32_t count, room; } const_chain;
+    struct { struct sg_call *items; uint32_t count, room; } calls; /* target: slot of the callee */
+    struct { uint32_t *items; uint32_t count, room; } callers;     /* of calls: slot */
+    struct { struct sg_func_info *items; uint32_t count, room; } funcs;
+    uint64_t shared_bytes;
+    bool dynamic_shared;
+    /* where we are */
+    uint32_t slot; /* of the function */
+    const struct sg_ptx_insn *at;
+    uint32_t guard;
+    bool guard_negated;
+    uint32_t carry_row;
+};
+
+_Noreturn void sg_decode_unsupported(struct sg_decoder *decoder);
+_Noreturn void sg_decode_wrong(struct sg_decoder *decoder, const char *what);
+
+/* ---- rows (decode_rows.c) ---- */
+uint32_t sg_row_new(struct sg_decoder *decoder, unsigned kind);
+uint32_t sg_row_const(struct sg_decoder *decoder, struct sg_const c);
+uint32_t sg_row_literal(struct sg_decoder *decoder, uint64_t value, bool wide);
+unsigned sg_row_kind_of(enum sg_type type);
+/* A source operand used as `type` (bits count, not the kind of number). */
+uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *operand,
+                       enum sg_type type);
+/* A destination register, or a row nobody reads for '_' */
+uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *operand,
+                       enum sg_type type);
+uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg);
+unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row);
+void sg_rows_finish(struct sg_decoder *decoder);
+/* The address that a variable stands for, as an 8- or 4-byte row. */
+uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
+                        bool wide);
+/* Is the value of this operand known before the kernel begins? */
+bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand *operand);
+
+/* ---- emitting (decode_emit.c) ---- */
+struct sg_draft *sg_emit(struct sg_decoder *decoder, sg_handler *full, sg_handler *masked);
+/* By name in op.def, which must exist. */
+struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32_t d, uint32_t a,
+                            uint32_t b, uint32_t c);
+/* The instruction is the last of its opcode: it carries the guard. */
+struct sg_draft *sg_guard(struct sg_decoder *decoder, struct sg_draft *draft);
+bool sg_modifier(const struct sg_decoder *decoder, const char *name);
+/* The index-th type among the modifiers; NONE if there are fewer. */
+enum sg_type sg_modifier_type(const struct sg_decoder *decoder, unsigned index);
+/* Every modifier must be in `allowed` ("a b c") or, with `types`, a type. */
+void sg_modifiers_check(struct sg_decoder *decoder, const char *allowed, bool types);
+void sg_operands_check(struct sg_decoder *decoder, uint32_t least, uint32_t most);
+
+/* The function's slot in this pass; the first mention makes one. */
+uint32_t sg_func_slot(struct sg_decoder *decoder, struct sg_ptx_func *func);
+
+/* ---- opcodes ---- */
+void sg_decode_alu(struct sg_decoder *decoder);
+void sg_decode_carry(struct sg_decoder *decoder);
+void sg_decode_mov(struct sg_decoder *decoder);
+void sg_decode_cvta(struct sg_decoder *decoder);
+void sg_decode_isspacep(struct sg_decoder *decoder);
+void sg_decode_load(struct sg_decoder *decoder);
+void sg_decode_store(struct sg_decoder *decoder);
+void sg_decode_atom(struct sg_decoder *decoder);
+void sg_decode_cvt(struct sg_decoder *decoder);
+void sg_decode_setp(struct sg_decoder *decoder);
+void sg_decode_set(struct sg_decoder *decoder);
+void sg_decode_bra(struct sg_decoder *decoder);
+void sg_decode_call(struct sg_decoder *decoder);
+void sg_decode_ret(struct sg_decoder *decoder);
+void sg_decode_barrier(struct sg_decoder *decoder);
+void sg_decode_fence(struct sg_decoder *decoder);
+void sg_decode_shfl(struct sg_decoder *decoder);
+void sg_decode_vote(struct sg_decoder *decoder);
+void sg_decode_match(struct sg_decoder *decoder);
+void sg_decode_redux(struct sg_decoder *decoder);
+void sg_decode_simple(struct sg_decoder *decoder); /* exit, trap, nanosleep, activemask, prefetch */
+
+/* Moves whose value is known and whose register is written nowhere else: the register becomes the
+ * constant row, the instruction disappears. Marks such instructions in `skip`. */
+void sg_decode_constants(struct sg_decoder *decoder, uint8_t *skip);
+
+/* One kernel, whole. */
+void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
+                      uint32_t pass, struct sg_code *code);
+
+#endif

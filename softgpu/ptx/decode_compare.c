@@ -1,0 +1,163 @@
+/* setp and set. gt and ge are lt and le with exchanged operands. */
+#include "softgpu/ptx/decode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct comparison {
+    const char *name;  /* in PTX */
+    const char *table; /* in op_compare.def */
+    bool exchange, floats, unsigned_only;
+};
+
+static const struct comparison comparisons[] = {
+    {"eq", "eq", false, false, false},  {"ne", "ne", false, false, false},
+    {"lt", "lt", false, false, false},  {"le", "le", false, false, false},
+    {"gt", "lt", true, false, false},   {"ge", "le", true, false, false},
+    {"lo", "lt", false, false, true},   {"ls", "le", false, false, true},
+    {"hi", "lt", true, false, true},    {"hs", "le", true, false, true},
+    {"equ", "equ", false, true, false}, {"neu", "neu", false, true, false},
+    {"ltu", "ltu", false, true, false}, {"leu", "leu", false, true, false},
+    {"gtu", "ltu", true, true, false},  {"geu", "leu", true, true, false},
+    {"num", "num", false, true, false}, {"nan", "nan", false, true, false},
+};
+
+static const struct comparison *comparison_of(struct sg_decoder *decoder)
+{
+    for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++) {
+        if (sg_text_is(decoder->at->modifiers[0], comparisons[i].name)) {
+            return &comparisons[i];
+        }
+    }
+    sg_decode_unsupported(decoder);
+}
+
+/* The predicate a <comparison> b */
+static uint32_t compare(struct sg_decoder *decoder, enum sg_type type)
+{
+    const struct comparison *c = comparison_of(decoder);
+    const struct sg_ptx_insn *insn = decoder->at;
+    uint32_t first = sg_text_is(insn->opcode, "setp") || sg_text_is(insn->opcode, "set") ? 1 : 0;
+    uint32_t a = sg_row_source(decoder, &insn->operands[first], type);
+    uint32_t b = sg_row_source(decoder, &insn->operands[first + 1], type);
+    bool is_float = sg_type_is_float(type);
+    unsigned bits = sg_type_bytes(type) * 8;
+    char name[32];
+    if ((c->floats && !is_float) || (c->unsigned_only && (is_float || sg_type_is_signed(type))) ||
+        bits == 8) {
+        sg_decode_wrong(decoder, "a comparison that its type does not have");
+    }
+    if (sg_modifier(decoder, "ftz") && type == SG_TYPE_F32) {
+        uint32_t fa = sg_row_new(decoder, SG_ROW_32), fb = sg_row_new(decoder, SG_ROW_32);
+        sg_emit_op(decoder, "x_ftz_f32", fa, a, 0, 0);
+        sg_emit_op(decoder, "x_ftz_f32", fb, b, 0, 0);
+        a = fa;
+        b = fb;
+    }
+    bool equality = strcmp(c->table, "eq") == 0 || strcmp(c->table, "ne") == 0;
+    char kind = is_float ? 'f' : equality ? 'b' : sg_type_is_signed(type) ? 's' : 'u';
+    snprintf(name, sizeof name, "x_%s_%c%u", c->table, kind, bits);
+    uint32_t out = sg_row_new(decoder, SG_ROW_PREDICATE);
+    sg_emit_op(decoder, name, out, c->exchange ? b : a, c->exchange ? a : b, 0);
+    return out;
+}
+
+/* The third operand, and the operation that joins it: NULL: there is none */
+static const char *join_name(struct sg_decoder *decoder, bool negated)
+{
+    static const char *const names[3][3] = {{"and", "and_pred", "x_andn_pred"},
+                                            {"or", "or_pred", "x_orn_pred"},
+                                            {"xor", "xor_pred", "x_xorn_pred"}};
+    for (size_t i = 0; i < 3; i++) {
+        if (sg_modifier(decoder, names[i][0])) {
+            return names[i][negated ? 2 : 1];
+        }
+    }
+    return NULL;
+}
+
+static uint32_t join(struct sg_decoder *decoder, uint32_t predicate, uint32_t operand)
+{
+    const struct sg_ptx_insn *insn = decoder->at;
+    if (!join_name(decoder, false)) {
+        sg_operands_check(decoder, operand, operand);
+        return predicate;
+    }
+    sg_operands_check(decoder, operand + 1, operand + 1);
+    struct sg_operand third = insn->operands[operand];
+    const char *name = join_name(decoder, third.negated);
+    third.negated = false;
+    uint32_t c = sg_row_source(decoder, &third, SG_TYPE_PRED);
+    uint32_t out = sg_row_new(decoder, SG_ROW_PREDICATE);
+    sg_emit_op(decoder, name, out, predicate, c, 0);
+    return out;
+}
+
+static enum sg_type checked_type(struct sg_decoder *decoder, unsigned index)
+{
+    enum sg_type type = sg_modifier_type(decoder, index);
+    if (type == SG_TYPE_NONE || type == SG_TYPE_PRED ||
+        (sg_type_is_float(type) && type != SG_TYPE_F32 && type != SG_TYPE_F64)) {
+        sg_decode_unsupported(decoder);
+    }
+    return type;
+}
+
+#define COMPARE_WORDS                                                                              \
+    "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan ftz and or xor"
+
+void sg_decode_setp(struct sg_decoder *decoder)
+{
+    const struct sg_ptx_insn *insn = decoder->at;
+    sg_modifiers_check(decoder, COMPARE_WORDS, true);
+    sg_operands_check(decoder, 3, 4);
+    enum sg_type type = checked_type(decoder, 0);
+    uint32_t plain = compare(decoder, type);
+    const struct sg_operand *p = &insn->operands[0], *q = p->pair;
+    uint32_t joined = join(decoder, plain, 3);
+    bool simple = joined == plain && !q && !decoder->guard && p->kind == SG_OPERAND_REG;
+    if (simple) {
+        decoder->drafts.items[decoder->drafts.count - 1].in.d =
+            sg_row_target(decoder, p, SG_TYPE_PRED);
+        return;
+    }
+    uint32_t inverse = 0;
+    if (q && q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite */
+        uint32_t opposite = sg_row_new(decoder, SG_ROW_PREDICATE);
+        sg_emit_op(decoder, "not_pred", opposite, plain, 0, 0);
+        inverse = join(decoder, opposite, 3);
+    }
+    if (inverse) {
+        uint32_t guard = decoder->guard;
+        if (guard) { /* the first result may be the guard of the second */
+            uint32_t copy = sg_row_new(decoder, SG_ROW_PREDICATE);
+            sg_emit_op(decoder, "mov_pred", copy, guard, 0, 0);
+            decoder->guard = copy;
+        }
+        sg_guard(decoder, sg_emit_op(decoder, "mov_pred", sg_row_target(decoder, q, SG_TYPE_PRED),
+                                     inverse, 0, 0));
+    }
+    if (p->kind != SG_OPERAND_SINK) {
+        struct sg_operand first = *p;
+        first.pair = NULL;
+        sg_guard(decoder, sg_emit_op(decoder, "mov_pred",
+                                     sg_row_target(decoder, &first, SG_TYPE_PRED), joined, 0, 0));
+    }
+}
+
+/* set.cmp.dtype.stype: 1.0 or all ones where true */
+void sg_decode_set(struct sg_decoder *decoder)
+{
+    const struct sg_ptx_insn *insn = decoder->at;
+    sg_modifiers_check(decoder, COMPARE_WORDS, true);
+    sg_operands_check(decoder, 3, 4);
+    enum sg_type to = checked_type(decoder, 0), from = checked_type(decoder, 1);
+    if (to != SG_TYPE_U32 && to != SG_TYPE_S32 && to != SG_TYPE_F32) {
+        sg_decode_unsupported(decoder);
+    }
+    uint32_t predicate = join(decoder, compare(decoder, from), 3);
+    uint32_t yes = sg_row_literal(decoder, to == SG_TYPE_F32 ? 0x3f800000 : 0xffffffff, false);
+    uint32_t no = sg_row_literal(decoder, 0, false);
+    uint32_t target = sg_row_target(decoder, &insn->operands[0], SG_TYPE_B32);
+    sg_guard(decoder, sg_emit_op(decoder, "selp_b32", target, yes, no, predicate));
+}

@@ -1,0 +1,225 @@
+/* cvt: one opcode, some hundred combinations; each is a chain of at most a few steps through
+ * temporary rows. */
+#include "softgpu/ptx/decode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *rounding(struct sg_decoder *decoder)
+{
+    static const char *const names[] = {"rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (sg_modifier(decoder, names[i])) {
+            return names[i];
+        }
+    }
+    return "";
+}
+
+static uint32_t step(struct sg_decoder *decoder, const char *name, uint32_t row, unsigned kind)
+{
+    uint32_t out = sg_row_new(decoder, kind);
+    sg_emit_op(decoder, name, out, row, 0, 0);
+    return out;
+}
+
+static const char *int_name(enum sg_type type)
+{
+    static const char *const names[] = {
+        [SG_TYPE_U8] = "u8", [SG_TYPE_U16] = "u16", [SG_TYPE_U32] = "u32", [SG_TYPE_U64] = "u64",
+        [SG_TYPE_S8] = "s8", [SG_TYPE_S16] = "s16", [SG_TYPE_S32] = "s32", [SG_TYPE_S64] = "s64"};
+    return names[type];
+}
+
+static bool is_int(enum sg_type type)
+{
+    return type >= SG_TYPE_U8 && type <= SG_TYPE_S64;
+}
+
+/* The source register, which may be wider than its type, as a row of the type's kind with the
+ * value extended to the row */
+static uint32_t int_source(struct sg_decoder *decoder, const struct sg_operand *operand,
+                           enum sg_type type)
+{
+    uint32_t row;
+    if (operand->kind == SG_OPERAND_REG && !operand->negated &&
+        sg_row_kind(decoder, sg_row_reg(decoder, operand->reg)) == SG_ROW_64 &&
+        sg_type_bytes(type) < 8) {
+        row = step(decoder, "x_lo32", sg_row_reg(decoder, operand->reg), SG_ROW_32);
+    } else {
+        row = sg_row_source(decoder, operand, type);
+    }
+    switch (type) {
+    case SG_TYPE_U8:
+        return step(decoder, "x_zext8", row, SG_ROW_32);
+    case SG_TYPE_S8:
+        return step(decoder, "x_sext8", row, SG_ROW_32);
+    case SG_TYPE_U16:
+        return step(decoder, "x_zext16", row, SG_ROW_32);
+    case SG_TYPE_S16:
+        return step(decoder, "x_sext16", row, SG_ROW_32);
+    default:
+        return row;
+    }
+}
+
+static uint32_t widen(struct sg_decoder *decoder, uint32_t row, bool is_signed)
+{
+    return sg_row_kind(decoder, row) == SG_ROW_64
+               ? row
+               : step(decoder, is_signed ? "x_sext32_64" : "x_zext32_64", row, SG_ROW_64);
+}
+
+static uint32_t saturate(struct sg_decoder *decoder, uint32_t row, enum sg_type to, bool is_signed)
+{
+    char name[32];
+    snprintf(name, sizeof name, "x_sat_%s_%s", int_name(to), is_signed ? "s64" : "u64");
+    row = widen(decoder, row, is_signed);
+    return sg_op_find(name) ? step(decoder, name, row, SG_ROW_64) : row;
+}
+
+/* An integer value (extended to its row by its own sign) as type `to`, in a row of kind `kind` */
+static uint32_t int_result(struct sg_decoder *decoder, uint32_t row, bool is_signed,
+                           enum sg_type to, unsigned kind)
+{
+    if (sg_type_bytes(to) == 8) {
+        return widen(decoder, row, is_signed);
+    }
+    if (sg_row_kind(decoder, row) == SG_ROW_64) {
+        row = step(decoder, "x_lo32", row, SG_ROW_32);
+    }
+    if (sg_type_bytes(to) < 4) {
+        row = step(decoder, sg_type_bytes(to) == 1 ? (sg_type_is_signed(to) ? "x_sext8" : "x_zext8")
+                            : sg_type_is_signed(to) ? "x_sext16"
+                                                    : "x_zext16",
+                   row, SG_ROW_32);
+    }
+    return kind == SG_ROW_64 ? widen(decoder, row, sg_type_is_signed(to)) : row;
+}
+
+static uint32_t float_source(struct sg_decoder *decoder, enum sg_type from)
+{
+    uint32_t row = sg_row_source(decoder, &decoder->at->operands[1], from);
+    return sg_modifier(decoder, "ftz") && from == SG_TYPE_F32
+               ? step(decoder, "x_ftz_f32", row, SG_ROW_32)
+               : row;
+}
+
+static const char *float_name(enum sg_type type)
+{
+    return type == SG_TYPE_F64 ? "f64" : "f32";
+}
+
+static uint32_t float_to_int(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
+                             const char *round, unsigned kind)
+{
+    char name[48];
+    bool narrow = sg_type_bytes(to) < 4;
+    enum sg_type through = narrow ? (sg_type_is_signed(to) ? SG_TYPE_S32 : SG_TYPE_U32) : to;
+    if (round[0] == '\0' || round[2] != 'i') {
+        sg_decode_wrong(decoder, "an integer rounding (.rni, .rzi, .rmi, .rpi) is needed");
+    }
+    snprintf(name, sizeof name, "cvt_%s_%s_%s", round, int_name(through), float_name(from));
+    uint32_t row = step(decoder, name, float_source(decoder, from),
+                        sg_type_bytes(through) == 8 ? SG_ROW_64 : SG_ROW_32);
+    bool is_signed = sg_type_is_signed(to);
+    if (narrow) {
+        row = saturate(decoder, row, to, is_signed);
+    }
+    return int_result(decoder, row, is_signed, to, kind);
+}
+
+static uint32_t int_to_float(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
+                             const char *round)
+{
+    char name[48];
+    enum sg_type through =
+        sg_type_bytes(from) < 4 ? (sg_type_is_signed(from) ? SG_TYPE_S32 : SG_TYPE_U32) : from;
+    if (round[0] == '\0' || round[2] != '\0') {
+        sg_decode_wrong(decoder, "a rounding (.rn, .rz, .rm, .rp) is needed");
+    }
+    snprintf(name, sizeof name, "cvt_%s_%s_%s", round, float_name(to), int_name(through));
+    return step(decoder, name, int_source(decoder, &decoder->at->operands[1], from),
+                sg_row_kind_of(to));
+}
+
+static uint32_t float_to_float(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
+                               const char *round)
+{
+    char name[48];
+    uint32_t row = float_source(decoder, from);
+    if (to == from) {
+        if (round[0] == '\0') {
+            return row;
+        }
+        if (round[2] != 'i') {
+            sg_decode_wrong(decoder, "an integer rounding is needed");
+        }
+        snprintf(name, sizeof name, "cvt_%s_%s_%s", round, float_name(to), float_name(from));
+        return step(decoder, name, row, sg_row_kind_of(to));
+    }
+    if (to == SG_TYPE_F64) {
+        return step(decoder, "cvt_f64_f32", row, SG_ROW_64);
+    }
+    if (round[0] == '\0' || round[2] != '\0') {
+        sg_decode_wrong(decoder, "a rounding (.rn, .rz, .rm, .rp) is needed");
+    }
+    snprintf(name, sizeof name, "cvt_%s_f32_f64", round);
+    row = step(decoder, name, row, SG_ROW_32);
+    return sg_modifier(decoder, "ftz") ? step(decoder, "x_ftz_f32", row, SG_ROW_32) : row;
+}
+
+static bool is_supported_float(enum sg_type type)
+{
+    return type == SG_TYPE_F32 || type == SG_TYPE_F64;
+}
+
+void sg_decode_cvt(struct sg_decoder *decoder)
+{
+    const struct sg_ptx_insn *insn = decoder->at;
+    sg_modifiers_check(decoder, "rni rzi rmi rpi rn rz rm rp ftz sat", true);
+    sg_operands_check(decoder, 2, 2);
+    enum sg_type to = sg_modifier_type(decoder, 0), from = sg_modifier_type(decoder, 1);
+    bool sat = sg_modifier(decoder, "sat");
+    const char *round = rounding(decoder);
+    if ((!is_int(to) && !is_supported_float(to)) || (!is_int(from) && !is_supported_float(from)) ||
+        insn->operands[0].kind == SG_OPERAND_LIST) {
+        sg_decode_unsupported(decoder);
+    }
+    /* the destination register may be wider than its type */
+    unsigned kind = sg_row_kind_of(to);
+    if (is_int(to) && insn->operands[0].kind == SG_OPERAND_REG &&
+        sg_row_kind(decoder, sg_row_reg(decoder, insn->operands[0].reg)) == SG_ROW_64) {
+        kind = SG_ROW_64;
+    }
+    uint32_t row;
+    if (is_int(to) && is_int(from)) {
+        bool is_signed = sg_type_is_signed(from);
+        row = int_source(decoder, &insn->operands[1], from);
+        if (sat) {
+            row = saturate(decoder, row, to, is_signed);
+            is_signed = sg_type_is_signed(to);
+        }
+        row = int_result(decoder, row, is_signed, to, kind);
+    } else if (is_int(to)) {
+        row = float_to_int(decoder, to, from, round, kind);
+    } else if (is_int(from)) {
+        row = int_to_float(decoder, to, from, round);
+    } else {
+        row = float_to_float(decoder, to, from, round);
+    }
+    if (sat && !is_int(to)) {
+        row = step(decoder, to == SG_TYPE_F64 ? "x_sat_f64" : "x_sat_f32", row, kind);
+    }
+    uint32_t target = sg_row_target(decoder, &insn->operands[0],
+                                    kind == SG_ROW_64 ? SG_TYPE_B64 : SG_TYPE_B32);
+    struct sg_draft *last =
+        decoder->drafts.count ? &decoder->drafts.items[decoder->drafts.count - 1] : NULL;
+    if (!decoder->guard && last && last->writes == SG_FIELD_D && last->in.d == row &&
+        decoder->rows.count - 1 == row) {
+        last->in.d = target; /* the last step writes the register itself */
+        return;
+    }
+    sg_guard(decoder, sg_emit_op(decoder, kind == SG_ROW_64 ? "x_mov64" : "x_mov32", target, row,
+                                 0, 0));
+}

@@ -1,0 +1,270 @@
+/* One kernel: its functions, labels, frames, and the final instruction array. */
+#include <string.h>
+
+#include "softgpu/ptx/decode.h"
+
+#define FRAME_UNIT 64
+
+static const struct {
+    const char *name;
+    void (*decode)(struct sg_decoder *);
+} opcodes[] = {
+    {"mov", sg_decode_mov},           {"ld", sg_decode_load},       {"ldu", sg_decode_load},
+    {"st", sg_decode_store},          {"setp", sg_decode_setp},     {"set", sg_decode_set},
+    {"bra", sg_decode_bra},           {"cvt", sg_decode_cvt},       {"cvta", sg_decode_cvta},
+    {"isspacep", sg_decode_isspacep}, {"atom", sg_decode_atom},     {"red", sg_decode_atom},
+    {"call", sg_decode_call},         {"ret", sg_decode_ret},       {"bar", sg_decode_barrier},
+    {"barrier", sg_decode_barrier},   {"membar", sg_decode_fence},  {"fence", sg_decode_fence},
+    {"shfl", sg_decode_shfl},         {"vote", sg_decode_vote},     {"match", sg_decode_match},
+    {"redux", sg_decode_redux},       {"exit", sg_decode_simple},   {"trap", sg_decode_simple},
+    {"nanosleep", sg_decode_simple},  {"activemask", sg_decode_simple},
+    {"prefetch", sg_decode_simple},   {"prefetchu", sg_decode_simple},
+};
+
+static void decode_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *insn)
+{
+    decoder->at = insn;
+    decoder->guard = insn->guarded ? sg_row_reg(decoder, insn->guard_reg) : 0;
+    decoder->guard_negated = insn->guard_negated;
+    for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++) {
+        if (sg_text_is(insn->opcode, opcodes[i].name)) {
+            opcodes[i].decode(decoder);
+            return;
+        }
+    }
+    sg_decode_alu(decoder);
+}
+
+static void resolve_labels(struct sg_decoder *decoder, uint32_t first, const uint32_t *starts)
+{
+    for (uint32_t i = first; i < decoder->drafts.count; i++) {
+        struct sg_draft *draft = &decoder->drafts.items[i];
+        if (draft->label) {
+            draft->in.imm = starts[draft->in.imm];
+        }
+    }
+}
+
+static void decode_function(struct sg_decoder *decoder, uint32_t slot)
+{
+    struct sg_ptx_func *func = decoder->funcs.items[slot].func;
+    uint32_t count = func->insns.count, first = decoder->drafts.count;
+    uint32_t *starts =
+        sg_load_alloc(decoder->load, &decoder->load->scratch, (count + 1) * sizeof *starts);
+    uint8_t *skip = sg_load_alloc(decoder->load, &decoder->load->scratch, count + 1);
+    decoder->slot = slot;
+    decoder->carry_row = 0;
+    decoder->guard = 0;
+    sg_decode_constants(decoder, skip);
+    for (uint32_t i = 0; i < count; i++) {
+        starts[i] = decoder->drafts.count;
+        if (!skip[i]) {
+            decode_insn(decoder, &func->insns.items[i]);
+        }
+    }
+    starts[count] = decoder->drafts.count;
+    decoder->guard = 0; /* a body may end without ret */
+    sg_emit(decoder, NULL, NULL)->in.kind =
+        (uint8_t)(func->entry ? SG_KIND_EXIT : SG_KIND_RETURN);
+    decoder->funcs.items[slot].first = first;
+    decoder->funcs.items[slot].end = decoder->drafts.count;
+    resolve_labels(decoder, first, starts);
+}
+
+/* ---- the graph of calls ---- */
+
+static bool is_call(const struct sg_decoder *decoder, uint32_t call)
+{
+    return decoder->calls.items[call].target != 0; /* slot 0 is the kernel: assertions, no call */
+}
+
+static bool reaches(struct sg_decoder *decoder, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < decoder->calls.count; i++) {
+        uint32_t callee = decoder->calls.items[i].target;
+        if (decoder->callers.items[i] != from || !is_call(decoder, i)) {
+            continue;
+        }
+        if (callee == to) {
+            return true;
+        }
+        if (!decoder->funcs.items[callee].visit) {
+            decoder->funcs.items[callee].visit = 1;
+            if (reaches(decoder, callee, to)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static uint64_t frame_bytes(const struct sg_func_info *info)
+{
+    uint64_t bytes = (info->func->frame_bytes + FRAME_UNIT - 1) / FRAME_UNIT * FRAME_UNIT;
+    return bytes == 0 && !info->func->entry ? FRAME_UNIT : bytes;
+}
+
+/* visit: 0 new, 1 being visited, 2 done */
+static uint64_t deepest(struct sg_decoder *decoder, uint32_t slot)
+{
+    uint64_t below = 0;
+    decoder->funcs.items[slot].visit = 1;
+    for (uint32_t i = 0; i < decoder->calls.count; i++) {
+        uint32_t callee = decoder->calls.items[i].target;
+        if (decoder->callers.items[i] != slot || !is_call(decoder, i)) {
+            continue;
+        }
+        const struct sg_func_info *info = &decoder->funcs.items[callee];
+        uint64_t bytes = info->visit == 2   ? info->deepest
+                         : info->visit == 1 ? 0
+                                            : deepest(decoder, callee);
+        below = bytes > below ? bytes : below;
+    }
+    struct sg_func_info *info = &decoder->funcs.items[slot];
+    info->visit = 2;
+    info->deepest = frame_bytes(info) + below;
+    return info->deepest;
+}
+
+static void clear_visits(struct sg_decoder *decoder)
+{
+    for (uint32_t i = 0; i < decoder->funcs.count; i++) {
+        decoder->funcs.items[i].visit = 0;
+    }
+}
+
+static void find_recursion(struct sg_decoder *decoder)
+{
+    for (uint32_t i = 0; i < decoder->funcs.count; i++) {
+        clear_visits(decoder);
+        decoder->funcs.items[i].recursive = reaches(decoder, i, i);
+        decoder->code->recursive |= decoder->funcs.items[i].recursive;
+    }
+    clear_visits(decoder);
+    decoder->code->kernel.local_bytes = (uint32_t)deepest(decoder, 0);
+    decoder->code->frame_bytes = (uint32_t)frame_bytes(&decoder->funcs.items[0]);
+}
+
+/* ---- the result ---- */
+
+static void finish_rows_table(struct sg_decoder *decoder)
+{
+    uint32_t total = 0;
+    for (uint32_t r = 1; r < decoder->rows.count; r++) {
+        const struct sg_draft_row *row = &decoder->rows.items[r];
+        total += !row->constant && decoder->funcs.items[row->func].recursive;
+    }
+    uint32_t *table = sg_load_alloc(decoder->load, decoder->load->keep, (total + 1) * sizeof *table);
+    uint32_t used = 0;
+    for (uint32_t s = 0; s < decoder->funcs.count; s++) {
+        struct sg_func_info *info = &decoder->funcs.items[s];
+        info->first_row = used;
+        for (uint32_t r = 1; info->recursive && r < decoder->rows.count; r++) {
+            const struct sg_draft_row *row = &decoder->rows.items[r];
+            if (!row->constant && row->func == s) {
+                table[used++] = SG_ROW(row->offset, row->kind);
+            }
+        }
+        info->row_count = used - info->first_row;
+    }
+    decoder->code->rows = table;
+}
+
+static void finish_calls(struct sg_decoder *decoder)
+{
+    struct sg_call *calls = sg_load_alloc(decoder->load, decoder->load->keep,
+                                          (decoder->calls.count + 1) * sizeof *calls);
+    for (uint32_t i = 0; i < decoder->calls.count; i++) {
+        struct sg_call *call = &calls[i];
+        *call = decoder->calls.items[i];
+        const struct sg_func_info *callee = &decoder->funcs.items[call->target];
+        call->caller_frame =
+            (uint32_t)frame_bytes(&decoder->funcs.items[decoder->callers.items[i]]);
+        call->callee_frame = (uint32_t)frame_bytes(callee);
+        call->target = callee->first;
+        if (callee->recursive) {
+            call->save_begin = callee->save_begin;
+            call->save_bytes = callee->save_bytes;
+            call->first_row = callee->first_row;
+            call->row_count = callee->row_count;
+        }
+    }
+    decoder->code->calls = calls;
+    decoder->code->call_count = decoder->calls.count;
+}
+
+static void finish_insns(struct sg_decoder *decoder)
+{
+    uint32_t count = decoder->drafts.count, run = 0;
+    struct sg_insn *insns =
+        sg_load_alloc(decoder->load, decoder->load->keep, count * sizeof *insns);
+    for (uint32_t i = count; i-- > 0;) {
+        insns[i] = decoder->drafts.items[i].in;
+        run = insns[i].kind == SG_KIND_PLAIN && !insns[i].guard ? run + 1 : 0;
+        insns[i].run = run;
+    }
+    decoder->code->insns = insns;
+    decoder->code->insn_count = count;
+}
+
+static void finish_consts(struct sg_decoder *decoder)
+{
+    size_t bytes = decoder->consts.count * sizeof(struct sg_const);
+    struct sg_const *consts = sg_load_alloc(decoder->load, decoder->load->keep, bytes + 1);
+    if (bytes) {
+        memcpy(consts, decoder->consts.items, bytes);
+    }
+    decoder->code->consts = consts;
+    decoder->code->const_count = decoder->consts.count;
+}
+
+static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
+{
+    struct sg_kernel *kernel = &decoder->code->kernel;
+    struct sg_param *params = sg_load_alloc(decoder->load, decoder->load->keep,
+                                            (func->params.count + 1) * sizeof *params);
+    for (uint32_t i = 0; i < func->params.count; i++) {
+        const struct sg_ptx_var *var = func->params.items[i];
+        params[i] = (struct sg_param){(uint32_t)var->offset, (uint32_t)var->bytes, var->align};
+    }
+    kernel->params = params;
+    kernel->param_count = func->params.count;
+    kernel->param_bytes = (uint32_t)func->param_bytes;
+    kernel->min_blocks = func->min_blocks;
+    memcpy(kernel->reqntid, func->reqntid, sizeof kernel->reqntid);
+    const uint32_t *limit = func->reqntid[0] ? func->reqntid : func->maxntid;
+    uint64_t threads = (uint64_t)limit[0] * limit[1];
+    threads = threads > 1024 ? 1024 : threads * limit[2];
+    kernel->max_threads = threads == 0 || threads > 1024 ? 1024 : (uint32_t)threads;
+    kernel->shared_bytes = (uint32_t)decoder->shared_bytes;
+}
+
+/* Dynamic shared memory begins behind the static, aligned for anything. */
+#define DYNAMIC_ALIGN 128
+
+void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
+                      uint32_t pass, struct sg_code *code)
+{
+    struct sg_decoder *decoder = sg_load_alloc(load, &load->scratch, sizeof *decoder);
+    decoder->load = load;
+    decoder->module = module;
+    decoder->isa = sg_isa_here();
+    decoder->pass = pass;
+    decoder->code = code;
+    code->kernel.name = sg_load_string(load, load->keep, func->name);
+    sg_func_slot(decoder, func);
+    for (uint32_t slot = 0; slot < decoder->funcs.count; slot++) {
+        decode_function(decoder, slot);
+    }
+    if (decoder->dynamic_shared) {
+        decoder->shared_bytes =
+            (decoder->shared_bytes + DYNAMIC_ALIGN - 1) / DYNAMIC_ALIGN * DYNAMIC_ALIGN;
+    }
+    find_recursion(decoder);
+    sg_rows_finish(decoder);
+    finish_rows_table(decoder);
+    finish_calls(decoder);
+    finish_insns(decoder);
+    finish_consts(decoder);
+    describe(decoder, func);
+}

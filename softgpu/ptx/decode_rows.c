@@ -1,0 +1,307 @@
+/* Rows of the register file: registers, temporaries and constants; and at the end their places. */
+#include "softgpu/ptx/decode.h"
+
+#include <string.h>
+
+#include "softgpu/exec/warp.h"
+
+uint32_t sg_row_new(struct sg_decoder *decoder, unsigned kind)
+{
+    if (decoder->rows.count == 0) {
+        SG_LOAD_PUSH(decoder->load, decoder->rows); /* row 0: none */
+    }
+    struct sg_draft_row *row = SG_LOAD_PUSH(decoder->load, decoder->rows);
+    *row = (struct sg_draft_row){.kind = (uint8_t)kind, .func = decoder->slot};
+    return decoder->rows.count - 1;
+}
+
+unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row)
+{
+    return decoder->rows.items[row].kind;
+}
+
+uint32_t sg_row_const(struct sg_decoder *decoder, struct sg_const c)
+{
+    uint32_t hash = (uint32_t)(c.value ^ c.value >> 32) * 2654435761u ^ c.index * 40503u ^
+                    (uint32_t)c.kind * 977u ^ c.wide;
+    uint32_t *bucket = &decoder->const_buckets[(hash >> 8 ^ hash) & 255];
+    for (uint32_t i = *bucket; i; i = decoder->const_chain.items[i - 1]) {
+        const struct sg_const *old = &decoder->consts.items[i - 1];
+        if (old->kind == c.kind && old->index == c.index && old->value == c.value &&
+            old->bytes == c.bytes && old->wide == c.wide) {
+            return old->offset;
+        }
+    }
+    c.offset = sg_row_new(decoder, c.wide ? SG_ROW_64 : SG_ROW_32);
+    decoder->rows.items[c.offset].constant = true;
+    *SG_LOAD_PUSH(decoder->load, decoder->consts) = c;
+    *SG_LOAD_PUSH(decoder->load, decoder->const_chain) = *bucket;
+    *bucket = decoder->consts.count;
+    return c.offset;
+}
+
+uint32_t sg_row_literal(struct sg_decoder *decoder, uint64_t value, bool wide)
+{
+    return sg_row_const(decoder, (struct sg_const){.kind = SG_CONST_LITERAL,
+                                                   .value = wide ? value : (uint32_t)value,
+                                                   .wide = wide});
+}
+
+unsigned sg_row_kind_of(enum sg_type type)
+{
+    return type == SG_TYPE_PRED           ? SG_ROW_PREDICATE
+           : sg_type_bytes(type) == 8     ? SG_ROW_64
+                                          : SG_ROW_32;
+}
+
+uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg)
+{
+    struct sg_func_info *info = &decoder->funcs.items[decoder->slot];
+    if (!info->rows[reg]) {
+        uint32_t row = sg_row_new(decoder, sg_row_kind_of(info->func->regs.items[reg].type));
+        info->rows[reg] = row;
+    }
+    return info->rows[reg];
+}
+
+static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand *operand,
+                             enum sg_type type)
+{
+    uint64_t bits = operand->value;
+    float narrow;
+    double wide;
+    if (operand->kind == SG_OPERAND_F64 && sg_type_bytes(type) == 4) {
+        memcpy(&wide, &bits, sizeof wide);
+        narrow = (float)wide;
+        bits = 0;
+        memcpy(&bits, &narrow, sizeof narrow);
+    } else if (operand->kind == SG_OPERAND_F32 && sg_type_bytes(type) == 8) {
+        uint32_t low = (uint32_t)bits;
+        memcpy(&narrow, &low, sizeof narrow);
+        wide = (double)narrow;
+        memcpy(&bits, &wide, sizeof wide);
+    } else if (operand->kind == SG_OPERAND_INT && sg_type_is_float(type)) {
+        sg_decode_wrong(decoder, "an integer constant where a floating-point one must stand");
+    }
+    return bits;
+}
+
+static const char *const special_names[SG_SPECIAL_COUNT] = {
+    "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y",
+    "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%nwarpid", "%smid",
+    "%nsmid", "%gridid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge",
+    "%lanemask_gt", "%dynamic_smem_size", "%total_smem_size",
+};
+
+static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
+{
+    if (sg_text_is(operand->text, "WARP_SZ") || sg_text_is(operand->text, "%warpsize")) {
+        return sg_row_literal(decoder, SG_LANES, wide);
+    }
+    for (uint32_t i = 0; i < SG_SPECIAL_COUNT; i++) {
+        if (sg_text_is(operand->text, special_names[i])) {
+            return sg_row_const(decoder, (struct sg_const){.kind = SG_CONST_SPECIAL, .index = i,
+                                                           .wide = wide});
+        }
+    }
+    sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, operand->place,
+                 "special register '%.*s' is unknown or not supported", SG_TEXT_ARGS(operand->text));
+}
+
+/* Static shared variables get their places as a kernel mentions them. */
+static uint64_t shared_offset(struct sg_decoder *decoder, struct sg_ptx_var *var)
+{
+    if (var->kernel_mark != decoder->pass) {
+        var->kernel_mark = decoder->pass;
+        var->offset = (decoder->shared_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
+        decoder->shared_bytes = var->offset + var->bytes;
+        if (decoder->shared_bytes > (1u << 24)) {
+            sg_load_fail(decoder->load, SG_LOAD_SYNTAX, var->place, "too much shared memory");
+        }
+    }
+    return var->offset;
+}
+
+uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
+                        bool wide)
+{
+    struct sg_const c = {.kind = SG_CONST_LITERAL, .wide = wide};
+    const struct sg_ptx_func *func = decoder->funcs.items[decoder->slot].func;
+    switch (var->space) {
+    case SG_PTX_GLOBAL:
+    case SG_PTX_CONST:
+        if (var->external) {
+            sg_load_fail(decoder->load, SG_LOAD_UNRESOLVED, decoder->at->place,
+                         "variable '%.*s' is used but not defined", SG_TEXT_ARGS(var->name));
+        }
+        c.kind = SG_CONST_VARIABLE;
+        c.index = var->index;
+        c.value = addend;
+        return sg_row_const(decoder, c);
+    case SG_PTX_SHARED:
+        if (var->external) {
+            decoder->dynamic_shared = true;
+            c.kind = SG_CONST_DYNAMIC_SHARED;
+            c.value = addend;
+            return sg_row_const(decoder, c);
+        }
+        return sg_row_literal(decoder, shared_offset(decoder, var) + addend, wide);
+    case SG_PTX_PARAM:
+        if (func->entry && var->offset + var->bytes <= func->param_bytes) {
+            for (uint32_t i = 0; i < func->params.count; i++) {
+                if (func->params.items[i] == var) {
+                    return sg_row_literal(decoder, var->offset + addend, wide);
+                }
+            }
+        }
+        break;
+    case SG_PTX_LOCAL:
+        break;
+    default:
+        sg_decode_unsupported(decoder);
+    }
+    if (func->entry) { /* a kernel's frame begins at 0 */
+        return sg_row_literal(decoder, var->offset + addend, wide);
+    }
+    uint32_t row = sg_row_new(decoder, wide ? SG_ROW_64 : SG_ROW_32);
+    struct sg_draft *draft =
+        sg_emit(decoder, wide ? sg_misc_frame64 : sg_misc_frame32,
+                wide ? sg_misc_frame64 : sg_misc_frame32);
+    draft->in.d = row;
+    draft->in.imm = (int64_t)(var->offset + addend);
+    draft->writes = SG_FIELD_D;
+    return row;
+}
+
+bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand *operand)
+{
+    const struct sg_func_info *info = &decoder->funcs.items[decoder->slot];
+    switch (operand->kind) {
+    case SG_OPERAND_INT:
+    case SG_OPERAND_F32:
+    case SG_OPERAND_F64:
+        return true;
+    case SG_OPERAND_SPECIAL:
+        return !sg_text_starts(operand->text, "%clock") &&
+               !sg_text_starts(operand->text, "%globaltimer");
+    case SG_OPERAND_VAR:
+        return info->func->entry ||
+               (operand->var->space != SG_PTX_LOCAL && operand->var->space != SG_PTX_PARAM);
+    case SG_OPERAND_REG:
+        return info->rows[operand->reg] &&
+               decoder->rows.items[info->rows[operand->reg]].constant;
+    default:
+        return false;
+    }
+}
+
+uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *operand,
+                       enum sg_type type)
+{
+    unsigned kind = sg_row_kind_of(type);
+    switch (operand->kind) {
+    case SG_OPERAND_REG: {
+        if (operand->negated) {
+            sg_decode_wrong(decoder, "'!' where no negation is allowed");
+        }
+        uint32_t row = sg_row_reg(decoder, operand->reg);
+        if (sg_row_kind(decoder, row) != kind) {
+            sg_decode_wrong(decoder, "a register of the wrong size");
+        }
+        return row;
+    }
+    case SG_OPERAND_INT:
+    case SG_OPERAND_F32:
+    case SG_OPERAND_F64:
+        if (kind == SG_ROW_PREDICATE) {
+            sg_decode_wrong(decoder, "a constant where a predicate must stand");
+        }
+        return sg_row_literal(decoder, literal_bits(decoder, operand, type), kind == SG_ROW_64);
+    case SG_OPERAND_SPECIAL:
+        return special_row(decoder, operand, kind == SG_ROW_64);
+    case SG_OPERAND_VAR:
+        return sg_row_address(decoder, operand->var, operand->value, kind == SG_ROW_64);
+    default:
+        sg_decode_wrong(decoder, "an operand of the wrong kind");
+    }
+}
+
+uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *operand,
+                       enum sg_type type)
+{
+    unsigned kind = sg_row_kind_of(type);
+    if (operand->kind == SG_OPERAND_SINK) {
+        return sg_row_new(decoder, kind);
+    }
+    if (operand->kind != SG_OPERAND_REG || operand->negated) {
+        sg_decode_wrong(decoder, "the destination must be a register");
+    }
+    uint32_t row = sg_row_reg(decoder, operand->reg);
+    if (sg_row_kind(decoder, row) != kind) {
+        sg_decode_wrong(decoder, "a destination register of the wrong size");
+    }
+    return row;
+}
+
+/* ---- places ---- */
+
+static uint32_t row_bytes(unsigned kind)
+{
+    return kind == SG_ROW_64 ? 256 : kind == SG_ROW_32 ? 128 : 4;
+}
+
+static void place_rows(struct sg_decoder *decoder, bool constant, uint32_t slot, uint32_t *cursor)
+{
+    static const unsigned order[] = {SG_ROW_64, SG_ROW_32, SG_ROW_PREDICATE};
+    for (unsigned k = 0; k < 3; k++) {
+        for (uint32_t r = 1; r < decoder->rows.count; r++) {
+            struct sg_draft_row *row = &decoder->rows.items[r];
+            if (row->kind == order[k] && row->constant == constant &&
+                (constant || row->func == slot)) {
+                row->offset = *cursor;
+                *cursor += row_bytes(row->kind);
+            }
+        }
+    }
+    *cursor = (*cursor + 127) & ~127u;
+    if (*cursor > (1u << 28)) {
+        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->code ? (struct sg_place){0, 0}
+                                                                       : (struct sg_place){0, 0},
+                     "kernel '%s' has too many registers", decoder->code->kernel.name);
+    }
+}
+
+static void patch(struct sg_decoder *decoder)
+{
+    for (uint32_t i = 0; i < decoder->drafts.count; i++) {
+        struct sg_draft *draft = &decoder->drafts.items[i];
+        uint32_t *fields[SG_FIELDS] = {&draft->in.d, &draft->in.a, &draft->in.b,
+                                       &draft->in.c, &draft->in.e, &draft->in.f};
+        for (unsigned f = 0; f < SG_FIELDS; f++) {
+            if ((draft->reads | draft->writes) >> f & 1) {
+                *fields[f] = decoder->rows.items[*fields[f]].offset;
+            }
+        }
+        if (draft->in.guard) {
+            draft->in.guard = decoder->rows.items[draft->in.guard].offset;
+        }
+    }
+    for (uint32_t i = 0; i < decoder->consts.count; i++) {
+        struct sg_const *c = &decoder->consts.items[i];
+        c->offset = decoder->rows.items[c->offset].offset;
+    }
+}
+
+void sg_rows_finish(struct sg_decoder *decoder)
+{
+    uint32_t cursor = (uint32_t)sizeof(struct sg_warp);
+    place_rows(decoder, true, 0, &cursor);
+    for (uint32_t s = 0; s < decoder->funcs.count; s++) {
+        struct sg_func_info *info = &decoder->funcs.items[s];
+        info->save_begin = cursor;
+        place_rows(decoder, false, s, &cursor);
+        info->save_bytes = cursor - info->save_begin;
+    }
+    patch(decoder);
+    decoder->code->warp_bytes = cursor;
+}

@@ -1,0 +1,141 @@
+/* Arenas, text slices and the error exit of program loading. */
+#include "softgpu/ptx/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sg_arena_block {
+    struct sg_arena_block *next;
+    size_t used, size;
+    _Alignas(16) unsigned char bytes[];
+};
+
+void *sg_arena_try(struct sg_arena *arena, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 4) {
+        return NULL;
+    }
+    bytes = (bytes + 15) & ~(size_t)15;
+    struct sg_arena_block *block = arena->head;
+    if (!block || block->size - block->used < bytes) {
+        size_t size = bytes > 65536 - sizeof *block ? bytes : 65536 - sizeof *block;
+        block = calloc(1, sizeof *block + size);
+        if (!block) {
+            return NULL;
+        }
+        block->size = size;
+        block->next = arena->head;
+        arena->head = block;
+    }
+    void *at = block->bytes + block->used;
+    block->used += bytes;
+    return at;
+}
+
+void sg_arena_free(struct sg_arena *arena)
+{
+    while (arena->head) {
+        struct sg_arena_block *next = arena->head->next;
+        free(arena->head);
+        arena->head = next;
+    }
+}
+
+void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
+{
+    void *memory = sg_arena_try(arena, bytes);
+    if (!memory) {
+        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0, 0}, "out of memory");
+    }
+    return memory;
+}
+
+char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_text text)
+{
+    char *copy = sg_load_alloc(load, arena, (size_t)text.len + 1);
+    memcpy(copy, text.at, text.len);
+    return copy;
+}
+
+void *sg_load_grow(struct sg_load *load, const void *items, uint32_t *room, size_t item_bytes)
+{
+    uint32_t more = *room ? *room * 2 : 8;
+    if (more < *room) {
+        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0, 0}, "out of memory");
+    }
+    void *grown = sg_load_alloc(load, &load->scratch, more * item_bytes);
+    if (*room) {
+        memcpy(grown, items, *room * item_bytes);
+    }
+    *room = more;
+    return grown;
+}
+
+static void log_text(struct sg_log *log, const char *text)
+{
+    size_t length = strlen(text);
+    if (!log || log->size == 0 || log->used >= log->size - 1) {
+        return;
+    }
+    size_t room = log->size - 1 - log->used;
+    size_t take = length < room ? length : room;
+    memcpy(log->text + log->used, text, take);
+    log->used += take;
+    log->text[log->used] = '\0';
+}
+
+void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_place place,
+                  const char *format, ...)
+{
+    char line[512];
+    if (place.line) {
+        snprintf(line, sizeof line, "line %u, column %u: error: ", place.line, place.column);
+        log_text(load->log, line);
+    } else {
+        log_text(load->log, "error: ");
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (char *c = line; *c; c++) { /* names come from the module: no control characters */
+        if ((unsigned char)*c < ' ' || (unsigned char)*c == 127) {
+            *c = '?';
+        }
+    }
+    log_text(load->log, line);
+    log_text(load->log, "\n");
+    load->result = result;
+    longjmp(load->escape, 1);
+}
+
+bool sg_text_equal(struct sg_text a, struct sg_text b)
+{
+    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+bool sg_text_is(struct sg_text a, const char *literal)
+{
+    return strlen(literal) == a.len && memcmp(a.at, literal, a.len) == 0;
+}
+
+bool sg_text_starts(struct sg_text a, const char *literal)
+{
+    size_t length = strlen(literal);
+    return length <= a.len && memcmp(a.at, literal, length) == 0;
+}
+
+uint32_t sg_text_hash(struct sg_text a)
+{
+    uint32_t hash = 2166136261u;
+    for (uint32_t i = 0; i < a.len; i++) {
+        hash = (hash ^ (unsigned char)a.at[i]) * 16777619u;
+    }
+    return hash;
+}
+
+struct sg_text sg_text_of(const char *literal)
+{
+    return (struct sg_text){literal, (uint32_t)strlen(literal)};
+}

@@ -1,0 +1,67 @@
+/* What every stage of loading a program shares: the arena for what it builds, the log, and the
+ * way out. A stage that meets an error calls sg_load_fail, which never returns: everything made so
+ * far lies in arenas, so sg_program_load frees those and is done. That is why no function of the
+ * front end answers a status. */
+#ifndef SG_PTX_LOAD_H
+#define SG_PTX_LOAD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softgpu/engine.h"
+
+struct sg_text { /* a slice of the source (or of static text), not NUL-terminated */
+    const char *at;
+    uint32_t len;
+};
+
+struct sg_place {
+    uint32_t line, column; /* from 1; 0: unknown */
+};
+
+struct sg_arena_block;
+struct sg_arena { /* zero-initialised = empty */
+    struct sg_arena_block *head;
+};
+
+struct sg_load {
+    jmp_buf escape;
+    enum sg_load_result result;
+    struct sg_log *log;
+    struct sg_arena scratch; /* freed when loading ends */
+    struct sg_arena *keep;   /* lives as long as the program */
+};
+
+/* Zeroed memory, or NULL. */
+void *sg_arena_try(struct sg_arena *arena, size_t bytes);
+void sg_arena_free(struct sg_arena *arena);
+
+/* Zeroed memory; out of memory ends the load. */
+void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes);
+char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_text text);
+
+_Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result result,
+                            struct sg_place place, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+bool sg_text_equal(struct sg_text a, struct sg_text b);
+bool sg_text_is(struct sg_text a, const char *literal);
+bool sg_text_starts(struct sg_text a, const char *literal);
+uint32_t sg_text_hash(struct sg_text a);
+struct sg_text sg_text_of(const char *literal);
+/* For printf's %.*s */
+#define SG_TEXT_ARGS(text) (int)(text).len, (text).at
+
+/* Growable array in the scratch arena: `T *items; uint32_t count, room`. */
+#define SG_LOAD_PUSH(load, list)                                                                   \
+    ((list).count == (list).room                                                                   \
+         ? ((list).items = sg_load_grow((load), (list).items, &(list).room,                        \
+                                        sizeof *(list).items),                                     \
+            &(list).items[(list).count++])                                                         \
+         : &(list).items[(list).count++])
+void *sg_load_grow(struct sg_load *load, const void *items, uint32_t *room, size_t item_bytes);
+
+#endif

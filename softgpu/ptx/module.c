@@ -1,0 +1,116 @@
+/* The module: what stands outside functions. */
+#include "softgpu/ptx/parse.h"
+
+static void parse_version(struct sg_parser *parser)
+{
+    if (!sg_parse_take_dot(parser, "version")) {
+        sg_parse_unexpected(parser, "'.version'");
+    }
+    if (parser->token.kind != SG_TOKEN_F64) {
+        sg_parse_unexpected(parser, "a version like 9.0");
+    }
+    sg_parse_advance(parser);
+}
+
+static void parse_target(struct sg_parser *parser)
+{
+    do {
+        struct sg_place place = parser->token.place;
+        struct sg_text name = sg_parse_name(parser, "a target like sm_75");
+        if (!sg_text_starts(name, "sm_") && !sg_text_is(name, "debug") &&
+            !sg_text_starts(name, "texmode_")) {
+            sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place, "target '%.*s' is not supported",
+                         SG_TEXT_ARGS(name));
+        }
+    } while (sg_parse_take(parser, ','));
+}
+
+static void skip_section(struct sg_parser *parser)
+{
+    if (parser->token.kind != SG_TOKEN_DOT && parser->token.kind != SG_TOKEN_NAME) {
+        sg_parse_unexpected(parser, "a section name");
+    }
+    sg_parse_advance(parser);
+    sg_parse_expect(parser, '{');
+    while (!sg_parse_take(parser, '}')) {
+        if (parser->token.kind == SG_TOKEN_END) {
+            sg_parse_unexpected(parser, "'}'");
+        }
+        sg_parse_advance(parser);
+    }
+}
+
+static void parse_pragma(struct sg_parser *parser)
+{
+    if (parser->token.kind != SG_TOKEN_STRING) {
+        sg_parse_unexpected(parser, "a string");
+    }
+    sg_parse_advance(parser);
+    sg_parse_expect(parser, ';');
+}
+
+static void parse_definition(struct sg_parser *parser)
+{
+    struct sg_linkage linkage = {false, false, false};
+    enum sg_ptx_space space;
+    for (;;) {
+        if (sg_parse_take_dot(parser, "visible")) {
+            linkage.visible = true;
+        } else if (sg_parse_take_dot(parser, "extern")) {
+            linkage.external = true;
+        } else if (sg_parse_take_dot(parser, "weak") || sg_parse_take_dot(parser, "common")) {
+            linkage.weak = true;
+        } else {
+            break;
+        }
+    }
+    if (sg_parse_take_dot(parser, "entry")) {
+        sg_parse_function(parser, true, linkage);
+    } else if (sg_parse_take_dot(parser, "func")) {
+        sg_parse_function(parser, false, linkage);
+    } else if (!sg_parse_at_dot(parser, "reg") && sg_parse_space(parser, &space)) {
+        sg_parse_variables(parser, space, linkage);
+    } else if (parser->token.kind == SG_TOKEN_DOT) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                     "directive '.%.*s' is not supported", SG_TEXT_ARGS(parser->token.text));
+    } else {
+        sg_parse_unexpected(parser, "a directive");
+    }
+}
+
+struct sg_ptx_module *sg_parse_module(struct sg_load *load, const char *text, size_t bytes)
+{
+    struct sg_parser *parser = sg_load_alloc(load, &load->scratch, sizeof *parser);
+    struct sg_ptx_module *module = sg_load_alloc(load, &load->scratch, sizeof *module);
+    struct sg_scope *scope = sg_load_alloc(load, &load->scratch, sizeof *scope);
+    parser->load = load;
+    parser->module = module;
+    parser->scope = scope;
+    module->vars_end = &module->vars;
+    module->funcs_end = &module->funcs;
+    sg_lexer_init(&parser->lexer, load, text, bytes);
+    sg_parse_advance(parser);
+    parse_version(parser);
+    while (parser->token.kind != SG_TOKEN_END) {
+        if (sg_parse_take_dot(parser, "target")) {
+            parse_target(parser);
+        } else if (sg_parse_at_dot(parser, "address_size")) {
+            sg_parse_advance(parser);
+            struct sg_place place = parser->token.place;
+            if (sg_parse_int(parser, "an address size", 64) != 64) {
+                sg_load_fail(load, SG_LOAD_UNSUPPORTED, place, "the address size must be 64");
+            }
+        } else if (sg_parse_at_dot(parser, "file") || sg_parse_at_dot(parser, "loc") ||
+                   sg_parse_at(parser, '@')) {
+            sg_lexer_skip_line(&parser->lexer);
+            sg_parse_advance(parser);
+        } else if (sg_parse_take_dot(parser, "section")) {
+            skip_section(parser);
+        } else if (sg_parse_take_dot(parser, "pragma")) {
+            parse_pragma(parser);
+        } else if (!sg_parse_take(parser, ';')) {
+            parse_definition(parser);
+        }
+    }
+    return module;
+}

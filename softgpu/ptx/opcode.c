@@ -1,0 +1,50 @@
+/* The opcodes of PTX ISA 9.0, and which of them the engine executes at all (in which types is the
+ * decoder's knowledge). The difference decides the error: a word that is no opcode is a syntax
+ * error, an opcode not in our set is SG_LOAD_UNSUPPORTED. */
+#include "softgpu/ptx/parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+static const char *const supported[] = {
+    "abs",     "activemask", "add",      "addc",    "and",   "atom",   "bar",    "barrier",
+    "bfe",     "bfi",        "bfind",    "bmsk",    "bra",   "brev",   "call",   "clz",
+    "cnot",    "copysign",   "cos",      "cvt",     "cvta",  "discard", "div",   "dp2a",   "dp4a",
+    "ex2",     "exit",       "fence",    "fma",     "fns",   "isspacep", "ld",   "ldu",
+    "lg2",     "lop3",       "mad",      "mad24",   "madc",  "match",  "max",    "membar",
+    "min",     "mov",        "mul",      "mul24",   "nanosleep", "neg", "not",   "or",
+    "popc",    "prefetch",   "prefetchu", "prmt",   "rcp",   "red",    "redux",  "rem",
+    "ret",     "rsqrt",      "sad",      "selp",    "set",   "setp",   "shf",    "shfl",
+    "shl",     "shr",        "sin",      "slct",    "sqrt",  "st",     "sub",    "subc",
+    "tanh",    "testp",      "trap",     "vote",    "xor",
+};
+
+static const char *const known[] = {
+    "alloca",   "applypriority", "brkpt", "brx", "clusterlaunchcontrol", "cp", "createpolicy",
+    "elect",    "getctarank", "griddepcontrol", "istypep", "ldmatrix", "mapa", "mbarrier", "mma",
+    "movmatrix", "multimem", "pmevent", "setmaxnreg", "stackrestore", "stacksave", "stmatrix",
+    "suld",     "suq",  "sured", "sust",  "szext",  "tcgen05", "tensormap", "tex", "tld4", "txq",
+    "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad",
+    "vmax",     "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl",
+    "vshr",     "vsub", "vsub2", "vsub4", "wgmma", "wmma", "st_async", "red_async",
+};
+
+static bool in_list(const char *const *list, size_t count, struct sg_text text)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sg_text_is(text, list[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum sg_opcode_class sg_opcode_class_of(struct sg_text opcode)
+{
+    if (in_list(supported, sizeof supported / sizeof supported[0], opcode)) {
+        return SG_OPCODE_SUPPORTED;
+    }
+    return in_list(known, sizeof known / sizeof known[0], opcode) ? SG_OPCODE_KNOWN
+                                                                  : SG_OPCODE_UNKNOWN;
+}

@@ -1,0 +1,102 @@
+/* The parser's own header: module -> variables -> functions -> instructions, one file each. */
+#ifndef SG_PTX_PARSE_H
+#define SG_PTX_PARSE_H
+
+#include "softgpu/ptx/ast.h"
+#include "softgpu/ptx/lex.h"
+
+enum sg_symbol_kind {
+    SG_SYMBOL_VAR,
+    SG_SYMBOL_FUNC,
+    SG_SYMBOL_REG,
+    SG_SYMBOL_REG_RANGE, /* ".reg .b32 %r<9>": named "%r" */
+    SG_SYMBOL_LABEL,
+};
+
+struct sg_symbol {
+    struct sg_symbol *next_in_bucket, *next_in_scope;
+    const struct sg_scope *owner;
+    struct sg_text name;
+    enum sg_symbol_kind kind;
+    uint32_t first, count; /* registers, or the label's instruction index */
+    struct sg_ptx_var *var;
+    struct sg_ptx_func *func;
+};
+
+struct sg_label_use {
+    struct sg_label_use *next;
+    struct sg_text name;
+    struct sg_place place;
+    uint32_t insn, operand;
+};
+
+struct sg_scope {
+    struct sg_scope *parent;
+    struct sg_symbol *symbols;
+    struct sg_label_use *uses; /* of labels not yet seen */
+    uint64_t frame_cursor;     /* of the function's frame when the scope began */
+};
+
+#define SG_SYMBOL_BUCKETS 4096
+#define SG_PARSE_DEPTH    200
+
+struct sg_parser {
+    struct sg_load *load;
+    struct sg_lexer lexer;
+    struct sg_token token; /* the one being looked at */
+    struct sg_ptx_module *module;
+    struct sg_scope *scope;
+    struct sg_ptx_func *func; /* being parsed, or NULL */
+    uint64_t frame_cursor;
+    uint32_t depth; /* of blocks and lists: recursion must end before our own stack does */
+    struct sg_symbol *buckets[SG_SYMBOL_BUCKETS];
+};
+
+struct sg_linkage {
+    bool external, visible, weak;
+};
+
+/* Parses the whole module; errors leave by sg_load_fail. */
+struct sg_ptx_module *sg_parse_module(struct sg_load *load, const char *text, size_t bytes);
+
+/* token.c */
+void sg_parse_advance(struct sg_parser *parser);
+bool sg_parse_at(const struct sg_parser *parser, char punct);
+bool sg_parse_at_dot(const struct sg_parser *parser, const char *name);
+bool sg_parse_take(struct sg_parser *parser, char punct);
+bool sg_parse_take_dot(struct sg_parser *parser, const char *name);
+void sg_parse_expect(struct sg_parser *parser, char punct);
+struct sg_text sg_parse_name(struct sg_parser *parser, const char *what);
+/* An integer of at most `max`. */
+uint64_t sg_parse_int(struct sg_parser *parser, const char *what, uint64_t max);
+_Noreturn void sg_parse_unexpected(struct sg_parser *parser, const char *wanted);
+
+/* scope.c */
+void sg_scope_open(struct sg_parser *parser, struct sg_scope *scope);
+void sg_scope_close(struct sg_parser *parser);
+/* NULL if unknown. For a register range the caller gets *reg. */
+struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, uint32_t *reg);
+/* The name must be new in the innermost scope. */
+struct sg_symbol *sg_scope_declare(struct sg_parser *parser, struct sg_text name,
+                                   struct sg_place place, enum sg_symbol_kind kind);
+
+/* variable.c: after the space directive has been taken; up to and with ';' */
+void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
+                        struct sg_linkage linkage);
+void sg_parse_registers(struct sg_parser *parser);
+/* One parameter of a list, ".param ..." */
+struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser);
+bool sg_parse_space(struct sg_parser *parser, enum sg_ptx_space *space);
+
+/* function.c: after ".entry" / ".func" has been taken */
+void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage linkage);
+
+/* statement.c */
+void sg_parse_insn(struct sg_parser *parser);
+struct sg_operand sg_parse_operand(struct sg_parser *parser);
+
+/* opcode.c */
+enum sg_opcode_class { SG_OPCODE_UNKNOWN, SG_OPCODE_KNOWN, SG_OPCODE_SUPPORTED };
+enum sg_opcode_class sg_opcode_class_of(struct sg_text opcode);
+
+#endif

@@ -1,0 +1,370 @@
+/* Declarations of variables, parameters and registers, and initialisers. */
+#include "softgpu/ptx/parse.h"
+
+#include <string.h>
+
+#define FRAME_ALIGN_MAX 64
+
+struct declaration {
+    enum sg_type type;
+    unsigned vector; /* elements, 1 = scalar */
+    uint32_t align;  /* 0: natural */
+};
+
+bool sg_parse_space(struct sg_parser *parser, enum sg_ptx_space *space)
+{
+    static const struct {
+        const char *name;
+        enum sg_ptx_space space;
+    } spaces[] = {{"reg", SG_PTX_REG},       {"global", SG_PTX_GLOBAL}, {"const", SG_PTX_CONST},
+                  {"shared", SG_PTX_SHARED}, {"local", SG_PTX_LOCAL},   {"param", SG_PTX_PARAM}};
+    for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+        if (sg_parse_take_dot(parser, spaces[i].name)) {
+            *space = spaces[i].space;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t parse_align(struct sg_parser *parser)
+{
+    struct sg_place place = parser->token.place;
+    uint64_t align = sg_parse_int(parser, "an alignment", 4096);
+    if (align == 0 || (align & (align - 1))) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "an alignment is a power of two");
+    }
+    return (uint32_t)align;
+}
+
+/* ".align 4 .v2 .f32", in any order; ".ptr .global" of parameters says nothing to an executor */
+static struct declaration parse_declaration(struct sg_parser *parser)
+{
+    struct declaration d = {SG_TYPE_NONE, 1, 0};
+    bool pointer = false;
+    while (parser->token.kind == SG_TOKEN_DOT) {
+        struct sg_text text = parser->token.text;
+        enum sg_type type = sg_type_of(text);
+        if (type != SG_TYPE_NONE && d.type == SG_TYPE_NONE) {
+            d.type = type;
+        } else if (sg_text_is(text, "align")) {
+            sg_parse_advance(parser);
+            uint32_t align = parse_align(parser);
+            if (!pointer) {
+                d.align = align;
+            }
+            continue;
+        } else if (sg_text_is(text, "v2") || sg_text_is(text, "v4") || sg_text_is(text, "v8")) {
+            d.vector = (unsigned)(text.at[1] - '0');
+        } else if (sg_text_is(text, "ptr")) {
+            pointer = true;
+        } else if (!(pointer && (sg_text_is(text, "global") || sg_text_is(text, "shared") ||
+                                 sg_text_is(text, "const") || sg_text_is(text, "local")))) {
+            sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                         "'.%.*s' in a declaration is not supported", SG_TEXT_ARGS(text));
+        }
+        sg_parse_advance(parser);
+    }
+    if (d.type == SG_TYPE_NONE) {
+        sg_parse_unexpected(parser, "a type");
+    }
+    return d;
+}
+
+void sg_parse_registers(struct sg_parser *parser)
+{
+    struct declaration d = parse_declaration(parser);
+    if (d.vector != 1 || d.type == SG_TYPE_B128) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                     "vector and 128-bit registers are not supported");
+    }
+    struct sg_ptx_func *func = parser->func;
+    do {
+        struct sg_place place = parser->token.place;
+        struct sg_text name = sg_parse_name(parser, "a register name");
+        bool range = sg_parse_take(parser, '<');
+        uint32_t count = 1;
+        if (range) {
+            count = (uint32_t)sg_parse_int(parser, "a register count", 1000000);
+            sg_parse_expect(parser, '>');
+        }
+        struct sg_symbol *symbol = sg_scope_declare(
+            parser, name, place, range ? SG_SYMBOL_REG_RANGE : SG_SYMBOL_REG);
+        symbol->first = func->regs.count;
+        symbol->count = count;
+        for (uint32_t i = 0; i < count; i++) {
+            SG_LOAD_PUSH(parser->load, func->regs)->type = d.type;
+        }
+    } while (sg_parse_take(parser, ','));
+    sg_parse_expect(parser, ';');
+}
+
+static void place_in_frame(struct sg_parser *parser, struct sg_ptx_var *var)
+{
+    if (var->align > FRAME_ALIGN_MAX) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, var->place,
+                     "local variables are aligned to at most %d bytes", FRAME_ALIGN_MAX);
+    }
+    uint64_t at = (parser->frame_cursor + var->align - 1) & ~(uint64_t)(var->align - 1);
+    parser->frame_cursor = at + var->bytes;
+    if (parser->frame_cursor > (1u << 24)) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "too much local memory");
+    }
+    var->offset = at;
+    if (parser->frame_cursor > parser->func->frame_bytes) {
+        parser->func->frame_bytes = parser->frame_cursor;
+    }
+}
+
+/* "[4][8]" after the name */
+static void parse_dimensions(struct sg_parser *parser, struct sg_ptx_var *var, unsigned vector)
+{
+    uint64_t elements = vector;
+    bool first = true;
+    while (sg_parse_take(parser, '[')) {
+        if (first && sg_parse_at(parser, ']')) {
+            var->unsized = true;
+            elements = 0;
+        } else {
+            struct sg_place place = parser->token.place;
+            uint64_t size = sg_parse_int(parser, "an array size", UINT64_C(1) << 40);
+            if (size && elements > (UINT64_C(1) << 40) / size) {
+                sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "array too large");
+            }
+            elements *= size;
+        }
+        sg_parse_expect(parser, ']');
+        first = false;
+    }
+    var->bytes = elements * sg_type_bytes(var->type);
+}
+
+static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct declaration *d,
+                                         enum sg_ptx_space space)
+{
+    struct sg_ptx_var *var = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *var);
+    var->space = space;
+    var->type = d->type;
+    var->place = parser->token.place;
+    var->name = sg_parse_name(parser, "a variable name");
+    if (d->type == SG_TYPE_PRED) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "no variable can be a predicate");
+    }
+    uint32_t natural = sg_type_bytes(d->type) * d->vector;
+    var->align = d->align ? d->align : natural;
+    parse_dimensions(parser, var, d->vector);
+    return var;
+}
+
+static struct sg_ptx_init *push_init(struct sg_parser *parser, struct sg_ptx_var *var,
+                                     struct sg_place place, uint64_t *at)
+{
+    uint32_t bytes = sg_type_bytes(var->type);
+    if (!var->unsized && *at + bytes > var->bytes) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more initialisers than elements");
+    }
+    struct sg_ptx_init *init = SG_LOAD_PUSH(parser->load, var->inits);
+    *init = (struct sg_ptx_init){.offset = *at, .bytes = bytes};
+    *at += bytes;
+    return init;
+}
+
+/* name, generic(name), name+4 */
+static void parse_init_address(struct sg_parser *parser, struct sg_ptx_init *init)
+{
+    bool generic = parser->token.kind == SG_TOKEN_NAME && sg_text_is(parser->token.text, "generic");
+    if (generic) {
+        sg_parse_advance(parser);
+        sg_parse_expect(parser, '(');
+    }
+    struct sg_place place = parser->token.place;
+    struct sg_text name = sg_parse_name(parser, "the name of a variable");
+    struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
+    if (symbol && symbol->kind == SG_SYMBOL_FUNC) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place,
+                     "addresses of functions are not supported ('%.*s')", SG_TEXT_ARGS(name));
+    }
+    if (!symbol || symbol->kind != SG_SYMBOL_VAR ||
+        (symbol->var->space != SG_PTX_GLOBAL && symbol->var->space != SG_PTX_CONST)) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is no .global or .const variable",
+                     SG_TEXT_ARGS(name));
+    }
+    init->variable = symbol->var;
+    if (generic) {
+        sg_parse_expect(parser, ')');
+    }
+    while (sg_parse_at(parser, '+') || sg_parse_at(parser, '-')) {
+        bool minus = sg_parse_at(parser, '-');
+        sg_parse_advance(parser);
+        uint64_t value = sg_parse_int(parser, "an offset", UINT64_MAX);
+        init->value += minus ? -value : value;
+    }
+}
+
+static uint64_t float_init(struct sg_parser *parser, enum sg_type type, bool minus)
+{
+    double wide;
+    float narrow;
+    uint64_t bits = 0;
+    if (parser->token.kind == SG_TOKEN_F32) {
+        uint32_t narrow_bits = (uint32_t)parser->token.value;
+        memcpy(&narrow, &narrow_bits, sizeof narrow);
+        wide = (double)narrow;
+    } else {
+        memcpy(&wide, &parser->token.value, sizeof wide);
+        narrow = (float)wide;
+    }
+    if (minus) {
+        wide = -wide;
+        narrow = -narrow;
+    }
+    if (type == SG_TYPE_F64) {
+        memcpy(&bits, &wide, sizeof wide);
+    } else if (type == SG_TYPE_F32) {
+        memcpy(&bits, &narrow, sizeof narrow);
+    } else {
+        sg_parse_unexpected(parser, "an integer");
+    }
+    sg_parse_advance(parser);
+    return bits;
+}
+
+static void parse_init_element(struct sg_parser *parser, struct sg_ptx_var *var, uint64_t *at)
+{
+    struct sg_place place = parser->token.place;
+    struct sg_ptx_init *init = push_init(parser, var, place, at);
+    if (parser->token.kind == SG_TOKEN_NAME) {
+        parse_init_address(parser, init);
+        return;
+    }
+    bool minus = sg_parse_take(parser, '-');
+    bool invert = !minus && sg_parse_take(parser, '~');
+    if (parser->token.kind == SG_TOKEN_F32 || parser->token.kind == SG_TOKEN_F64) {
+        init->value = float_init(parser, var->type, minus);
+        return;
+    }
+    uint64_t value = sg_parse_int(parser, "an initialiser", UINT64_MAX);
+    if (sg_parse_take(parser, '(')) {
+        if (value == 0) {
+            sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "a mask must not be 0");
+        }
+        init->mask = value;
+        parse_init_address(parser, init);
+        sg_parse_expect(parser, ')');
+        return;
+    }
+    value = minus ? -value : invert ? ~value : value;
+    if (sg_type_is_float(var->type)) { /* an integer initialises a float by its value */
+        double wide = minus ? (double)(int64_t)value : (double)value;
+        float narrow = (float)wide;
+        value = 0;
+        memcpy(&value, var->type == SG_TYPE_F64 ? (void *)&wide : (void *)&narrow,
+               var->type == SG_TYPE_F64 ? sizeof wide : sizeof narrow);
+    }
+    init->value = value;
+}
+
+static void parse_init(struct sg_parser *parser, struct sg_ptx_var *var, uint64_t *at, int depth)
+{
+    if (!sg_parse_take(parser, '{')) {
+        parse_init_element(parser, var, at);
+        return;
+    }
+    if (depth > 1) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                     "nested initialisers are not supported");
+    }
+    while (!sg_parse_at(parser, '}')) {
+        parse_init(parser, var, at, depth + 1);
+        if (!sg_parse_take(parser, ',')) {
+            break;
+        }
+    }
+    sg_parse_expect(parser, '}');
+}
+
+static void declare_variable(struct sg_parser *parser, struct sg_ptx_var *var,
+                             struct sg_linkage linkage)
+{
+    var->external = linkage.external;
+    var->visible = linkage.visible || linkage.weak;
+    struct sg_symbol *old = sg_scope_find(parser, var->name, NULL);
+    if (old && old->kind == SG_SYMBOL_VAR && old->var->external && !parser->func) {
+        if (linkage.external) {
+            return; /* declared again */
+        }
+        struct sg_ptx_var *declared = old->var; /* now defined */
+        uint32_t index = declared->index;
+        struct sg_ptx_var *next = declared->next;
+        *declared = *var;
+        declared->index = index;
+        declared->next = next;
+        return;
+    }
+    sg_scope_declare(parser, var->name, var->place, SG_SYMBOL_VAR)->var = var;
+    if (var->space == SG_PTX_GLOBAL || var->space == SG_PTX_CONST) {
+        var->index = parser->module->variable_count++;
+        *parser->module->vars_end = var;
+        parser->module->vars_end = &var->next;
+    }
+}
+
+void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
+                        struct sg_linkage linkage)
+{
+    struct declaration d = parse_declaration(parser);
+    do {
+        struct sg_ptx_var *var = parse_variable(parser, &d, space);
+        if (sg_parse_take(parser, '=')) {
+            uint64_t at = 0;
+            if (space != SG_PTX_GLOBAL && space != SG_PTX_CONST) {
+                sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place,
+                             "only .global and .const variables have initialisers");
+            }
+            parse_init(parser, var, &at, 0);
+            if (var->unsized) {
+                var->bytes = at;
+                var->unsized = false;
+            }
+        }
+        if (var->unsized && !linkage.external) {
+            sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "the array needs a size");
+        }
+        if (space == SG_PTX_LOCAL || space == SG_PTX_PARAM) {
+            if (!parser->func) {
+                sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place,
+                             "no .local or .param variable can stand outside functions");
+            }
+            place_in_frame(parser, var);
+        }
+        declare_variable(parser, var, linkage);
+    } while (sg_parse_take(parser, ','));
+    sg_parse_expect(parser, ';');
+}
+
+struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
+{
+    if (sg_parse_at_dot(parser, "reg")) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                     "parameters in .reg space are not supported");
+    }
+    if (!sg_parse_take_dot(parser, "param")) {
+        sg_parse_unexpected(parser, "'.param'");
+    }
+    struct declaration d = parse_declaration(parser);
+    struct sg_ptx_var *var = parse_variable(parser, &d, SG_PTX_PARAM);
+    if (var->unsized || var->bytes > 65536) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, var->place,
+                     "parameters without size, or of more than 64 KiB, are not supported");
+    }
+    struct sg_ptx_func *func = parser->func;
+    if (func->entry) {
+        uint64_t at = (func->param_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
+        var->offset = at;
+        func->param_bytes = at + var->bytes;
+    } else {
+        place_in_frame(parser, var);
+    }
+    sg_scope_declare(parser, var->name, var->place, SG_SYMBOL_VAR)->var = var;
+    return var;
+}
