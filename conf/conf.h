@@ -1,0 +1,73 @@
+/* The configuration of gpuaasd: an INI file with one [server] section and a [gpu.N] for each GPU.
+ *
+ * keys.def is the only list of keys. Reading goes on after an error, so that one run names them
+ * all; a struct conf is only usable when no error was found. */
+#ifndef CONF_H
+#define CONF_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/status.h"
+
+#define CONF_TEXT_MOST    256u
+#define CONF_LISTENS_MOST 16u
+#define CONF_GPUS_MOST    64u
+
+enum conf_driver { CONF_DRIVER_SOFT, CONF_DRIVER_NVIDIA };
+
+struct conf_listen {
+    char url[CONF_TEXT_MOST]; /* as written; whoever listens checks what it means */
+    unsigned line;            /* of the file, for that check's error */
+};
+
+struct conf_ports {
+    uint16_t first, last; /* 0, 0: any free port */
+};
+
+struct conf_server {
+    struct conf_listen listen[CONF_LISTENS_MOST];
+    unsigned listen_count;
+    struct conf_ports data_ports;
+    char advertise_address[CONF_TEXT_MOST];
+    char pool[CONF_TEXT_MOST];
+    char node[CONF_TEXT_MOST];
+    enum ga_log_level log_level;
+    uint64_t session_queue_bytes;
+    uint32_t clients;
+    uint32_t handshake_timeout_s, open_timeout_s, ticket_s;
+};
+
+struct conf_gpu {
+    unsigned number; /* N of [gpu.N] */
+    enum conf_driver driver;
+    char driver_path[CONF_TEXT_MOST];
+    uint32_t device;
+    char name[CONF_TEXT_MOST];
+    uint64_t memory_bytes;
+    uint32_t sms;
+};
+
+struct conf {
+    struct conf_server server;
+    struct conf_gpu gpus[CONF_GPUS_MOST]; /* by number, ascending */
+    unsigned gpu_count;
+};
+
+/* Gets each error as one line of text: "file:line: [section] key: what is wrong; what is allowed".
+ */
+typedef void conf_complain(void *user, const char *line);
+
+/* GA_INVALID after at least one complaint. */
+GA_CHECKED enum ga_status conf_read_file(const char *path, struct conf *conf,
+                                         conf_complain *complain, void *user);
+/* The same for a text in memory; `name` stands for the file in complaints. */
+GA_CHECKED enum ga_status conf_read_text(const char *name, const char *text, struct conf *conf,
+                                         conf_complain *complain, void *user);
+
+/* The example file: every key with its help, its default and what is allowed. It is itself a valid
+ * configuration: the smallest one. */
+void conf_example_write(FILE *out);
+
+#endif

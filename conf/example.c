@@ -1,0 +1,62 @@
+/* The example file, written from the table of keys. What must be given is given; the rest stands
+ * there commented out with its default. */
+#include <string.h>
+
+#include "conf/key.h"
+
+#define EXAMPLE_COLUMNS 98
+
+/* Writes `text` as comment lines. */
+static void comment_write(FILE *out, const char *text)
+{
+    while (*text != 0) {
+        size_t length = strlen(text);
+        if (length > EXAMPLE_COLUMNS - 2) {
+            length = EXAMPLE_COLUMNS - 2;
+            while (length > 1 && text[length] != ' ') {
+                length--;
+            }
+        }
+        fprintf(out, "; %.*s\n", (int)length, text);
+        text += length;
+        while (*text == ' ') {
+            text++;
+        }
+    }
+}
+
+static void section_write(FILE *out, enum conf_section section)
+{
+    for (size_t i = 0; i < conf_key_count; i++) {
+        const struct conf_key *key = &conf_keys[i];
+        if (key->section != section) {
+            continue;
+        }
+        char allowed[300];
+        snprintf(allowed, sizeof allowed, "Allowed: %s.%s", key->allowed,
+                 key->drivers == CONF_DRIVERS_SOFT     ? " Only with driver = soft."
+                 : key->drivers == CONF_DRIVERS_NVIDIA ? " Only with driver = nvidia."
+                                                       : "");
+        fputc('\n', out);
+        comment_write(out, key->help);
+        comment_write(out, allowed);
+        if (key->standard != NULL) {
+            fprintf(out, ";%s = %s\n", key->name, key->standard);
+        } else {
+            fprintf(out, "%s = %s\n", key->name,
+                    section == CONF_SECTION_SERVER ? "tcp://127.0.0.1:9955" : "soft");
+        }
+    }
+}
+
+void conf_example_write(FILE *out)
+{
+    comment_write(out, "Configuration of gpuaasd. What is not commented out must be given; the "
+                       "rest shows the defaults. Written by gpuaasd --example-config.");
+    fprintf(out, "\n[server]\n");
+    section_write(out, CONF_SECTION_SERVER);
+    fputc('\n', out);
+    comment_write(out, "One section for each GPU, [gpu.0] to [gpu.63].");
+    fprintf(out, "[gpu.0]\n");
+    section_write(out, CONF_SECTION_GPU);
+}

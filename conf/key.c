@@ -1,0 +1,193 @@
+/* The table of keys and the reading of single values. */
+#include "conf/key.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONF_MEMBER_SERVER(member) offsetof(struct conf_server, member)
+#define CONF_MEMBER_GPU(member)    offsetof(struct conf_gpu, member)
+
+#define CONF_KEY(section_, name_, type_, member_, standard_, least_, most_, drivers_, allowed_,    \
+                 help_)                                                                            \
+    {.section = CONF_SECTION_##section_,                                                           \
+     .name = name_,                                                                                \
+     .type = CONF_TYPE_##type_,                                                                    \
+     .offset = CONF_MEMBER_##section_(member_),                                                    \
+     .standard = standard_,                                                                        \
+     .least = least_,                                                                              \
+     .most = most_,                                                                                \
+     .drivers = CONF_DRIVERS_##drivers_,                                                           \
+     .allowed = allowed_,                                                                          \
+     .help = help_},
+
+const struct conf_key conf_keys[] = {
+#include "conf/keys.def"
+};
+const size_t conf_key_count = sizeof conf_keys / sizeof conf_keys[0];
+
+/* A decimal number without sign; *end is behind it. */
+static bool digits_read(const char *text, const char **end, uint64_t *value)
+{
+    uint64_t result = 0;
+    const char *at = text;
+    for (; isdigit((unsigned char)*at); at++) {
+        if (result > (UINT64_MAX - 9) / 10) {
+            return false;
+        }
+        result = result * 10 + (uint64_t)(*at - '0');
+    }
+    *end = at;
+    *value = result;
+    return at != text;
+}
+
+static bool bytes_read(const char *text, uint64_t *value)
+{
+    static const struct {
+        const char *name;
+        unsigned shift;
+    } units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+    const char *unit;
+    uint64_t number;
+    if (!digits_read(text, &unit, &number)) {
+        return false;
+    }
+    while (*unit == ' ') {
+        unit++;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(unit, units[i].name) == 0) {
+            *value = number << units[i].shift;
+            return *value >> units[i].shift == number;
+        }
+    }
+    return false;
+}
+
+static bool ports_read(const char *text, struct conf_ports *ports)
+{
+    const char *end;
+    uint64_t first, last;
+    if (!digits_read(text, &end, &first)) {
+        return false;
+    }
+    last = first;
+    while (*end == ' ') {
+        end++;
+    }
+    if (*end == '-') {
+        end++;
+        while (*end == ' ') {
+            end++;
+        }
+        if (!digits_read(end, &end, &last) || first == 0) {
+            return false;
+        }
+    }
+    if (*end != 0 || last > 65535 || first > last) {
+        return false;
+    }
+    *ports = (struct conf_ports){.first = (uint16_t)first, .last = (uint16_t)last};
+    return true;
+}
+
+static bool listen_read(const char *text, unsigned line, struct conf_server *server)
+{
+    struct conf_server changed = *server;
+    while (*text != 0) {
+        size_t length = strcspn(text, ",");
+        const char *next = text[length] == ',' ? text + length + 1 : text + length;
+        while (length > 0 && isspace((unsigned char)*text)) {
+            text++;
+            length--;
+        }
+        while (length > 0 && isspace((unsigned char)text[length - 1])) {
+            length--;
+        }
+        if (length == 0 || length >= CONF_TEXT_MOST || changed.listen_count == CONF_LISTENS_MOST) {
+            return false;
+        }
+        struct conf_listen *listen = &changed.listen[changed.listen_count++];
+        memcpy(listen->url, text, length);
+        listen->url[length] = 0;
+        listen->line = line;
+        text = next;
+    }
+    bool some = changed.listen_count > server->listen_count;
+    *server = changed;
+    return some;
+}
+
+static bool text_is_allowed(const struct conf_key *key, const char *text)
+{
+    if (strcmp(key->name, "driver_path") == 0) {
+        return *text == '/';
+    }
+    bool is_name = key->section == CONF_SECTION_GPU; /* of a software GPU: for people */
+    for (const char *at = text; *at != 0; at++) {
+        bool word = isalnum((unsigned char)*at) || strchr(".-_", *at) != NULL;
+        bool fine = is_name ? isprint((unsigned char)*at) && strchr(",;=", *at) == NULL
+                            : word || (*at == ':' && strcmp(key->name, "advertise_address") == 0);
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool text_read(const struct conf_key *key, const char *text, char *into)
+{
+    size_t length = strlen(text);
+    if (length > key->most || (length != 0 && !text_is_allowed(key, text))) {
+        return false;
+    }
+    memcpy(into, text, length + 1);
+    return true;
+}
+
+static bool driver_read(const char *text, enum conf_driver *driver)
+{
+    if (strcmp(text, "soft") == 0) {
+        *driver = CONF_DRIVER_SOFT;
+        return true;
+    }
+    if (strcmp(text, "nvidia") == 0) {
+        *driver = CONF_DRIVER_NVIDIA;
+        return true;
+    }
+    return false;
+}
+
+bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into)
+{
+    void *member = (char *)into + key->offset;
+    uint64_t number;
+    const char *end;
+    switch (key->type) {
+    case CONF_TYPE_TEXT:
+        return text_read(key, text, member);
+    case CONF_TYPE_NUMBER:
+        if (!digits_read(text, &end, &number) || *end != 0 || number < key->least ||
+            number > key->most) {
+            return false;
+        }
+        *(uint32_t *)member = (uint32_t)number;
+        return true;
+    case CONF_TYPE_BYTES:
+        if (!bytes_read(text, &number) || number < key->least || number > key->most) {
+            return false;
+        }
+        *(uint64_t *)member = number;
+        return true;
+    case CONF_TYPE_PORTS:
+        return ports_read(text, member);
+    case CONF_TYPE_LEVEL:
+        return ga_log_level_parse(text, member);
+    case CONF_TYPE_DRIVER:
+        return driver_read(text, member);
+    case CONF_TYPE_LISTEN:
+        return listen_read(text, line, into);
+    }
+    return false;
+}

@@ -1,0 +1,45 @@
+/* One key of the table keys.def, and reading a value of each type. */
+#ifndef CONF_KEY_H
+#define CONF_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "conf/conf.h"
+
+enum conf_section { CONF_SECTION_SERVER, CONF_SECTION_GPU };
+
+enum conf_type {
+    CONF_TYPE_TEXT,   /* char[CONF_TEXT_MOST] */
+    CONF_TYPE_NUMBER, /* uint32_t */
+    CONF_TYPE_BYTES,  /* uint64_t, with KiB, MiB, GiB, TiB */
+    CONF_TYPE_PORTS,  /* struct conf_ports */
+    CONF_TYPE_LEVEL,  /* enum ga_log_level */
+    CONF_TYPE_DRIVER, /* enum conf_driver */
+    CONF_TYPE_LISTEN, /* appended to struct conf_server's list */
+};
+
+/* Bits of conf_key.drivers. */
+#define CONF_DRIVERS_SOFT   (1u << CONF_DRIVER_SOFT)
+#define CONF_DRIVERS_NVIDIA (1u << CONF_DRIVER_NVIDIA)
+#define CONF_DRIVERS_ALL    (CONF_DRIVERS_SOFT | CONF_DRIVERS_NVIDIA)
+
+struct conf_key {
+    enum conf_section section;
+    const char *name;
+    enum conf_type type;
+    size_t offset; /* in struct conf_server or struct conf_gpu */
+    const char *standard;
+    uint64_t least, most;
+    unsigned drivers;
+    const char *allowed, *help;
+};
+
+extern const struct conf_key conf_keys[];
+extern const size_t conf_key_count;
+
+/* Reads `text` into the member of `into` (struct conf_server or struct conf_gpu). False: it is not
+ * allowed, nothing changed. */
+bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into);
+
+#endif

@@ -1,0 +1,167 @@
+/* The configuration: the smallest file, every kind of value, and what wrong files are told. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/conf.h"
+#include "conf/key.h"
+
+#define SMALLEST "[server]\nlisten = tcp://127.0.0.1:9955\n[gpu.0]\ndriver = soft\n"
+
+struct complaints {
+    unsigned count;
+    char text[8192];
+};
+
+static void collect(void *user, const char *line)
+{
+    struct complaints *complaints = user;
+    complaints->count++;
+    strncat(complaints->text, line, sizeof complaints->text - strlen(complaints->text) - 2);
+    strcat(complaints->text, "\n");
+}
+
+static struct conf read_good(const char *text)
+{
+    struct conf conf;
+    struct complaints complaints = {0};
+    cr_assert_eq(conf_read_text("f", text, &conf, collect, &complaints), GA_OK, "%s",
+                 complaints.text);
+    return conf;
+}
+
+/* Reads a wrong file and expects exactly one complaint, which has `part` in it. */
+static void expect_one(const char *text, const char *part)
+{
+    struct conf conf;
+    struct complaints complaints = {0};
+    cr_assert_eq(conf_read_text("f", text, &conf, collect, &complaints), GA_INVALID, "%s", text);
+    cr_assert_eq(complaints.count, 1, "%s", complaints.text);
+    cr_assert_not_null(strstr(complaints.text, part), "%s", complaints.text);
+}
+
+Test(conf, smallest_file_gives_defaults)
+{
+    struct conf conf = read_good(SMALLEST);
+    cr_assert_eq(conf.server.listen_count, 1);
+    cr_assert_str_eq(conf.server.listen[0].url, "tcp://127.0.0.1:9955");
+    cr_assert_eq(conf.server.listen[0].line, 2);
+    cr_assert_eq(conf.server.data_ports.first, 9956);
+    cr_assert_eq(conf.server.data_ports.last, 13955);
+    cr_assert_eq(conf.server.session_queue_bytes, 8u << 20);
+    cr_assert_eq(conf.server.log_level, GA_LOG_INFO);
+    cr_assert_eq(conf.gpu_count, 1);
+    cr_assert_eq(conf.gpus[0].driver, CONF_DRIVER_SOFT);
+    cr_assert_eq(conf.gpus[0].memory_bytes, 1u << 30);
+    cr_assert_eq(conf.gpus[0].sms, 4);
+}
+
+Test(conf, lists_units_and_gpus_in_order_of_number)
+{
+    struct conf conf = read_good("[gpu.7]\ndriver = soft\nname = big one\nmemory = 2 GiB\n"
+                                 "[gpu.1]\ndriver = nvidia\ndevice = 3\n"
+                                 "[server]\nlisten = a:1 , b:2\nlisten = [::1]:0\n"
+                                 "data_ports = 0\nlog_level = debug\nclients = 3\n");
+    cr_assert_eq(conf.server.listen_count, 3);
+    cr_assert_str_eq(conf.server.listen[1].url, "b:2");
+    cr_assert_eq(conf.server.listen[2].line, 10);
+    cr_assert_eq(conf.server.data_ports.last, 0);
+    cr_assert_eq(conf.server.clients, 3);
+    cr_assert_eq(conf.gpu_count, 2);
+    cr_assert_eq(conf.gpus[0].number, 1);
+    cr_assert_eq(conf.gpus[0].driver, CONF_DRIVER_NVIDIA);
+    cr_assert_eq(conf.gpus[0].device, 3);
+    cr_assert_eq(conf.gpus[1].number, 7);
+    cr_assert_str_eq(conf.gpus[1].name, "big one");
+    cr_assert_eq(conf.gpus[1].memory_bytes, UINT64_C(2) << 30);
+}
+
+Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
+{
+    expect_one(SMALLEST "sms = 0\n", "f:5: [gpu.0] sms: \"0\" is not allowed; allowed: 1 to 1024");
+    expect_one(SMALLEST "sms = 4x\n", "1 to 1024");
+    expect_one(SMALLEST "memory = 1 GB\n", "f:5: [gpu.0] memory");
+    expect_one(SMALLEST "memory = 99999999999999999999\n", "2MiB to 1TiB");
+}
+
+Test(conf, wrong_server_values)
+{
+    const char *form = "[gpu.0]\ndriver = soft\n[server]\nlisten = a\n%s\n";
+    const struct {
+        const char *line, *part;
+    } cases[] = {
+        {"data_ports = 5-4", "[server] data_ports: \"5-4\" is not allowed"},
+        {"data_ports = 0-4", "first-last"},
+        {"data_ports = 70000", "data_ports"},
+        {"log_level = loud", "error, warn, info or debug"},
+        {"clients = -1", "1 to 65536"},
+        {"session_queue_bytes = 1KiB", "1MiB to 1GiB"},
+        {"pool = a b", "[server] pool"},
+        {"listen =", "[server] listen: \"\" is not allowed"},
+        {"listen = ,", "[server] listen"},
+        {"colour = red", "f:5: [server] colour: there is no such key; allowed: listen, data_ports"},
+        {"pool = a\npool = b", "f:6: [server] pool: given twice, first in line 5"},
+        {"[gpus]\na = b", "f:6: [gpus]: there is no such section; allowed: [server], [gpu.0]"},
+        {"[gpu.64]\na = b", "f:6: [gpu.64]"},
+        {"[gpu.1]\ndriver = amd", "[gpu.1] driver: \"amd\" is not allowed; allowed: soft or nvidia"},
+        {"[gpu.1]\nsms = 4", "f:6: [gpu.1] driver: is missing"},
+        {"[gpu.1]\ndriver = nvidia\nsms = 4", "f:7: [gpu.1] sms: is only allowed with driver = soft"},
+        {"[gpu.1]\ndriver = soft\ndriver_path = lib.so", "an absolute path"},
+        {"[gpu.1]\ndriver = soft\ndriver_path = /lib.so", "[gpu.1] driver_path: differs"},
+        {"what is this", "f:5: this is neither"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, form, cases[i].line);
+        expect_one(text, cases[i].part);
+    }
+}
+
+Test(conf, all_errors_are_reported_at_once)
+{
+    struct conf conf;
+    struct complaints complaints = {0};
+    cr_assert_eq(conf_read_text("f", "[server]\nclients = no\n[gpu.0]\nsms = 0\n[x]\ny = z\n",
+                                &conf, collect, &complaints),
+                 GA_INVALID);
+    cr_assert_eq(complaints.count, 5, "%s", complaints.text); /* and listen, driver are missing */
+    complaints = (struct complaints){0};
+    cr_assert_eq(conf_read_text("f", "", &conf, collect, &complaints), GA_INVALID);
+    cr_assert_not_null(strstr(complaints.text, "there is no GPU"));
+}
+
+Test(conf, long_line_is_an_error_not_two_lines)
+{
+    char text[1024] = SMALLEST ";";
+    memset(text + strlen(text), 'x', 400);
+    expect_one(text, "f:5: the line is longer");
+}
+
+Test(conf, missing_file_is_named)
+{
+    struct conf conf;
+    struct complaints complaints = {0};
+    cr_assert_eq(conf_read_file("/nowhere/c.conf", &conf, collect, &complaints), GA_INVALID);
+    cr_assert_str_eq(complaints.text, "/nowhere/c.conf: No such file or directory\n");
+}
+
+Test(conf, example_is_the_smallest_file_and_names_every_key)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    conf_example_write(out);
+    fclose(out);
+    struct conf from_example = read_good(text), smallest = read_good(SMALLEST);
+    for (unsigned i = 0; i < from_example.server.listen_count; i++) {
+        from_example.server.listen[i].line = smallest.server.listen[i].line;
+    }
+    cr_assert_eq(memcmp(&from_example, &smallest, sizeof smallest), 0);
+    for (size_t i = 0; i < conf_key_count; i++) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "%s = ", conf_keys[i].name);
+        cr_assert_not_null(strstr(text, wanted), "%s", wanted);
+        cr_assert_not_null(strchr("\n;", strstr(text, wanted)[-1]), "%s", wanted);
+    }
+    free(text);
+}
