@@ -1,0 +1,136 @@
+/* Contexts: made, emptied, ended, waited for. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+#define CONTEXT_PRIMARY  0u
+#define CONTEXT_EXPLICIT 1u
+
+/* Scheduling flags only matter to threads that wait, and those are on the client. */
+#define CONTEXT_FLAGS (CU_CTX_LMEM_RESIZE_TO_MAX)
+
+static CUresult context_make(struct server_conn *conn, struct server_session *session,
+                             const struct ga_context_create_args *args, CUcontext *real)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUcontext popped;
+    if (args->kind == CONTEXT_PRIMARY) {
+        return driver->cuDevicePrimaryCtxRetain(real, session->real);
+    }
+    CUresult rc = driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real);
+    if (rc == CUDA_SUCCESS) {
+        (void)driver->cuCtxPopCurrent_v2(&popped);
+    }
+    return rc;
+}
+
+static void context_unmake(struct server_conn *conn, const struct server_session *session,
+                           uint32_t kind, CUcontext real)
+{
+    if (kind == CONTEXT_PRIMARY) {
+        (void)conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
+    } else {
+        (void)conn->driver->cuCtxDestroy_v2(real);
+    }
+}
+
+static CUresult context_create(struct server_conn *conn, struct server_session *session,
+                               const struct ga_context_create_args *args)
+{
+    CUcontext real = NULL;
+    struct server_context *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = context_make(conn, session, args, &real);
+    if (rc != CUDA_SUCCESS) {
+        free(context);
+        return rc;
+    }
+    *context = (struct server_context){.handle = args->context,
+                                       .session = session,
+                                       .real = real,
+                                       .primary = args->kind == CONTEXT_PRIMARY,
+                                       .null_line = ++conn->objects.last_line};
+    enum ga_status status = ga_handle_table_take(&conn->objects.contexts, args->context, context);
+    if (status != GA_OK) {
+        context_unmake(conn, session, args->kind, real);
+        free(context);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ga_list_init(&context->streams);
+    ga_list_init(&context->events);
+    ga_list_init(&context->modules);
+    ga_list_init(&context->free_events);
+    ga_list_append(&conn->objects.context_list, &context->link);
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_context_create(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_context_create_args args;
+    ga_context_create_args_read(reader, &args);
+    if (!ga_reader_done(reader) || args.kind > CONTEXT_EXPLICIT) {
+        return false;
+    }
+    server_reply(conn, header, context_create(conn, conn_session(conn, header), &args));
+    return true;
+}
+
+bool server_call_ga_context_destroy(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_context_destroy_args args;
+    ga_context_destroy_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args.context);
+    server_reply(conn, header,
+                 context != NULL ? context_clear(conn, context, false)
+                                 : CUDA_ERROR_INVALID_CONTEXT);
+    return true;
+}
+
+bool server_call_ga_context_reset(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_context_reset_args args;
+    ga_context_reset_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args.context);
+    server_reply(conn, header,
+                 context != NULL ? context_clear(conn, context, true)
+                                 : CUDA_ERROR_INVALID_CONTEXT);
+    return true;
+}
+
+bool server_call_ga_context_synchronize(struct server_conn *conn,
+                                        const struct wire_header *header,
+                                        struct ga_reader *reader)
+{
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    if (conn->current == NULL) {
+        server_reply(conn, header, CUDA_ERROR_INVALID_CONTEXT);
+        return true;
+    }
+    struct completer_entry *entry =
+        completer_entry_make(COMPLETER_REPLY, header->session, header->sequence);
+    CUresult rc = entry != NULL ? context_mark(conn, conn->current, &entry->events,
+                                               &entry->event_count)
+                                : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc != CUDA_SUCCESS) {
+        free(entry);
+        server_reply(conn, header, rc);
+        return true;
+    }
+    completer_add(&conn->completer, entry);
+    return true;
+}

@@ -1,0 +1,259 @@
+/* Events, and asking or waiting for events and streams. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
+{
+    return ga_handle_table_find(&conn->objects.events, wire);
+}
+
+static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned flags)
+{
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    struct server_event *event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    /* Who waits blocks on the client: how, is not the server's business. */
+    flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
+    *event = (struct server_event){.context = conn->current, .handle = wire, .flags = flags};
+    CUresult rc = event_take(&conn->completer, conn->current, flags, &event->ref);
+    if (rc != CUDA_SUCCESS) {
+        free(event);
+        return rc;
+    }
+    enum ga_status status = ga_handle_table_take(&conn->objects.events, wire, event);
+    if (status != GA_OK) {
+        event_drop(&conn->completer, event->ref);
+        free(event);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ga_list_append(&conn->current->events, &event->link);
+    return CUDA_SUCCESS;
+}
+
+bool server_call_cuEventCreate(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct cuEventCreate_args args;
+    cuEventCreate_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = event_make(conn, args.phEvent, args.Flags);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+CUresult event_free(struct server_conn *conn, struct server_event *event)
+{
+    (void)ga_handle_table_remove(&conn->objects.events, event->handle);
+    ga_list_remove(&event->link);
+    event_drop(&conn->completer, event->ref);
+    free(event);
+    return CUDA_SUCCESS;
+}
+
+bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct cuEventDestroy_v2_args args;
+    cuEventDestroy_v2_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_event *event = event_find(conn, args.hEvent);
+    if (event == NULL) {
+        server_async_error(conn, header, CUDA_ERROR_INVALID_HANDLE);
+    } else {
+        (void)event_free(conn, event);
+    }
+    return true;
+}
+
+/* An event that somebody still waits for, or that belongs to the pool's kind and was never used
+ * again, must not change under him: a new record gets a new event of the driver. */
+static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t stream_wire,
+                             unsigned flags)
+{
+    struct completer *completer = &conn->completer;
+    struct server_event *event = event_find(conn, wire);
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, stream_wire, &stream);
+    if (event == NULL || rc != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    pthread_mutex_lock(&completer->lock);
+    bool watched = event->ref->refs > 1;
+    pthread_mutex_unlock(&completer->lock);
+    struct event_ref *ref = event->ref;
+    if (watched) {
+        rc = event_take(completer, event->context, event->flags, &ref);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = flags == 0 ? conn->driver->cuEventRecord(ref->real, stream)
+                        : conn->driver->cuEventRecordWithFlags(ref->real, stream, flags);
+    }
+    if (watched && rc == CUDA_SUCCESS) {
+        event_drop(completer, event->ref);
+        event->ref = ref;
+    } else if (watched && ref != event->ref) {
+        event_drop(completer, ref);
+    }
+    return rc;
+}
+
+bool server_call_cuEventRecord(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct cuEventRecord_args args;
+    cuEventRecord_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = event_record(conn, args.hEvent, args.hStream, 0);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+bool server_call_cuEventRecordWithFlags(struct server_conn *conn,
+                                        const struct wire_header *header,
+                                        struct ga_reader *reader)
+{
+    struct cuEventRecordWithFlags_args args;
+    cuEventRecordWithFlags_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = event_record(conn, args.hEvent, args.hStream, args.flags);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* The answer to a query. A good one is told in its turn, after what has finished before. */
+static void query_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc,
+                         struct event_ref *watch, uint64_t line)
+{
+    if (rc != CUDA_ERROR_NOT_READY) {
+        server_reply(conn, header, rc);
+        return;
+    }
+    struct out_frame *frame = out_frame_make(16, WIRE_REPLY, header->session, header->sequence);
+    struct completer_entry *entry =
+        watch != NULL ? completer_entry_make(COMPLETER_DONE, header->session, header->sequence)
+                      : NULL;
+    if (frame == NULL || (watch != NULL && entry == NULL)) {
+        server_fail(conn, "no memory for a reply");
+        return;
+    }
+    ga_write_i32(&frame->writer, (int32_t)rc);
+    ga_write_u32(&frame->writer, 0);
+    out_append(&conn->out, frame);
+    if (entry != NULL) {
+        entry->event = watch;
+        entry->base.line = line;
+        completer_add(&conn->completer, entry);
+    }
+}
+
+bool server_call_ga_event_query(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_event_query_args args;
+    ga_event_query_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_event *event = event_find(conn, args.event);
+    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
+    struct event_ref *watch = NULL;
+    if (event != NULL) {
+        rc = conn->driver->cuEventQuery(event->ref->real);
+    }
+    if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
+        watch = event->ref;
+        event_keep(&conn->completer, watch);
+    }
+    query_answer(conn, header, rc, watch, 0);
+    return true;
+}
+
+bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_stream_query_args args;
+    ga_stream_query_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUstream stream;
+    struct event_ref *watch = NULL;
+    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    if (rc == CUDA_SUCCESS && conn->current == NULL) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->driver->cuStreamQuery(stream);
+    }
+    if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
+        CUresult mark = event_mark(&conn->completer, conn->current, stream, &watch);
+        rc = mark == CUDA_SUCCESS ? rc : mark;
+    }
+    query_answer(conn, header, rc, watch, server_stream_line(conn, args.stream));
+    return true;
+}
+
+bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wire_header *header,
+                                      struct ga_reader *reader)
+{
+    struct ga_event_synchronize_args args;
+    ga_event_synchronize_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_event *event = event_find(conn, args.event);
+    if (event == NULL) {
+        server_reply(conn, header, CUDA_ERROR_INVALID_HANDLE);
+        return true;
+    }
+    event_keep(&conn->completer, event->ref);
+    server_reply_after(conn, header, event->ref, 0);
+    return true;
+}
+
+bool server_call_ga_stream_synchronize(struct server_conn *conn,
+                                       const struct wire_header *header,
+                                       struct ga_reader *reader)
+{
+    struct ga_stream_synchronize_args args;
+    ga_stream_synchronize_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUstream stream;
+    struct event_ref *ref;
+    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    if (rc == CUDA_SUCCESS && conn->current == NULL) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_mark(&conn->completer, conn->current, stream, &ref);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_reply(conn, header, rc);
+    } else {
+        server_reply_after(conn, header, ref, server_stream_line(conn, args.stream));
+    }
+    return true;
+}

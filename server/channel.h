@@ -1,0 +1,103 @@
+/* Between gpuaasd and its backend processes: packets over a socketpair that keeps their bounds
+ * (SOCK_SEQPACKET). Both ends are one program, so structs travel as they are.
+ *
+ *   gpuaasd                              backend process
+ *     SETUP ------------------------------->
+ *     <------ READY (its address), or FAILED     a process that serves an application
+ *     TICKET ------------------------------>     one for each device that the client opens
+ *     <-------------------------------- IDLE     no session, no ticket that is still good
+ *     <-------------------------------- FACTS    a probe: one for each device, then it exits
+ *
+ * Either end's death is the other's end of file. */
+#ifndef SERVER_CHANNEL_H
+#define SERVER_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/handshake.h"
+#include "base/status.h"
+#include "conf/conf.h"
+
+#define CHANNEL_FD        3 /* the backend process's end */
+#define CHANNEL_TEXT_MOST 256u
+
+enum channel_kind {
+    CHANNEL_SETUP = 1,
+    CHANNEL_READY,
+    CHANNEL_FAILED,
+    CHANNEL_TICKET,
+    CHANNEL_IDLE,
+    CHANNEL_FACTS,
+};
+
+struct channel_setup {
+    uint32_t kind;
+    uint32_t probe; /* 1: report the facts of the devices and exit */
+    enum conf_driver driver;
+    char driver_path[CONF_TEXT_MOST]; /* empty: the driver's usual place */
+    enum ga_log_level log_level;
+    uint8_t application[16];
+    char bind_host[CONF_TEXT_MOST];
+    char advertise[CONF_TEXT_MOST]; /* empty: bind_host */
+    struct conf_ports data_ports;
+    uint64_t session_queue_bytes;
+    uint32_t ticket_s, handshake_timeout_s;
+    uint32_t device_count; /* GPUs of this driver */
+    struct {
+        uint32_t device;  /* index into the list that clients see; probe: into the configuration */
+        uint32_t ordinal; /* in the driver */
+    } devices[CONF_GPUS_MOST];
+};
+
+struct channel_ready {
+    uint32_t kind;
+    char url[CHANNEL_TEXT_MOST + 16];
+};
+
+struct channel_failed {
+    uint32_t kind;
+    int32_t result; /* CUresult for the client */
+    char reason[2 * CHANNEL_TEXT_MOST];
+};
+
+struct channel_ticket {
+    uint32_t kind;
+    uint32_t device; /* index into the list that clients see */
+    uint8_t id[16];
+    uint8_t key[32];
+};
+
+struct channel_idle {
+    uint32_t kind;
+    uint32_t tickets; /* how many have arrived: one that has not is why IDLE comes too early */
+};
+
+struct channel_facts {
+    uint32_t kind;
+    uint32_t device; /* as in SETUP */
+    char name[CHANNEL_TEXT_MOST];
+    uint8_t uuid[16];
+    uint64_t memory_bytes, granularity_bytes;
+    int32_t priority_least, priority_greatest;
+    int32_t driver_version;
+    uint32_t attribute_count;
+    int32_t attributes[HANDSHAKE_ATTRIBUTES_MOST];
+};
+
+union channel_packet {
+    uint32_t kind;
+    struct channel_setup setup;
+    struct channel_ready ready;
+    struct channel_failed failed;
+    struct channel_ticket ticket;
+    struct channel_idle idle;
+    struct channel_facts facts;
+};
+
+/* Sends one packet; never blocks. GA_AGAIN: the other end does not read. */
+GA_CHECKED enum ga_status channel_send(int fd, const void *packet, size_t size);
+/* Receives one packet without waiting. GA_LOST: the other end is gone or sends nonsense. */
+GA_CHECKED enum ga_status channel_receive(int fd, union channel_packet *packet);
+
+#endif

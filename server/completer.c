@@ -1,0 +1,334 @@
+/* The completion thread.
+ *
+ * The submit thread hands entries in through `incoming`; from then on they belong to this thread.
+ * What needs the state of the application (unmapping after a wait) goes back as a job. */
+#include "server/completer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/conn.h"
+
+#define SPIN_NS      (50 * GA_NS_PER_US)
+#define NAP_LEAST_NS (20 * GA_NS_PER_US)
+#define NAP_MOST_NS  GA_NS_PER_MS
+#define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
+
+struct completer_entry *completer_entry_make(enum completer_kind kind, uint16_t session,
+                                             uint64_t sequence)
+{
+    struct completer_entry *entry = calloc(1, sizeof *entry);
+    if (entry != NULL) {
+        entry->kind = kind;
+        entry->session = session;
+        entry->sequence = sequence;
+    }
+    return entry;
+}
+
+static void entry_release(struct completer *completer, struct completer_entry *entry)
+{
+    if (entry->event != NULL) {
+        event_drop(completer, entry->event);
+        entry->event = NULL;
+    }
+    for (unsigned i = 0; i < entry->event_count; i++) {
+        event_drop(completer, entry->events[i]);
+    }
+    free(entry->events);
+    entry->events = NULL;
+    entry->event_count = 0;
+}
+
+/* ---- polling */
+
+static CUresult event_query(struct completer *completer, struct event_ref *ref)
+{
+    CUresult rc = completer->conn->driver->cuEventQuery(ref->real);
+    if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY) {
+        server_note(completer->conn, rc);
+    }
+    return rc;
+}
+
+static bool entry_poll(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    CUresult rc = (CUresult)atomic_load(&completer->conn->fault);
+    if (rc == CUDA_SUCCESS && entry->event != NULL) {
+        rc = event_query(completer, entry->event);
+    }
+    while (rc == CUDA_SUCCESS && entry->events_done < entry->event_count) {
+        rc = event_query(completer, entry->events[entry->events_done]);
+        entry->events_done += rc == CUDA_SUCCESS;
+    }
+    if (rc == CUDA_ERROR_NOT_READY) {
+        return false;
+    }
+    entry->rc = entry->rc == CUDA_SUCCESS ? rc : entry->rc;
+    return true;
+}
+
+/* In the completion thread the context of an event is made current first. */
+static bool entry_poll_in_thread(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    const struct event_ref *ref = entry->event != NULL      ? entry->event
+                                  : entry->event_count != 0 ? entry->events[0]
+                                                            : NULL;
+    if (ref != NULL) {
+        (void)completer->conn->driver->cuCtxSetCurrent(ref->context->real);
+    }
+    return entry_poll(user, base);
+}
+
+/* ---- telling */
+
+static void result_send(struct completer *completer, const struct completer_entry *entry,
+                        uint16_t opcode)
+{
+    struct out_frame *frame = out_frame_make(16, opcode, entry->session, entry->sequence);
+    if (frame == NULL) {
+        server_fail(completer->conn, "no memory for a reply");
+        return;
+    }
+    ga_write_i32(&frame->writer, (int32_t)entry->rc);
+    ga_write_u32(&frame->writer, 0);
+    out_append(&completer->conn->out, frame);
+}
+
+static void data_send(struct completer *completer, struct completer_entry *entry)
+{
+    struct server_conn *conn = completer->conn;
+    struct out_frame *frame = NULL;
+    if (entry->rc == CUDA_SUCCESS) {
+        frame = out_frame_make(16, WIRE_DATA, entry->session, entry->sequence);
+        if (frame == NULL) {
+            server_fail(conn, "no memory for a reply");
+        }
+    }
+    if (frame == NULL) {
+        staging_give(&conn->staging, entry->slot);
+    } else {
+        ga_write_u64(&frame->writer, entry->offset);
+        ga_write_u64(&frame->writer, entry->bytes);
+        frame->bulk_bytes = wire_padded(entry->bytes);
+        for (uint32_t i = entry->bytes; i < frame->bulk_bytes; i++) {
+            entry->slot->bytes[i] = 0; /* padding must not show what was there before */
+        }
+        frame->slot = entry->slot;
+        out_append(&conn->out, frame);
+    }
+    if (entry->last) {
+        result_send(completer, entry, WIRE_REPLY);
+    }
+}
+
+static void job_send(struct completer *completer, struct completer_entry *entry)
+{
+    struct server_conn *conn = completer->conn;
+    pthread_mutex_lock(&conn->job_lock);
+    ga_list_append(&conn->jobs, &entry->base.link);
+    pthread_mutex_unlock(&conn->job_lock);
+    (void)!eventfd_write(conn->wake_fd, 1);
+}
+
+/* Tells and frees the entry. A job is not over before the submit thread has done it. */
+static void entry_emit(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    switch (entry->kind) {
+    case COMPLETER_REPLY:
+        result_send(completer, entry, WIRE_REPLY);
+        break;
+    case COMPLETER_DONE:
+        result_send(completer, entry, WIRE_DONE);
+        break;
+    case COMPLETER_FRAME:
+        out_append(&completer->conn->out, entry->frame);
+        break;
+    case COMPLETER_DATA:
+        data_send(completer, entry);
+        break;
+    case COMPLETER_SLOT:
+        staging_give(&completer->conn->staging, entry->slot);
+        break;
+    case COMPLETER_JOB:
+        entry_release(completer, entry);
+        job_send(completer, entry);
+        return;
+    }
+    entry_release(completer, entry);
+    free(entry);
+}
+
+static void entry_emit_in_thread(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    entry_emit(user, base);
+    if (atomic_fetch_sub(&completer->outstanding, 1) == COMPLETIONS_MOST) {
+        pthread_mutex_lock(&completer->lock);
+        pthread_cond_broadcast(&completer->shrunk);
+        pthread_mutex_unlock(&completer->lock);
+    }
+}
+
+/* ---- the submit thread's side */
+
+void completer_add(struct completer *completer, struct completer_entry *entry)
+{
+    if (atomic_load(&completer->outstanding) == 0 && entry_poll(completer, &entry->base)) {
+        entry_emit(completer, &entry->base);
+        return;
+    }
+    if (entry->kind != COMPLETER_SLOT) {
+        atomic_store(&completer->newest_ns, ga_clock_ns());
+    }
+    pthread_mutex_lock(&completer->lock);
+    atomic_fetch_add(&completer->outstanding, 1);
+    completion_list_add(&completer->incoming, &entry->base);
+    bool wake = completer->asleep;
+    completer->asleep = false;
+    pthread_mutex_unlock(&completer->lock);
+    if (wake) {
+        (void)!eventfd_write(completer->wake_fd, 1);
+    }
+}
+
+bool completer_is_idle(struct completer *completer)
+{
+    return atomic_load(&completer->outstanding) == 0;
+}
+
+enum ga_status completer_wait_room(struct completer *completer)
+{
+    if (atomic_load(&completer->outstanding) < COMPLETIONS_MOST) {
+        return GA_OK;
+    }
+    pthread_mutex_lock(&completer->lock);
+    while (atomic_load(&completer->outstanding) >= COMPLETIONS_MOST && !completer->ended) {
+        pthread_cond_wait(&completer->shrunk, &completer->lock);
+    }
+    enum ga_status status = completer->ended ? GA_LOST : GA_OK;
+    pthread_mutex_unlock(&completer->lock);
+    return status;
+}
+
+void completer_wake(struct completer *completer)
+{
+    (void)!eventfd_write(completer->wake_fd, 1);
+}
+
+/* ---- the thread */
+
+/* How long to sleep; 0: not at all. */
+static uint64_t nap_ns(const struct completer *completer)
+{
+    uint64_t now = ga_clock_ns(), newest = atomic_load(&completer->newest_ns);
+    uint64_t age = now > newest ? now - newest : 0;
+    if (age < SPIN_NS) {
+        return 0;
+    }
+    uint64_t nap = age / NAP_SHARE;
+    return nap < NAP_LEAST_NS ? NAP_LEAST_NS : nap > NAP_MOST_NS ? NAP_MOST_NS : nap;
+}
+
+static void completer_sleep(struct completer *completer, bool writable)
+{
+    const struct timespec *timeout = NULL;
+    struct timespec nap;
+    if (completer->entries.count != 0) {
+        uint64_t ns = nap_ns(completer);
+        if (ns == 0 && !writable) {
+            sched_yield();
+            return;
+        }
+        nap = (struct timespec){.tv_nsec = (long)ns};
+        timeout = &nap;
+    }
+    pthread_mutex_lock(&completer->lock);
+    bool sleep = ga_list_empty(&completer->incoming.entries) && !completer->ended;
+    completer->asleep = sleep;
+    pthread_mutex_unlock(&completer->lock);
+    if (!sleep) {
+        return;
+    }
+    struct pollfd fds[2] = {{.fd = completer->wake_fd, .events = POLLIN},
+                            {.fd = completer->conn->transport.fd, .events = POLLOUT}};
+    if (ppoll(fds, writable ? 2 : 1, timeout, NULL) > 0 && (fds[0].revents & POLLIN) != 0) {
+        eventfd_t count;
+        (void)!eventfd_read(completer->wake_fd, &count);
+    }
+}
+
+static void *completer_run(void *argument)
+{
+    struct completer *completer = argument;
+    (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* naps are short: 1 us is exact enough */
+    for (;;) {
+        pthread_mutex_lock(&completer->lock);
+        completer->asleep = false;
+        completion_list_take(&completer->entries, &completer->incoming);
+        bool ended = completer->ended;
+        pthread_mutex_unlock(&completer->lock);
+        if (ended) {
+            return NULL;
+        }
+        size_t told = completion_list_run(&completer->entries, entry_poll_in_thread,
+                                          entry_emit_in_thread, completer);
+        enum ga_status status = out_flush(&completer->conn->out);
+        if (told == 0) {
+            completer_sleep(completer, status == GA_AGAIN);
+        }
+    }
+}
+
+enum ga_status completer_start(struct completer *completer, struct server_conn *conn)
+{
+    *completer = (struct completer){.conn = conn};
+    completion_list_init(&completer->incoming);
+    completion_list_init(&completer->entries);
+    pthread_mutex_init(&completer->lock, NULL);
+    pthread_cond_init(&completer->shrunk, NULL);
+    completer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (completer->wake_fd < 0 ||
+        pthread_create(&completer->thread, NULL, completer_run, completer) != 0) {
+        return GA_NO_MEMORY;
+    }
+    return GA_OK;
+}
+
+void completer_stop(struct completer *completer)
+{
+    pthread_mutex_lock(&completer->lock);
+    completer->ended = true;
+    pthread_cond_broadcast(&completer->shrunk);
+    pthread_mutex_unlock(&completer->lock);
+    completer_wake(completer);
+    (void)pthread_join(completer->thread, NULL);
+    completion_list_take(&completer->entries, &completer->incoming);
+    ga_list_each(at, next, &completer->entries.entries)
+    {
+        struct completer_entry *entry = ga_container(
+            ga_container(at, struct completion, link), struct completer_entry, base);
+        ga_list_remove(&entry->base.link);
+        if (entry->slot != NULL) {
+            staging_give(&completer->conn->staging, entry->slot);
+        }
+        if (entry->frame != NULL) {
+            out_frame_free(entry->frame);
+        }
+        entry_release(completer, entry);
+        free(entry);
+    }
+    close(completer->wake_fd);
+}

@@ -1,0 +1,85 @@
+/* The completion thread of a backend process: looks at the driver's events, sends what is due, and
+ * never waits for the socket. See completion.h for the order. */
+#ifndef SERVER_COMPLETER_H
+#define SERVER_COMPLETER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "server/completion.h"
+#include "server/objects.h"
+#include "server/out.h"
+
+struct server_conn;
+
+/* More entries than this, and the submit thread reads no further. */
+#define COMPLETIONS_MOST 16384u
+
+enum completer_kind {
+    COMPLETER_REPLY, /* WIRE_REPLY with the result code alone */
+    COMPLETER_FRAME, /* a reply that is already written, sent in its turn */
+    COMPLETER_DATA,  /* a piece of a copy to the host; the last one is followed by the reply */
+    COMPLETER_DONE,  /* WIRE_DONE */
+    COMPLETER_SLOT,  /* a piece of a copy from the host: the slot is free again */
+    COMPLETER_JOB,   /* something for the submit thread to do */
+};
+
+struct completer_entry {
+    struct completion base;
+    enum completer_kind kind;
+    uint16_t session;
+    uint64_t sequence;
+    CUresult rc;
+    struct event_ref *event;   /* what is waited for; NULL: nothing, or `events` */
+    struct event_ref **events; /* owned array, when there are several */
+    unsigned event_count, events_done;
+    struct staging_slot *slot; /* DATA, SLOT */
+    uint64_t offset;           /* DATA */
+    uint32_t bytes;
+    bool last;
+    struct out_frame *frame; /* FRAME */
+    void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; frees nothing */
+    uint64_t job_values[2];
+};
+
+struct completer {
+    struct server_conn *conn;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t shrunk;
+    struct completion_list incoming; /* under the lock */
+    struct completion_list entries;  /* of the thread */
+    _Atomic size_t outstanding;      /* added and not yet emitted */
+    _Atomic uint64_t newest_ns;      /* when somebody last began to wait */
+    bool asleep;                     /* under the lock: it must be woken */
+    bool ended;
+    int wake_fd;
+};
+
+GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
+/* Stops the thread and joins it. What is outstanding is dropped. */
+void completer_stop(struct completer *completer);
+/* Makes the thread look at the socket and the entries again. */
+void completer_wake(struct completer *completer);
+
+/* A zeroed entry; NULL: no memory. */
+struct completer_entry *completer_entry_make(enum completer_kind kind, uint16_t session,
+                                             uint64_t sequence);
+/* Hands an entry in, from the submit thread only; it may be emitted before this returns. */
+void completer_add(struct completer *completer, struct completer_entry *entry);
+/* Whether everything that was handed in has been emitted. Submit thread only. */
+bool completer_is_idle(struct completer *completer);
+/* Waits until there are fewer than COMPLETIONS_MOST. GA_LOST: ended. */
+GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
+
+/* ---- events.c: events of the driver, pooled by context. The context must be current. */
+CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
+                    struct event_ref **ref);
+void event_keep(struct completer *completer, struct event_ref *ref);
+void event_drop(struct completer *completer, struct event_ref *ref);
+/* Takes one without timing and records it on the stream. */
+CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
+                    struct event_ref **ref);
+
+#endif

@@ -1,0 +1,46 @@
+/* What waits for work of a GPU, and in which order it is told.
+ *
+ * Entries are kept in the order of submission. A pass polls them; as long as a pass finds something
+ * ready, the ones that were not are polled again, until a pass finds nothing new. Then whatever an
+ * entry depends on is ready too (it was submitted before and finished before), and the ready ones
+ * are emitted in the order of submission. So a piece of a copy is always sent before the answer to
+ * a synchronize that covers it, also when they are on different streams.
+ *
+ * This file knows no driver and no connection: both are functions that the caller gives. */
+#ifndef SERVER_COMPLETION_H
+#define SERVER_COMPLETION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct completion {
+    struct ga_list link;
+    /* Entries of one line (a stream) finish in their order, so only the oldest that is not ready
+     * is polled. 0: of no line, always polled. */
+    uint64_t line;
+    bool ready;
+};
+
+struct completion_list {
+    struct ga_list entries; /* in the order of submission */
+    size_t count;
+};
+
+/* Whether the entry is ready now. */
+typedef bool completion_poll(void *user, struct completion *entry);
+/* Takes over a ready entry, which is in no list any more. */
+typedef void completion_emit(void *user, struct completion *entry);
+
+void completion_list_init(struct completion_list *list);
+/* `entry` is newer than all that are there. */
+void completion_list_add(struct completion_list *list, struct completion *entry);
+/* Moves all of `from`, which are newer than all that are there. */
+void completion_list_take(struct completion_list *list, struct completion_list *from);
+/* Polls until nothing new is ready, then emits; how many. */
+size_t completion_list_run(struct completion_list *list, completion_poll *poll,
+                           completion_emit *emit, void *user);
+
+#endif

@@ -1,0 +1,329 @@
+/* The submit thread: from the socket to the handlers of the calls. */
+#include "server/conn.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define INPUT_SPIN_NS (30 * GA_NS_PER_US) /* a client that has just called may call again */
+
+/* ---- waiting */
+
+void conn_flush(struct server_conn *conn)
+{
+    enum ga_status status = out_flush(&conn->out);
+    if (status == GA_AGAIN) {
+        completer_wake(&conn->completer);
+    } else if (status == GA_LOST) {
+        atomic_store(&conn->ended, true);
+    }
+}
+
+void conn_run_jobs(struct server_conn *conn)
+{
+    for (;;) {
+        struct completer_entry *entry = NULL;
+        pthread_mutex_lock(&conn->job_lock);
+        if (!ga_list_empty(&conn->jobs)) {
+            struct completion *base = ga_container(conn->jobs.next, struct completion, link);
+            entry = ga_container(base, struct completer_entry, base);
+            ga_list_remove(&base->link);
+        }
+        pthread_mutex_unlock(&conn->job_lock);
+        if (entry == NULL) {
+            return;
+        }
+        entry->job(conn, entry);
+        free(entry);
+    }
+}
+
+/* Waits for the wake-up and, with `input`, for bytes of the client. */
+static void conn_poll(struct server_conn *conn, bool input)
+{
+    struct pollfd fds[2] = {{.fd = conn->wake_fd, .events = POLLIN},
+                            {.fd = conn->transport.fd, .events = POLLIN}};
+    if (poll(fds, input ? 2 : 1, -1) > 0 && (fds[0].revents & POLLIN) != 0) {
+        eventfd_t count;
+        (void)!eventfd_read(conn->wake_fd, &count);
+    }
+}
+
+enum ga_status conn_wait(struct server_conn *conn, const bool *done)
+{
+    for (;;) {
+        conn_run_jobs(conn);
+        if (*done) {
+            return GA_OK;
+        }
+        if (atomic_load(&conn->ended)) {
+            return GA_LOST;
+        }
+        conn_flush(conn);
+        conn_poll(conn, false);
+    }
+}
+
+struct staging_slot *conn_slot(struct server_conn *conn)
+{
+    struct staging_slot *slot = staging_try(&conn->staging);
+    if (slot == NULL) {
+        conn_flush(conn); /* what is not sent may hold all of them */
+        slot = staging_take(&conn->staging);
+    }
+    return slot;
+}
+
+static enum ga_status conn_wait_input(struct server_conn *conn)
+{
+    uint64_t until = ga_clock_ns() + INPUT_SPIN_NS;
+    enum ga_status status;
+    do {
+        status = frame_fill(&conn->reader, &conn->transport);
+    } while (status == GA_AGAIN && ga_clock_ns() < until);
+    if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
+        conn_poll(conn, true);
+        return GA_OK;
+    }
+    return status;
+}
+
+enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size)
+{
+    uint8_t *at = to;
+    while (size != 0) {
+        size_t got;
+        enum ga_status status = frame_bulk(&conn->reader, &conn->transport, skip, at, size, &got);
+        if (status == GA_OK && got == 0) {
+            return GA_INVALID; /* the frame is shorter than the caller thinks */
+        }
+        if (status == GA_OK) {
+            at += got;
+            size -= got;
+        } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
+            conn_flush(conn);
+            conn_poll(conn, true);
+        } else {
+            return GA_LOST;
+        }
+    }
+    return GA_OK;
+}
+
+/* Room for what the next call may produce. */
+static enum ga_status conn_wait_room(struct server_conn *conn)
+{
+    GA_TRY(completer_wait_room(&conn->completer));
+    if (conn->out.bytes < conn->queue_bytes) { /* read without the lock: exactness does not matter */
+        return GA_OK;
+    }
+    conn_flush(conn);
+    return out_wait_room(&conn->out, conn->queue_bytes);
+}
+
+/* ---- frames */
+
+struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header)
+{
+    if (header->session == 0 || header->session > CONF_GPUS_MOST) {
+        return NULL;
+    }
+    struct server_session *session = &conn->sessions[header->session];
+    return session->agreed ? session : NULL;
+}
+
+/* Bytes of values in front of the bulk of the calls that have one; all their arguments are plain
+ * numbers. */
+static size_t bulk_values(uint16_t opcode)
+{
+    switch (opcode) {
+    case API_OP_ga_module_load:
+        return wire_padded(sizeof(struct ga_module_load_args));
+    case API_OP_ga_copy_in:
+        return wire_padded(sizeof(struct ga_copy_in_args));
+    case API_OP_ga_copy_in_2d:
+        return wire_padded(sizeof(struct ga_copy_in_2d_args));
+    default:
+        return 0;
+    }
+}
+
+static bool context_switch(struct server_conn *conn, struct ga_reader *reader)
+{
+    uint64_t handle = ga_read_u64(reader);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    /* A context that is no more: the calls that follow fail, each by itself. */
+    conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
+    CUcontext real = conn->current != NULL ? conn->current->real : NULL;
+    server_note(conn, conn->driver->cuCtxSetCurrent(real));
+    return true;
+}
+
+static bool wire_frame(struct server_conn *conn, const struct wire_header *header,
+                       struct ga_reader *reader)
+{
+    struct handshake_data_hello hello;
+    switch (header->opcode) {
+    case WIRE_CONTEXT:
+        return context_switch(conn, reader);
+    case WIRE_WINDOW:
+        return session_window(conn, header, reader);
+    case WIRE_SESSION_OPEN:
+        return handshake_data_hello_read(reader, &hello) == GA_OK &&
+               hello.kind == HANDSHAKE_DATA && session_open(conn, &hello, header->sequence, false);
+    default:
+        return false;
+    }
+}
+
+static void call_trace(const struct wire_header *header, const struct ga_reader *reader)
+{
+    if (ga_log_enabled(GA_LOG_DEBUG)) {
+        struct ga_reader copy = *reader;
+        char text[300];
+        (void)api_call_print(text, sizeof text, header->opcode, &copy);
+        ga_debug("%u.%llu %s", header->session, (unsigned long long)header->sequence, text);
+    }
+}
+
+static bool call_frame(struct server_conn *conn, const struct wire_header *header,
+                       struct ga_reader *reader)
+{
+    if (conn_session(conn, header) == NULL) {
+        return false;
+    }
+    server_handler *handler = server_dispatch_find(header->opcode);
+    call_trace(header, reader);
+    if (handler == NULL) {
+        server_reply(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+        return true;
+    }
+    return handler(conn, header, reader);
+}
+
+/* One frame. GA_AGAIN: it is not here yet. GA_INVALID: it breaks the protocol. */
+static enum ga_status conn_frame(struct server_conn *conn)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    GA_TRY(frame_header(&conn->reader, &header));
+    size_t bulk = bulk_values(header.opcode);
+    if (bulk != 0) {
+        GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
+        if (header.length - bulk > (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST
+                                                                           : WIRE_CHUNK)) {
+            return GA_INVALID;
+        }
+    } else {
+        if (header.length > WIRE_VALUES_MOST) {
+            return GA_INVALID;
+        }
+        GA_TRY(frame_next(&conn->reader, &header, &values));
+    }
+    GA_TRY(conn_wait_room(conn));
+    struct ga_reader reader = ga_reader_of(values, bulk != 0 ? bulk : header.length);
+    bool good = header.opcode < WIRE_API_FIRST ? wire_frame(conn, &header, &reader)
+                                               : call_frame(conn, &header, &reader);
+    if (!good) {
+        return atomic_load(&conn->ended) ? GA_LOST : GA_INVALID;
+    }
+    frame_drop(&conn->reader);
+    return GA_OK;
+}
+
+static const char *conn_serve(struct server_conn *conn)
+{
+    while (!atomic_load(&conn->ended)) {
+        conn_run_jobs(conn);
+        enum ga_status status = conn_frame(conn);
+        if (status == GA_AGAIN) {
+            conn_flush(conn);
+            status = conn_wait_input(conn);
+            status = status == GA_AGAIN ? GA_OK : status;
+        }
+        if (status == GA_INVALID) {
+            return "its bytes break the protocol";
+        }
+        if (status != GA_OK) {
+            return "the client is gone";
+        }
+    }
+    return "it was ended";
+}
+
+/* ---- life */
+
+struct conn_beginning {
+    struct server_conn *conn;
+    struct handshake_data_hello hello;
+    uint64_t sequence;
+};
+
+static void *conn_run(void *argument)
+{
+    struct conn_beginning beginning = *(struct conn_beginning *)argument;
+    struct server_conn *conn = beginning.conn;
+    free(argument);
+    const char *why = "no session could be made";
+    if (session_open(conn, &beginning.hello, beginning.sequence, true)) {
+        why = conn_serve(conn);
+    }
+    conn_flush(conn);
+    atomic_store(&conn->ended, true);
+    conn->host->ended(conn->host->user, why);
+    return NULL;
+}
+
+void conn_end(struct server_conn *conn)
+{
+    atomic_store(&conn->ended, true);
+    staging_end(&conn->staging);
+    out_end(&conn->out);
+    (void)!eventfd_write(conn->wake_fd, 1);
+}
+
+enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
+                          const struct server_host *host, const struct transport_conn *transport,
+                          const struct frame_reader *reader, uint64_t queue_bytes,
+                          const struct handshake_data_hello *hello, uint64_t sequence)
+{
+    struct server_conn *conn = calloc(1, sizeof *conn);
+    struct conn_beginning *beginning = calloc(1, sizeof *beginning);
+    if (conn == NULL || beginning == NULL) {
+        free(conn);
+        free(beginning);
+        return GA_NO_MEMORY;
+    }
+    conn->driver = driver;
+    conn->host = host;
+    conn->transport = *transport;
+    conn->reader = *reader;
+    conn->queue_bytes = queue_bytes;
+    staging_init(&conn->staging, driver, queue_bytes);
+    out_init(&conn->out, &conn->transport, &conn->staging);
+    objects_init(&conn->objects);
+    pthread_mutex_init(&conn->job_lock, NULL);
+    ga_list_init(&conn->jobs);
+    conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    *beginning = (struct conn_beginning){.conn = conn, .hello = *hello, .sequence = sequence};
+    if (conn->wake_fd < 0 || completer_start(&conn->completer, conn) != GA_OK) {
+        free(beginning);
+        return GA_NO_MEMORY; /* the process ends: nothing of the rest matters any more */
+    }
+    if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
+        free(beginning);
+        return GA_NO_MEMORY;
+    }
+    *out = conn;
+    return GA_OK;
+}

@@ -1,0 +1,134 @@
+/* A data connection: one application's ordered stream of calls.
+ *
+ * Its submit thread reads, checks and submits; it waits neither for a GPU nor for the socket, only
+ * for room (a full output queue, no free staging slot), and where a call must leave nothing behind
+ * (the end of a context). All state of the application belongs to it. The completion thread
+ * (completer.h) tells what has finished. */
+#ifndef SERVER_CONN_H
+#define SERVER_CONN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "api/handshake.h"
+#include "api/wire.h"
+#include "base/cursor.h"
+#include "server/completer.h"
+#include "server/driver.h"
+#include "server/objects.h"
+#include "server/out.h"
+#include "server/ranges.h"
+#include "server/staging.h"
+#include "transport/frame.h"
+#include "transport/transport.h"
+
+#define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MOST (see frame_values) */
+
+/* What the process does for its connection. */
+struct server_host {
+    void *user;
+    /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
+    enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
+                             const char **why);
+    /* The driver's ordinal of a device of the clients' list; -1: not of this process. */
+    int (*ordinal)(void *user, uint32_t device);
+    /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
+     * act. */
+    void (*ended)(void *user, const char *why);
+};
+
+struct server_conn {
+    const struct cuda_driver *driver;
+    const struct server_host *host;
+    struct transport_conn transport;
+    struct frame_reader reader;
+    struct server_out out;
+    struct staging staging;
+    struct completer completer;
+    struct server_objects objects;
+    struct range_table ranges;
+    struct server_session sessions[CONF_GPUS_MOST + 1]; /* by number, from 1 */
+    struct server_context *current;
+    uint64_t queue_bytes;
+    struct out_frame *reply; /* between server_reply_begin and _end */
+    CUresult reply_rc;
+    pthread_t thread;
+    int wake_fd; /* wakes the submit thread: a job, or the end */
+    _Atomic bool ended;
+    _Atomic int fault; /* CUresult of the execution fault that condemned the process; 0: none */
+    pthread_mutex_t job_lock;
+    struct ga_list jobs; /* completer_entry.base.link */
+};
+
+/* Starts to serve the application that sent `hello`, whose ticket has been used. Takes the
+ * connection and the reader (with what it has already received) over when it answers GA_OK. */
+GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
+                                     const struct server_host *host,
+                                     const struct transport_conn *transport,
+                                     const struct frame_reader *reader, uint64_t queue_bytes,
+                                     const struct handshake_data_hello *hello, uint64_t sequence);
+/* Makes the submit thread end soon; from any thread. */
+void conn_end(struct server_conn *conn);
+
+/* Sends what the socket takes; the completion thread sends the rest. */
+void conn_flush(struct server_conn *conn);
+/* Does what the completion thread has handed back. */
+void conn_run_jobs(struct server_conn *conn);
+/* Waits until `*done`, doing jobs meanwhile. GA_LOST: the connection ends. */
+GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
+/* Leases a staging slot, waiting for one. NULL: the connection ends. */
+struct staging_slot *conn_slot(struct server_conn *conn);
+
+/* The bulk bytes of the current frame, `skip` bytes behind its header; waits for the client to send
+ * them. GA_LOST: the connection has ended. */
+GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size);
+/* The session of a frame, agreed; NULL: there is none. */
+struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
+
+/* ---- session.c: SESSION_OPEN and WINDOW. False ends the connection. `admitted`: the ticket has been
+ * used already, for the connection itself. */
+bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
+                  uint64_t sequence, bool admitted);
+bool session_window(struct server_conn *conn, const struct wire_header *header,
+                    struct ga_reader *reader);
+
+/* ---- What generated and hand-written calls use. All only in the submit thread. */
+
+/* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
+CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
+CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real);
+CUresult server_handle_context(struct server_conn *conn, uint64_t wire, CUcontext *real);
+CUresult server_handle_module(struct server_conn *conn, uint64_t wire, CUmodule *real);
+CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunction *real);
+CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real);
+/* CUDA_ERROR_INVALID_VALUE unless the bytes lie in memory of the application. */
+CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t bytes);
+/* Puts a new object of the driver under the client's handle, or destroys it. */
+CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
+                           void *real);
+CUresult server_handle_drop(struct server_conn *conn, uint64_t wire);
+/* The completion line of a stream that server_handle_stream knows. */
+uint64_t server_stream_line(struct server_conn *conn, uint64_t wire);
+
+/* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
+ * ends. It is sent after whatever has finished before it. */
+struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
+                                     CUresult rc, size_t bound);
+void server_reply_end(struct server_conn *conn);
+/* A reply without results. */
+void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+/* A call that nobody waits for has failed. */
+void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+/* A reply without results once `ref` (taken over; NULL: now) has finished. */
+void server_reply_after(struct server_conn *conn, const struct wire_header *header,
+                        struct event_ref *ref, uint64_t line);
+
+/* Whether the driver's answer condemns the process. */
+bool server_is_fault(CUresult rc);
+/* Looks at any result code of the driver: a fault is told to the client, once. Any thread. */
+void server_note(struct server_conn *conn, CUresult rc);
+/* Memory is gone or the protocol is broken: ends the connection with a log line. */
+void server_fail(struct server_conn *conn, const char *why);
+
+#endif

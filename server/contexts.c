@@ -1,0 +1,129 @@
+/* The end of a context, and all of its work at once. */
+#include <stdlib.h>
+
+#include "server/conn.h"
+
+CUresult context_mark(struct server_conn *conn, struct server_context *context,
+                      struct event_ref ***refs, unsigned *count)
+{
+    unsigned streams = 1; /* the null stream */
+    ga_list_each(at, next, &context->streams)
+    {
+        streams++;
+    }
+    struct event_ref **marks = calloc(streams, sizeof *marks);
+    if (marks == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    unsigned made = 0;
+    CUresult rc = event_mark(&conn->completer, context, NULL, &marks[made]);
+    ga_list_each(at, next, &context->streams)
+    {
+        made += rc == CUDA_SUCCESS;
+        if (rc == CUDA_SUCCESS) {
+            const struct server_stream *stream = ga_container(at, struct server_stream, link);
+            rc = event_mark(&conn->completer, context, stream->real, &marks[made]);
+        }
+    }
+    made += rc == CUDA_SUCCESS;
+    if (rc != CUDA_SUCCESS) {
+        while (made > 0) {
+            event_drop(&conn->completer, marks[--made]);
+        }
+        free(marks);
+        return rc;
+    }
+    *refs = marks;
+    *count = made;
+    return CUDA_SUCCESS;
+}
+
+static void drained(struct server_conn *conn, struct completer_entry *entry)
+{
+    (void)conn;
+    *(bool *)(uintptr_t)entry->job_values[0] = true;
+}
+
+/* Waits until the work of the context is done and told: no entry looks at its events any more. */
+static CUresult context_drain(struct server_conn *conn, struct server_context *context)
+{
+    bool done = false;
+    struct completer_entry *entry = completer_entry_make(COMPLETER_JOB, 0, 0);
+    if (entry == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = context_mark(conn, context, &entry->events, &entry->event_count);
+    entry->job = drained;
+    entry->job_values[0] = (uint64_t)(uintptr_t)&done;
+    completer_add(&conn->completer, entry); /* also when marking failed: what is there drains */
+    return conn_wait(conn, &done) == GA_OK ? rc : CUDA_ERROR_UNKNOWN;
+}
+
+static void keep_first(CUresult *first, CUresult rc)
+{
+    *first = *first == CUDA_SUCCESS ? rc : *first;
+}
+
+static CUresult ranges_free(struct server_conn *conn, const struct server_context *context)
+{
+    CUresult first = CUDA_SUCCESS;
+    for (size_t i = conn->ranges.count; i-- > 0;) {
+        if (conn->ranges.items[i].mapped && conn->ranges.items[i].owner == context) {
+            keep_first(&first, memory_free(conn, conn->ranges.items[i].base));
+        }
+    }
+    return first;
+}
+
+static CUresult objects_free(struct server_conn *conn, struct server_context *context)
+{
+    CUresult first = CUDA_SUCCESS;
+    ga_list_each(at, next, &context->modules)
+    {
+        keep_first(&first, module_free(conn, ga_container(at, struct server_module, link)));
+    }
+    ga_list_each(at, next, &context->events)
+    {
+        keep_first(&first, event_free(conn, ga_container(at, struct server_event, link)));
+    }
+    ga_list_each(at, next, &context->streams)
+    {
+        struct server_stream *stream = ga_container(at, struct server_stream, link);
+        keep_first(&first, conn->driver->cuStreamDestroy_v2(stream->real));
+        (void)server_handle_drop(conn, stream->handle);
+    }
+    ga_list_each(at, next, &context->free_events)
+    {
+        struct event_ref *ref = ga_container(at, struct event_ref, link);
+        ga_list_remove(&ref->link);
+        keep_first(&first, conn->driver->cuEventDestroy_v2(ref->real));
+        free(ref);
+    }
+    keep_first(&first, ranges_free(conn, context));
+    return first;
+}
+
+CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep)
+{
+    const struct cuda_driver *driver = conn->driver;
+    struct server_context *before = conn->current;
+    CUresult first = driver->cuCtxSetCurrent(context->real);
+    keep_first(&first, context_drain(conn, context));
+    if (atomic_load(&conn->ended)) {
+        return first; /* the process ends, and that frees everything */
+    }
+    keep_first(&first, objects_free(conn, context));
+    if (!keep) {
+        conn->current = before == context ? NULL : before;
+        (void)driver->cuCtxSetCurrent(conn->current != NULL ? conn->current->real : NULL);
+        keep_first(&first, context->primary
+                               ? driver->cuDevicePrimaryCtxRelease_v2(context->session->real)
+                               : driver->cuCtxDestroy_v2(context->real));
+        (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
+        ga_list_remove(&context->link);
+        free(context);
+    } else {
+        (void)driver->cuCtxSetCurrent(before != NULL ? before->real : NULL);
+    }
+    return first;
+}

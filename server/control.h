@@ -1,0 +1,53 @@
+/* gpuaasd itself: it listens, greets clients, hands out tickets, and keeps backend processes. It
+ * needs no CUDA and touches no driver. */
+#ifndef SERVER_CONTROL_H
+#define SERVER_CONTROL_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "conf/conf.h"
+#include "server/devices.h"
+#include "server/process.h"
+#include "transport/transport.h"
+
+struct control;
+
+struct control_listener {
+    struct control *control;
+    struct transport_listener listener;
+    char url[320];   /* as bound */
+    uv_poll_t poll;
+    uv_timer_t pause; /* until accepting is tried again, after descriptors ran out */
+    bool open;
+};
+
+struct control {
+    uv_loop_t loop;
+    struct conf *conf;
+    struct devices devices;
+    struct process_table processes;
+    struct ga_list peers; /* struct peer */
+    uint32_t peer_count;
+    struct control_listener listeners[CONF_LISTENS_MOST];
+    unsigned listener_count;
+    struct process *probes[DEVICES_DRIVERS];
+    uv_signal_t signals[2];
+    bool probed, stopping;
+    int exit_status;
+};
+
+/* Serves until a signal ends it; the exit status of the program. `conf` is borrowed, and completed
+ * where it left things open (pool, node). */
+int control_run(struct conf *conf);
+
+/* Checks what conf/ cannot: the addresses to listen on. Complains like conf_read_file. */
+GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
+                                        conf_complain *complain, void *user);
+
+/* In listener.c. GA_INVALID with a log line. */
+GA_CHECKED enum ga_status control_listen(struct control *control);
+void control_accept_start(struct control *control);
+void control_listeners_close(struct control *control);
+
+#endif

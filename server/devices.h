@@ -1,0 +1,52 @@
+/* The GPUs of this node as gpuaasd knows them: what the configuration says, and the facts that a
+ * probe process has found out. gpuaasd itself never opens a driver. */
+#ifndef SERVER_DEVICES_H
+#define SERVER_DEVICES_H
+
+#include <stdbool.h>
+
+#include "server/channel.h"
+
+#define DEVICES_DRIVERS 2u /* values of enum conf_driver */
+
+struct device {
+    const struct conf_gpu *gpu;
+    uint32_t ordinal; /* in its driver */
+    bool known;       /* `facts` are there */
+    struct channel_facts facts;
+};
+
+struct devices {
+    struct device all[CONF_GPUS_MOST]; /* in the order of the configuration */
+    uint32_t count;
+    uint32_t visible[CONF_GPUS_MOST]; /* what clients see: indexes into `all` */
+    uint32_t visible_count;
+};
+
+/* `conf` is borrowed for as long as the devices are used. */
+void devices_init(struct devices *devices, const struct conf *conf);
+
+/* Whether any GPU has this driver. */
+bool devices_have(const struct devices *devices, enum conf_driver driver);
+/* A GPU of a client's list. The index must be below visible_count. */
+const struct device *devices_visible(const struct devices *devices, uint32_t index);
+
+/* What a backend process of that driver is told; `probe`: with all devices of the configuration,
+ * else with those that clients see. Fills only what concerns devices and driver. */
+void devices_setup(const struct devices *devices, enum conf_driver driver, bool probe,
+                   struct channel_setup *setup);
+/* The environment of a backend process of that driver, ended by NULL; free with devices_env_free.
+ * NULL: no memory. */
+char **devices_env(const struct devices *devices, const struct conf *conf,
+                   enum conf_driver driver);
+void devices_env_free(char **env);
+
+/* Takes the facts of a probe. False: it is no device of ours. */
+bool devices_learn(struct devices *devices, const struct channel_facts *facts);
+/* After the probes: makes the list that clients see of the devices that are known. */
+void devices_publish(struct devices *devices);
+
+/* Writes a WELCOME's devices; the array is lent from `room`. */
+uint32_t devices_welcome(const struct devices *devices, struct handshake_device *room);
+
+#endif

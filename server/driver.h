@@ -1,0 +1,20 @@
+/* The driver of a backend process: found, opened, initialised, asked for facts. */
+#ifndef SERVER_DRIVER_H
+#define SERVER_DRIVER_H
+
+#include "api/cuda_driver.h"
+#include "server/channel.h"
+
+/* Opens and initialises the driver that SETUP names. GA_INVALID with `why`, which names the
+ * library and says what to do. */
+GA_CHECKED enum ga_status driver_open(const struct channel_setup *setup,
+                                      struct cuda_driver *driver, char *why, size_t why_size);
+
+/* All facts about one device. GA_INVALID with `why`. Makes its primary context for a moment. */
+GA_CHECKED enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
+                                       struct channel_facts *facts, char *why, size_t why_size);
+
+/* Name of a result code, or its number. */
+const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, char room[16]);
+
+#endif

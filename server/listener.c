@@ -1,0 +1,108 @@
+/* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "server/control.h"
+#include "server/peer.h"
+
+#define ACCEPT_PAUSE_MS 200
+#define ACCEPT_BATCH    16 /* connections taken per turn of the loop */
+
+enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
+                             void *user)
+{
+    enum ga_status status = GA_OK;
+    for (unsigned i = 0; i < conf->server.listen_count; i++) {
+        const struct conf_listen *listen = &conf->server.listen[i];
+        struct transport_address address;
+        char why[600], line[900];
+        if (transport_address_parse(listen->url, WIRE_DEFAULT_PORT, &address, why, sizeof why) !=
+            GA_OK) {
+            snprintf(line, sizeof line, "%s:%u: [server] listen: %s", file, listen->line, why);
+            complain(user, line);
+            status = GA_INVALID;
+        }
+    }
+    return status;
+}
+
+enum ga_status control_listen(struct control *control)
+{
+    for (unsigned i = 0; i < control->conf->server.listen_count; i++) {
+        struct control_listener *listener = &control->listeners[i];
+        struct transport_address address;
+        char why[600];
+        enum ga_status status = transport_address_parse(control->conf->server.listen[i].url,
+                                                        WIRE_DEFAULT_PORT, &address, why,
+                                                        sizeof why);
+        if (status == GA_OK) {
+            status = address.ops->listen(&address, &listener->listener, why, sizeof why);
+        }
+        if (status != GA_OK) {
+            ga_error("%s", why);
+            return status;
+        }
+        listener->control = control;
+        listener->open = true;
+        listener->poll.data = listener;
+        listener->pause.data = listener;
+        control->listener_count++;
+        (void)uv_poll_init(&control->loop, &listener->poll, listener->listener.fd);
+        (void)uv_timer_init(&control->loop, &listener->pause);
+        GA_TRY(address.ops->local_address(listener->listener.fd, listener->url,
+                                          sizeof listener->url));
+    }
+    return GA_OK;
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events);
+
+static void listener_resume(uv_timer_t *timer)
+{
+    struct control_listener *listener = timer->data;
+    (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+    struct control_listener *listener = poll->data;
+    (void)status;
+    (void)events;
+    for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+        struct transport_conn conn;
+        enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
+        if (got == GA_OK) {
+            peer_accept(listener->control, &conn);
+        } else if (got == GA_AGAIN) {
+            return;
+        } else {
+            ga_warn("cannot accept connections on %s for now: no descriptors or memory left",
+                    listener->url);
+            (void)uv_poll_stop(poll);
+            (void)uv_timer_start(&listener->pause, listener_resume, ACCEPT_PAUSE_MS, 0);
+            return;
+        }
+    }
+}
+
+void control_accept_start(struct control *control)
+{
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        struct control_listener *listener = &control->listeners[i];
+        (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
+        ga_info("ready %s", listener->url);
+    }
+}
+
+void control_listeners_close(struct control *control)
+{
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        struct control_listener *listener = &control->listeners[i];
+        if (listener->open) {
+            listener->open = false;
+            uv_close((uv_handle_t *)&listener->poll, NULL);
+            uv_close((uv_handle_t *)&listener->pause, NULL);
+            listener->listener.ops->close_listener(&listener->listener);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/* What an application has on this server: sessions (its devices), contexts, and the objects that
+ * belong to a context. Handles are the client's; they are looked up in tables of the connection,
+ * because a stream of one device may wait for an event of another.
+ *
+ * Everything here belongs to the submit thread, except struct event_ref (see there). */
+#ifndef SERVER_OBJECTS_H
+#define SERVER_OBJECTS_H
+
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+#include "api/handshake.h"
+#include "base/handle_table.h"
+#include "base/list.h"
+
+struct server_conn;
+
+/* A device of the node as the application sees it. */
+struct server_session {
+    uint16_t number; /* in the frames; 0: free */
+    uint32_t device; /* index into the list that clients see */
+    CUdevice real;
+    bool agreed; /* both ends have reserved the window */
+    unsigned rounds;
+    struct handshake_window window;
+    uint64_t granularity_bytes;
+    unsigned handle_types; /* of its allocations: CUmemAllocationHandleType */
+};
+
+struct server_context {
+    struct ga_list link; /* of the connection's contexts */
+    uint64_t handle;
+    struct server_session *session;
+    CUcontext real;
+    bool primary;
+    struct ga_list streams, events, modules;
+    uint64_t null_line;         /* completion line of its stream 0 */
+    struct ga_list free_events; /* struct event_ref without timing; under the completer's lock */
+};
+
+/* An event of the driver that somebody looks at: the client's event object, and each wait for it.
+ * A client's event that is recorded again while a wait still looks at the last record gets a new
+ * one; so a wait is for the record that was there when it began, as in CUDA. */
+struct event_ref {
+    struct ga_list link; /* of free_events */
+    struct server_context *context;
+    CUevent real;
+    unsigned flags;
+    unsigned refs; /* under the completer's lock */
+};
+
+struct server_stream {
+    struct ga_list link;
+    struct server_context *context;
+    uint64_t handle;
+    CUstream real;
+    uint64_t line; /* of completion.h */
+};
+
+struct server_event {
+    struct ga_list link;
+    struct server_context *context;
+    uint64_t handle;
+    unsigned flags;
+    struct event_ref *ref;
+};
+
+struct server_module {
+    struct ga_list link;
+    struct server_context *context;
+    uint64_t handle;
+    CUmodule real;
+    struct ga_list functions;
+};
+
+struct server_param {
+    uint32_t offset, size;
+};
+
+struct server_function {
+    struct ga_list link;
+    struct server_module *module;
+    uint64_t handle;
+    CUfunction real;
+    uint32_t param_count;
+    uint32_t param_bytes; /* where the last parameter ends */
+    struct server_param *params;
+};
+
+/* Live objects of one application; a greedy one ends here with OUT_OF_MEMORY. */
+#define CONTEXTS_MOST  1024u
+#define STREAMS_MOST   65536u
+#define EVENTS_MOST    1048576u
+#define MODULES_MOST   65536u
+#define FUNCTIONS_MOST 1048576u
+
+struct server_objects {
+    struct ga_handle_table contexts, streams, events, modules, functions;
+    struct ga_list context_list;
+    uint64_t last_line;
+};
+
+void objects_init(struct server_objects *objects);
+
+/* ---- contexts.c */
+
+/* Events on all streams of the context, which must be current: together they are all of its work.
+ * `*refs` is an array that the caller frees. */
+CUresult context_mark(struct server_conn *conn, struct server_context *context,
+                      struct event_ref ***refs, unsigned *count);
+/* Waits for the work of the context, then frees all its objects; not `keep`: itself too. An error
+ * of the driver is answered, and does not stop it. */
+CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);
+
+/* ---- each frees one object, in the driver too */
+CUresult module_free(struct server_conn *conn, struct server_module *module);
+CUresult event_free(struct server_conn *conn, struct server_event *event);
+CUresult memory_free(struct server_conn *conn, uint64_t base);
+
+#endif

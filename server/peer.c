@@ -1,0 +1,388 @@
+/* The dialogue with one client: HELLO, then an OPEN for each device it wants to use.
+ *
+ * Until it has said a good HELLO a peer is nobody: it has handshake_timeout_s, little memory, and
+ * one message. An OPEN that must wait for a backend process waits here, in `opens`. */
+#include "server/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "api/cuda_names.h"
+#include "base/log.h"
+#include "server/peer_send.h"
+#include "transport/frame.h"
+
+#define PEER_BUFFER_BYTES 16384u /* a message of a client is far shorter */
+#define PEER_OPENS_MOST   CONF_GPUS_MOST
+
+enum peer_state { PEER_NEW, PEER_GREETED, PEER_LEAVING };
+
+struct peer_open {
+    uint64_t sequence;
+    uint32_t device;
+};
+
+struct peer {
+    struct ga_list link;
+    struct control *control;
+    struct transport_conn conn;
+    uv_poll_t poll;
+    uv_timer_t deadline;
+    unsigned handles;
+    enum peer_state state;
+    struct frame_reader reader;
+    struct peer_out out;
+    uint8_t application[16];
+    char label[96];
+    struct process *processes[DEVICES_DRIVERS];
+    struct peer_open opens[PEER_OPENS_MOST];
+    uint32_t open_count;
+};
+
+static void peer_ready(uv_poll_t *poll, int status, int events);
+
+static void peer_handle_closed(uv_handle_t *handle)
+{
+    struct peer *peer = handle->data;
+    if (--peer->handles == 0) {
+        frame_reader_fini(&peer->reader);
+        peer_out_fini(&peer->out);
+        free(peer);
+    }
+}
+
+static void peer_close(struct peer *peer)
+{
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        if (peer->processes[i] != NULL) {
+            process_end(peer->processes[i]);
+            peer->processes[i] = NULL;
+        }
+    }
+    if (peer->state != PEER_NEW) {
+        ga_info("%s: gone", peer->label);
+    }
+    ga_list_remove(&peer->link);
+    peer->control->peer_count--;
+    (void)uv_poll_stop(&peer->poll);
+    peer->conn.ops->close(&peer->conn);
+    uv_close((uv_handle_t *)&peer->poll, peer_handle_closed);
+    uv_close((uv_handle_t *)&peer->deadline, peer_handle_closed);
+}
+
+void peer_close_all(struct control *control)
+{
+    ga_list_each(at, next, &control->peers)
+    {
+        peer_close(ga_container(at, struct peer, link));
+    }
+}
+
+/* Sends what is queued; false: the peer has been closed. */
+static bool peer_flush(struct peer *peer)
+{
+    enum ga_status status = peer_out_send(&peer->out, &peer->conn);
+    if (status == GA_LOST || (status == GA_OK && peer->state == PEER_LEAVING)) {
+        peer_close(peer);
+        return false;
+    }
+    int events = status == GA_AGAIN ? UV_READABLE | UV_WRITABLE : UV_READABLE;
+    (void)uv_poll_start(&peer->poll, events, peer_ready);
+    return true;
+}
+
+static void peer_refuse(struct peer *peer, uint64_t sequence, int32_t result, const char *reason)
+{
+    ga_warn("%s: refused: %s", peer->label, reason);
+    const struct handshake_refused refused = {.result = result, .reason = reason};
+    struct ga_writer *writer = peer_out_begin(&peer->out);
+    handshake_refused_write(writer, &refused);
+    peer_out_end(&peer->out, WIRE_REFUSED, sequence);
+}
+
+/* A right to connect: the backend process learns it before the client does. */
+static void peer_ticket(struct peer *peer, struct process *process, const struct peer_open *open)
+{
+    struct channel_ticket ticket = {.kind = CHANNEL_TICKET, .device = open->device};
+    uint8_t random[sizeof ticket.id + sizeof ticket.key];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
+        peer_refuse(peer, open->sequence, CUDA_ERROR_UNKNOWN, "this machine has no randomness");
+        return;
+    }
+    memcpy(ticket.id, random, sizeof ticket.id);
+    memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
+    if (channel_send(process->fd, &ticket, sizeof ticket) != GA_OK) {
+        peer_refuse(peer, open->sequence, CUDA_ERROR_DEVICES_UNAVAILABLE,
+                    "the backend process does not answer");
+        return;
+    }
+    process->tickets_sent++;
+    struct handshake_ticket message = {.address = process->url, .process = process->number};
+    memcpy(message.id, ticket.id, sizeof message.id);
+    memcpy(message.key, ticket.key, sizeof message.key);
+    struct ga_writer *writer = peer_out_begin(&peer->out);
+    handshake_ticket_write(writer, &message);
+    peer_out_end(&peer->out, WIRE_TICKET, open->sequence);
+    explicit_bzero(&ticket, sizeof ticket);
+}
+
+/* Answers the opens that waited for this process; `reason` NULL: it is ready. */
+static void peer_answer_opens(struct peer *peer, struct process *process, int32_t result,
+                              const char *reason)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < peer->open_count; i++) {
+        struct peer_open open = peer->opens[i];
+        enum conf_driver driver = devices_visible(&peer->control->devices, open.device)->gpu->driver;
+        if (peer->processes[driver] != process) {
+            peer->opens[kept++] = open;
+        } else if (reason != NULL) {
+            peer_refuse(peer, open.sequence, result, reason);
+        } else {
+            peer_ticket(peer, process, &open);
+        }
+    }
+    peer->open_count = kept;
+}
+
+static void peer_process_packet(struct process *process, const union channel_packet *packet)
+{
+    struct peer *peer = process->owner;
+    switch (packet->kind) {
+    case CHANNEL_READY:
+        peer_answer_opens(peer, process, 0, NULL);
+        break;
+    case CHANNEL_FAILED:
+        peer_answer_opens(peer, process, packet->failed.result, packet->failed.reason);
+        break;
+    case CHANNEL_IDLE:
+        if (packet->idle.tickets == process->tickets_sent) {
+            for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+                peer->processes[i] = peer->processes[i] == process ? NULL : peer->processes[i];
+            }
+            process_end(process);
+        }
+        return;
+    default:
+        return;
+    }
+    (void)peer_flush(peer);
+}
+
+static void peer_process_ended(struct process *process, const char *why)
+{
+    struct peer *peer = process->owner;
+    peer_answer_opens(peer, process, CUDA_ERROR_DEVICES_UNAVAILABLE, why);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        peer->processes[i] = peer->processes[i] == process ? NULL : peer->processes[i];
+    }
+    (void)peer_flush(peer);
+}
+
+static const struct process_events peer_process_events = {.packet = peer_process_packet,
+                                                          .ended = peer_process_ended};
+
+/* The host part of an address "tcp://host:port", without the brackets of IPv6. */
+static void host_of(const char *url, char *host, size_t size)
+{
+    struct transport_address address;
+    char why[600];
+    host[0] = 0;
+    if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
+        strlen(address.host) < size) {
+        memcpy(host, address.host, strlen(address.host) + 1);
+    }
+}
+
+static enum ga_status peer_process_start(struct peer *peer, enum conf_driver driver, char *why,
+                                         size_t why_size)
+{
+    struct control *control = peer->control;
+    const struct conf_server *server = &control->conf->server;
+    struct channel_setup setup = {
+        .kind = CHANNEL_SETUP,
+        .log_level = server->log_level,
+        .data_ports = server->data_ports,
+        .session_queue_bytes = server->session_queue_bytes,
+        .ticket_s = server->ticket_s,
+        .handshake_timeout_s = server->handshake_timeout_s,
+    };
+    char url[320] = "";
+    (void)!peer->conn.ops->local_address(peer->conn.fd, url, sizeof url);
+    host_of(url, setup.bind_host, sizeof setup.bind_host);
+    memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
+    memcpy(setup.application, peer->application, sizeof setup.application);
+    devices_setup(&control->devices, driver, false, &setup);
+    char **env = devices_env(&control->devices, control->conf, driver);
+    if (env == NULL) {
+        snprintf(why, why_size, "no memory");
+        return GA_NO_MEMORY;
+    }
+    struct process *process;
+    enum ga_status status = process_start(&control->processes, &setup, env, server->open_timeout_s,
+                                          &peer_process_events, peer, &process, why, why_size);
+    devices_env_free(env);
+    if (status == GA_OK) {
+        peer->processes[driver] = process;
+        memcpy(process->label, peer->label, sizeof process->label);
+    }
+    return status;
+}
+
+static bool peer_open(struct peer *peer, const struct wire_header *header, struct ga_reader *reader)
+{
+    struct handshake_open open;
+    if (header->opcode != WIRE_OPEN || handshake_open_read(reader, &open) != GA_OK ||
+        peer->open_count == PEER_OPENS_MOST) {
+        return false;
+    }
+    struct control *control = peer->control;
+    if (open.device >= control->devices.visible_count) {
+        peer_refuse(peer, header->sequence, CUDA_ERROR_INVALID_DEVICE, "there is no such device");
+        return true;
+    }
+    enum conf_driver driver = devices_visible(&control->devices, open.device)->gpu->driver;
+    struct peer_open wanted = {.sequence = header->sequence, .device = open.device};
+    char why[300];
+    if (peer->processes[driver] == NULL &&
+        peer_process_start(peer, driver, why, sizeof why) != GA_OK) {
+        peer_refuse(peer, header->sequence, CUDA_ERROR_DEVICES_UNAVAILABLE, why);
+    } else if (peer->processes[driver]->ready) {
+        peer_ticket(peer, peer->processes[driver], &wanted);
+    } else {
+        peer->opens[peer->open_count++] = wanted;
+    }
+    return true;
+}
+
+static bool application_is_known(const struct peer *peer, const uint8_t *application)
+{
+    ga_list_each(at, next, &peer->control->peers)
+    {
+        const struct peer *other = ga_container(at, struct peer, link);
+        if (other->state == PEER_GREETED &&
+            memcmp(other->application, application, sizeof other->application) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void peer_welcome(struct peer *peer)
+{
+    struct control *control = peer->control;
+    struct handshake_device room[CONF_GPUS_MOST];
+    const struct handshake_welcome welcome = {
+        .major = WIRE_MAJOR,
+        .minor = WIRE_MINOR,
+        .build = GPUAAS_VERSION,
+        .pool = control->conf->server.pool,
+        .node = control->conf->server.node,
+        .driver_version = devices_visible(&control->devices, 0)->facts.driver_version,
+        .device_count = devices_welcome(&control->devices, room),
+        .devices = room,
+    };
+    struct ga_writer *writer = peer_out_begin(&peer->out);
+    handshake_welcome_write(writer, &welcome);
+    peer_out_end(&peer->out, WIRE_WELCOME, 0);
+}
+
+static bool peer_hello(struct peer *peer, const struct wire_header *header,
+                       struct ga_reader *reader)
+{
+    struct handshake_hello hello;
+    if (header->opcode != WIRE_HELLO || handshake_hello_read(reader, &hello) != GA_OK) {
+        return false;
+    }
+    peer->state = PEER_LEAVING; /* unless the greeting succeeds */
+    (void)uv_timer_stop(&peer->deadline);
+    snprintf(peer->label, sizeof peer->label, "%.64s (pid %u)",
+             hello.program[0] != 0 ? hello.program : "a client", hello.pid);
+    if (hello.major != WIRE_MAJOR) {
+        char reason[400];
+        snprintf(reason, sizeof reason,
+                 "protocol %u of the client (gpuaas %.64s) does not go with protocol %u of the "
+                 "server (gpuaas %s): upgrade the %s",
+                 hello.major, hello.build, WIRE_MAJOR, GPUAAS_VERSION,
+                 hello.major < WIRE_MAJOR ? "client" : "server");
+        peer_refuse(peer, header->sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
+    } else if (application_is_known(peer, hello.application)) {
+        peer_refuse(peer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
+                    "an application with this id is already connected");
+    } else {
+        memcpy(peer->application, hello.application, sizeof peer->application);
+        peer->state = PEER_GREETED;
+        ga_info("%s: connected", peer->label);
+        peer_welcome(peer);
+    }
+    return true;
+}
+
+/* Reads and answers all there is; false: the peer is to be closed. */
+static bool peer_read(struct peer *peer)
+{
+    while (peer->state != PEER_LEAVING) {
+        struct wire_header header;
+        const uint8_t *values;
+        enum ga_status status = frame_next(&peer->reader, &header, &values);
+        if (status == GA_AGAIN) {
+            status = frame_fill(&peer->reader, &peer->conn);
+            if (status == GA_OK) {
+                continue;
+            }
+            return status == GA_AGAIN;
+        }
+        struct ga_reader reader = ga_reader_of(values, header.length);
+        if (status != GA_OK || !(peer->state == PEER_NEW ? peer_hello(peer, &header, &reader)
+                                                         : peer_open(peer, &header, &reader))) {
+            ga_warn("%s: its bytes are no gpuaas protocol", peer->label);
+            return false;
+        }
+        frame_drop(&peer->reader);
+    }
+    return true;
+}
+
+static void peer_ready(uv_poll_t *poll, int status, int events)
+{
+    struct peer *peer = poll->data;
+    if (status != 0 || ((events & UV_READABLE) != 0 && !peer_read(peer))) {
+        peer_close(peer);
+        return;
+    }
+    (void)peer_flush(peer);
+}
+
+static void peer_overdue(uv_timer_t *timer)
+{
+    struct peer *peer = timer->data;
+    ga_warn("%s: has not said who it is in time", peer->label);
+    peer_close(peer);
+}
+
+void peer_accept(struct control *control, const struct transport_conn *conn)
+{
+    struct transport_conn taken = *conn;
+    struct peer *peer = calloc(1, sizeof *peer);
+    if (peer == NULL || control->peer_count >= control->conf->server.clients ||
+        frame_reader_init(&peer->reader, PEER_BUFFER_BYTES) != GA_OK) {
+        ga_warn("a client was turned away: there are %u already", control->peer_count);
+        free(peer);
+        taken.ops->close(&taken);
+        return;
+    }
+    peer->control = control;
+    peer->conn = taken;
+    peer->handles = 2;
+    snprintf(peer->label, sizeof peer->label, "an unknown client");
+    peer->poll.data = peer;
+    peer->deadline.data = peer;
+    ga_list_append(&control->peers, &peer->link);
+    control->peer_count++;
+    (void)uv_timer_init(&control->loop, &peer->deadline);
+    (void)uv_timer_start(&peer->deadline, peer_overdue,
+                         (uint64_t)control->conf->server.handshake_timeout_s * 1000, 0);
+    (void)uv_poll_init(&control->loop, &peer->poll, peer->conn.fd);
+    (void)uv_poll_start(&peer->poll, UV_READABLE, peer_ready);
+}

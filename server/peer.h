@@ -1,0 +1,13 @@
+/* A client of gpuaasd: one control connection, which is one application. Its end is the end of the
+ * application's backend processes, and nothing of it is kept. */
+#ifndef SERVER_PEER_H
+#define SERVER_PEER_H
+
+#include "server/control.h"
+
+/* Takes over the connection. */
+void peer_accept(struct control *control, const struct transport_conn *conn);
+/* Closes all. */
+void peer_close_all(struct control *control);
+
+#endif

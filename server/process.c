@@ -1,0 +1,240 @@
+/* Starting backend processes and burying them. */
+#include "server/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
+
+void process_table_init(struct process_table *table, uv_loop_t *loop)
+{
+    *table = (struct process_table){.loop = loop};
+    ga_list_init(&table->processes);
+}
+
+static void process_free(struct process *process)
+{
+    struct process_table *table = process->table;
+    ga_list_remove(&process->link);
+    free(process);
+    table->count--;
+    if (table->count == 0 && table->emptied != NULL) {
+        table->emptied(table);
+    }
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct process *process = handle->data;
+    if (--process->handles == 0) {
+        process_free(process);
+    }
+}
+
+static void handle_close(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, handle_closed);
+    }
+}
+
+static void channel_close(struct process *process)
+{
+    if (process->fd >= 0) {
+        (void)uv_poll_stop(&process->poll);
+        handle_close((uv_handle_t *)&process->poll);
+        close(process->fd);
+        process->fd = -1;
+    }
+}
+
+static void packet_take(struct process *process, const union channel_packet *packet)
+{
+    if (packet->kind == CHANNEL_READY && !process->ready) {
+        process->ready = true;
+        memcpy(process->url, packet->ready.url, sizeof process->url);
+        (void)uv_timer_stop(&process->timer);
+    } else if (packet->kind == CHANNEL_FAILED) {
+        snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);
+    }
+    if (process->owner != NULL) {
+        process->events->packet(process, packet);
+    }
+}
+
+/* What it said before it died is read first. */
+static void channel_drain(struct process *process)
+{
+    union channel_packet packet;
+    while (process->fd >= 0 && channel_receive(process->fd, &packet) == GA_OK) {
+        packet_take(process, &packet);
+    }
+}
+
+static void process_exited(uv_process_t *child, int64_t status, int signal)
+{
+    struct process *process = child->data;
+    channel_drain(process);
+    char why[300];
+    if (signal != 0) {
+        snprintf(why, sizeof why, "killed by signal %d (%s)", signal, strsignal(signal));
+    } else if (process->why[0] != 0) {
+        snprintf(why, sizeof why, "%s", process->why);
+    } else {
+        snprintf(why, sizeof why, "exit status %d", (int)status);
+    }
+    if ((signal != 0 || status != 0) && !process->ending) {
+        ga_warn("backend process %d of %s ended: %s", child->pid, process->label, why);
+    } else {
+        ga_debug("backend process %d of %s ended: %s", child->pid, process->label, why);
+    }
+    if (process->owner != NULL) {
+        process->events->ended(process, why);
+    }
+    process->owner = NULL;
+    process->ending = true;
+    channel_close(process);
+    handle_close((uv_handle_t *)&process->timer);
+    handle_close((uv_handle_t *)&process->child);
+}
+
+static void process_overdue(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    if (!process->ending && !process->ready) {
+        snprintf(process->why, sizeof process->why, "not ready in time");
+        ga_warn("backend process %d of %s is not ready in time", process->child.pid,
+                process->label);
+    }
+    (void)uv_process_kill(&process->child, SIGKILL);
+}
+
+static void channel_readable(uv_poll_t *poll, int status, int events)
+{
+    struct process *process = poll->data;
+    union channel_packet packet;
+    (void)events;
+    enum ga_status got = status == 0 ? channel_receive(process->fd, &packet) : GA_LOST;
+    if (got == GA_LOST) {
+        (void)uv_poll_stop(poll); /* it is dying: its exit is reported next */
+        if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
+            (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
+        }
+        return;
+    }
+    if (got != GA_OK) {
+        return;
+    }
+    packet_take(process, &packet);
+}
+
+static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        snprintf(why, why_size, "socketpair: %s", strerror(errno));
+        return GA_NO_MEMORY;
+    }
+    return GA_OK;
+}
+
+static int process_spawn(struct process *process, int their_end, char *const *env)
+{
+    char name[] = "gpuaasd", mode[] = "--backend";
+    char *args[] = {name, mode, NULL};
+    uv_stdio_container_t stdio[4] = {
+        {.flags = UV_IGNORE},
+        {.flags = UV_IGNORE},
+        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+        {.flags = UV_INHERIT_FD, .data.fd = their_end},
+    };
+    uv_process_options_t options = {
+        .exit_cb = process_exited,
+        .file = "/proc/self/exe",
+        .args = args,
+        .env = (char **)(uintptr_t)env,
+        .stdio_count = 4,
+        .stdio = stdio,
+    };
+    return uv_spawn(process->table->loop, &process->child, &options);
+}
+
+enum ga_status process_start(struct process_table *table, const struct channel_setup *setup,
+                             char *const *env, unsigned timeout_s,
+                             const struct process_events *events, void *owner,
+                             struct process **out, char *why, size_t why_size)
+{
+    static uint64_t last_number;
+    struct process *process = calloc(1, sizeof *process);
+    int ends[2];
+    if (process == NULL || socketpair_make(ends, why, why_size) != GA_OK) {
+        free(process);
+        return GA_NO_MEMORY;
+    }
+    *process = (struct process){.table = table, .events = events, .owner = owner, .fd = ends[0],
+                                .number = ++last_number, .handles = 3};
+    snprintf(process->label, sizeof process->label, "gpuaasd");
+    process->child.data = process;
+    process->poll.data = process;
+    process->timer.data = process;
+    (void)uv_timer_init(table->loop, &process->timer);
+    int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
+    int rc = process_spawn(process, ends[1], env);
+    close(ends[1]);
+    ga_list_append(&table->processes, &process->link);
+    table->count++;
+    if (rc != 0 || poll_rc != 0) {
+        snprintf(why, why_size, "cannot start a backend process: %s",
+                 uv_strerror(rc != 0 ? rc : poll_rc));
+        process->owner = NULL;
+        process->ending = true;
+        channel_close(process);
+        handle_close((uv_handle_t *)&process->timer);
+        if (rc == 0) {
+            (void)uv_process_kill(&process->child, SIGKILL);
+        } else {
+            handle_close((uv_handle_t *)&process->child);
+        }
+        return GA_LOST;
+    }
+    (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
+    (void)uv_poll_start(&process->poll, UV_READABLE, channel_readable);
+    if (channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
+        snprintf(why, why_size, "a backend process died while it was started");
+        process_end(process);
+        return GA_LOST;
+    }
+    *out = process;
+    return GA_OK;
+}
+
+void process_end(struct process *process)
+{
+    process->owner = NULL;
+    if (!process->ending) {
+        process->ending = true;
+        channel_close(process);
+        if (!uv_is_closing((uv_handle_t *)&process->timer)) {
+            (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
+        }
+    }
+}
+
+void process_table_end(struct process_table *table, bool at_once)
+{
+    ga_list_each(at, next, &table->processes)
+    {
+        struct process *process = ga_container(at, struct process, link);
+        process_end(process);
+        if (at_once && uv_is_active((uv_handle_t *)&process->child)) {
+            (void)uv_process_kill(&process->child, SIGKILL);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/* The device memory that an application may name: what it has mapped, and the variables of its
+ * modules. Sorted by address, looked up by bisection. */
+#ifndef SERVER_RANGES_H
+#define SERVER_RANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define RANGES_MOST 262144u /* per application; 2 MiB each are half a terabyte */
+
+struct range {
+    uint64_t base, bytes;
+    const void *owner; /* context of a mapping, module of a variable */
+    bool mapped;       /* else it is a variable of a module */
+    uint64_t physical; /* of a mapping: the driver's allocation handle */
+    uint16_t session;
+};
+
+struct range_table {
+    struct range *items; /* ascending, none overlaps another */
+    size_t count, capacity;
+};
+
+void range_table_fini(struct range_table *table);
+/* GA_INVALID: empty, wraps around, or overlaps one that is there. GA_NO_MEMORY: also at
+ * RANGES_MOST. */
+GA_CHECKED enum ga_status range_table_add(struct range_table *table, const struct range *range);
+/* Whether [address, address + bytes) lies within one range. Zero bytes lie anywhere. */
+bool range_table_holds(const struct range_table *table, uint64_t address, uint64_t bytes);
+/* The range that starts exactly at `base`, or NULL. Lent until the table changes. */
+const struct range *range_table_at(const struct range_table *table, uint64_t base);
+/* The range with `address` in it, or NULL. */
+const struct range *range_table_find(const struct range_table *table, uint64_t address);
+void range_table_remove(struct range_table *table, uint64_t base);
+
+#endif

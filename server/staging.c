@@ -1,0 +1,112 @@
+/* The pinned slots of a backend process. */
+#include "server/staging.h"
+
+#include <stdlib.h>
+
+#include "api/wire.h"
+
+#define STAGING_LEAST 4u /* slots; fewer would make each copy wait for the one before */
+
+void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes)
+{
+    *staging = (struct staging){.driver = driver, .count = (unsigned)(bytes / WIRE_CHUNK)};
+    if (staging->count < STAGING_LEAST) {
+        staging->count = STAGING_LEAST;
+    }
+    pthread_mutex_init(&staging->lock, NULL);
+    pthread_cond_init(&staging->given_back, NULL);
+}
+
+static CUresult arena_make(struct staging *staging, CUdevice device, void **arena)
+{
+    const struct cuda_driver *driver = staging->driver;
+    CUcontext primary, before;
+    CUresult rc = driver->cuDevicePrimaryCtxRetain(&primary, device);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = driver->cuCtxGetCurrent(&before);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuCtxSetCurrent(primary);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuMemHostAlloc(arena, (size_t)staging->count * WIRE_CHUNK,
+                                    CU_MEMHOSTALLOC_PORTABLE);
+        (void)driver->cuCtxSetCurrent(before);
+    }
+    if (rc != CUDA_SUCCESS) {
+        (void)driver->cuDevicePrimaryCtxRelease_v2(device);
+    }
+    return rc;
+}
+
+CUresult staging_make(struct staging *staging, CUdevice device)
+{
+    if (staging->slots != NULL) {
+        return CUDA_SUCCESS;
+    }
+    struct staging_slot *slots = calloc(staging->count, sizeof *slots);
+    if (slots == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    void *arena = NULL;
+    CUresult rc = arena_make(staging, device, &arena);
+    if (rc != CUDA_SUCCESS) {
+        free(slots);
+        return rc;
+    }
+    pthread_mutex_lock(&staging->lock);
+    staging->slots = slots;
+    for (unsigned i = staging->count; i-- > 0;) {
+        slots[i].bytes = (uint8_t *)arena + (size_t)i * WIRE_CHUNK;
+        slots[i].next = staging->free;
+        staging->free = &slots[i];
+    }
+    pthread_mutex_unlock(&staging->lock);
+    return CUDA_SUCCESS;
+}
+
+static struct staging_slot *slot_pop(struct staging *staging)
+{
+    struct staging_slot *slot = staging->free;
+    if (slot != NULL) {
+        staging->free = slot->next;
+    }
+    return slot;
+}
+
+struct staging_slot *staging_take(struct staging *staging)
+{
+    pthread_mutex_lock(&staging->lock);
+    while (staging->free == NULL && !staging->ended) {
+        pthread_cond_wait(&staging->given_back, &staging->lock);
+    }
+    struct staging_slot *slot = staging->ended ? NULL : slot_pop(staging);
+    pthread_mutex_unlock(&staging->lock);
+    return slot;
+}
+
+struct staging_slot *staging_try(struct staging *staging)
+{
+    pthread_mutex_lock(&staging->lock);
+    struct staging_slot *slot = staging->ended ? NULL : slot_pop(staging);
+    pthread_mutex_unlock(&staging->lock);
+    return slot;
+}
+
+void staging_give(struct staging *staging, struct staging_slot *slot)
+{
+    pthread_mutex_lock(&staging->lock);
+    slot->next = staging->free;
+    staging->free = slot;
+    pthread_cond_signal(&staging->given_back);
+    pthread_mutex_unlock(&staging->lock);
+}
+
+void staging_end(struct staging *staging)
+{
+    pthread_mutex_lock(&staging->lock);
+    staging->ended = true;
+    pthread_cond_broadcast(&staging->given_back);
+    pthread_mutex_unlock(&staging->lock);
+}

@@ -1,0 +1,42 @@
+/* Pinned memory through which bytes pass between socket and GPU: slots of WIRE_CHUNK bytes, leased
+ * while bytes are in them. There is a fixed number, which is the cap on bytes in flight: whoever
+ * finds none waits. The memory is not touched before it is used, and made at the first lease. */
+#ifndef SERVER_STAGING_H
+#define SERVER_STAGING_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "server/driver.h"
+
+struct staging_slot {
+    struct staging_slot *next; /* free ones */
+    uint8_t *bytes;            /* WIRE_CHUNK, 16-aligned, pinned */
+};
+
+struct staging {
+    pthread_mutex_t lock;
+    pthread_cond_t given_back;
+    const struct cuda_driver *driver;
+    struct staging_slot *slots; /* NULL: not made yet */
+    unsigned count;
+    struct staging_slot *free;
+    bool ended; /* nobody shall wait any more */
+};
+
+void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes);
+
+/* Makes the slots in the primary context of `device`, which stays retained for the life of the
+ * process: pinned memory dies with the context that it was made in. Leaves the current context as
+ * it was. Does nothing when they are there. */
+CUresult staging_make(struct staging *staging, CUdevice device);
+
+/* Leases a slot; waits until one is free. NULL: ended. Only after staging_make. */
+struct staging_slot *staging_take(struct staging *staging);
+/* The same without waiting. NULL: none is free. */
+struct staging_slot *staging_try(struct staging *staging);
+void staging_give(struct staging *staging, struct staging_slot *slot);
+/* Wakes whoever waits, for ever. */
+void staging_end(struct staging *staging);
+
+#endif
