@@ -73,13 +73,21 @@ bool completer_is_idle(struct completer *completer);
 /* Waits until there are fewer than COMPLETIONS_MOST. GA_LOST: ended. */
 GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 
-/* ---- events.c: events of the driver, pooled by context. The context must be current. */
+/* ---- events.c: events of the driver, counted. The context must be current. */
+
+/* A new one, never recorded: what a client's event is. */
+CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
+                   struct event_ref **ref);
+/* A new or a used one, to be recorded at once: those without timing are pooled by context. */
 CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
                     struct event_ref **ref);
 void event_keep(struct completer *completer, struct event_ref *ref);
 void event_drop(struct completer *completer, struct event_ref *ref);
-/* Takes one without timing and records it on the stream. */
+/* Takes one without timing and records it on a stream of the context. */
 CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
                     struct event_ref **ref);
+/* The same for a stream by the client's handle, whatever context is current; also says its line. */
+CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
+                     uint64_t *line);
 
 #endif

@@ -108,8 +108,6 @@ CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t
 CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
                            void *real);
 CUresult server_handle_drop(struct server_conn *conn, uint64_t wire);
-/* The completion line of a stream that server_handle_stream knows. */
-uint64_t server_stream_line(struct server_conn *conn, uint64_t wire);
 
 /* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
  * ends. It is sent after whatever has finished before it. */

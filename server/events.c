@@ -3,6 +3,24 @@
 
 #include "server/conn.h"
 
+CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
+                   struct event_ref **ref)
+{
+    struct event_ref *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct event_ref){.context = context, .flags = flags, .refs = 1};
+    ga_list_init(&made->link);
+    CUresult rc = completer->conn->driver->cuEventCreate(&made->real, flags);
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        return rc;
+    }
+    *ref = made;
+    return CUDA_SUCCESS;
+}
+
 CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
                     struct event_ref **ref)
 {
@@ -15,17 +33,7 @@ CUresult event_take(struct completer *completer, struct server_context *context,
     }
     pthread_mutex_unlock(&completer->lock);
     if (taken == NULL) {
-        taken = calloc(1, sizeof *taken);
-        if (taken == NULL) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        *taken = (struct event_ref){.context = context, .flags = flags, .refs = 1};
-        ga_list_init(&taken->link);
-        CUresult rc = completer->conn->driver->cuEventCreate(&taken->real, flags);
-        if (rc != CUDA_SUCCESS) {
-            free(taken);
-            return rc;
-        }
+        return event_new(completer, context, flags, ref);
     }
     *ref = taken;
     return CUDA_SUCCESS;
@@ -70,4 +78,28 @@ CUresult event_mark(struct completer *completer, struct server_context *context,
     }
     *ref = taken;
     return CUDA_SUCCESS;
+}
+
+CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
+                     uint64_t *line)
+{
+    CUstream real;
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    struct server_context *context = stream != NULL ? stream->context : conn->current;
+    CUresult rc = server_handle_stream(conn, wire, &real);
+    if (rc == CUDA_SUCCESS && context == NULL) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (context != conn->current) {
+        (void)conn->driver->cuCtxSetCurrent(context->real);
+    }
+    rc = event_mark(&conn->completer, context, real, ref);
+    if (context != conn->current) {
+        (void)conn->driver->cuCtxSetCurrent(conn->current != NULL ? conn->current->real : NULL);
+    }
+    *line = stream != NULL ? stream->line : context->null_line;
+    return rc;
 }

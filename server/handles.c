@@ -30,14 +30,6 @@ CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream 
     return CUDA_SUCCESS;
 }
 
-uint64_t server_stream_line(struct server_conn *conn, uint64_t wire)
-{
-    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
-    return stream != NULL          ? stream->line
-           : conn->current != NULL ? conn->current->null_line
-                                   : 0;
-}
-
 CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real)
 {
     const struct server_event *event = ga_handle_table_find(&conn->objects.events, wire);

@@ -1,6 +1,7 @@
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
 #include <stdio.h>
 
+#include "api/wire.h"
 #include "base/log.h"
 #include "server/control.h"
 #include "server/peer.h"

@@ -29,7 +29,7 @@ struct server_out {
     struct transport_conn *conn;
     struct staging *staging;
     struct ga_list frames;
-    uint64_t bytes; /* queued */
+    _Atomic uint64_t bytes; /* queued; changed under the lock */
     size_t sent;    /* of the first frame */
     bool lost;      /* nothing is sent any more, nobody waits */
 };

@@ -113,7 +113,7 @@ static void peer_ticket(struct peer *peer, struct process *process, const struct
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
     if (channel_send(process->fd, &ticket, sizeof ticket) != GA_OK) {
-        peer_refuse(peer, open->sequence, CUDA_ERROR_DEVICES_UNAVAILABLE,
+        peer_refuse(peer, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
                     "the backend process does not answer");
         return;
     }
@@ -173,7 +173,7 @@ static void peer_process_packet(struct process *process, const union channel_pac
 static void peer_process_ended(struct process *process, const char *why)
 {
     struct peer *peer = process->owner;
-    peer_answer_opens(peer, process, CUDA_ERROR_DEVICES_UNAVAILABLE, why);
+    peer_answer_opens(peer, process, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         peer->processes[i] = peer->processes[i] == process ? NULL : peer->processes[i];
     }
@@ -247,7 +247,7 @@ static bool peer_open(struct peer *peer, const struct wire_header *header, struc
     char why[300];
     if (peer->processes[driver] == NULL &&
         peer_process_start(peer, driver, why, sizeof why) != GA_OK) {
-        peer_refuse(peer, header->sequence, CUDA_ERROR_DEVICES_UNAVAILABLE, why);
+        peer_refuse(peer, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     } else if (peer->processes[driver]->ready) {
         peer_ticket(peer, peer->processes[driver], &wanted);
     } else {

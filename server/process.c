@@ -83,7 +83,7 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
 {
     struct process *process = child->data;
     channel_drain(process);
-    char why[300];
+    char why[sizeof process->why + 16];
     if (signal != 0) {
         snprintf(why, sizeof why, "killed by signal %d (%s)", signal, strsignal(signal));
     } else if (process->why[0] != 0) {

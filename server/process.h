@@ -45,7 +45,7 @@ struct process {
     uv_poll_t poll;
     uv_timer_t timer; /* until ready: the start's limit; when ending: until it is killed */
     unsigned handles; /* of libuv, still open */
-    char why[256]; /* it failed by its own account; empty: no account */
+    char why[2 * CHANNEL_TEXT_MOST]; /* it failed by its own account; empty: no account */
 };
 
 void process_table_init(struct process_table *table, uv_loop_t *loop);

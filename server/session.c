@@ -78,7 +78,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
         snprintf(reason, sizeof reason, "no common address window of %llu GiB after %u proposals",
                  (unsigned long long)(wanted->bytes >> 30), WINDOW_ROUNDS);
         session->number = 0;
-        return session_refuse(conn, sequence, CUDA_ERROR_DEVICES_UNAVAILABLE, reason);
+        return session_refuse(conn, sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, reason);
     }
     CUresult rc = window_reserve(conn, session, wanted);
     if (rc != CUDA_SUCCESS) {
@@ -86,7 +86,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
                  (unsigned long long)(wanted->bytes >> 30),
                  driver_result_name(conn->driver, rc, room));
         session->number = 0;
-        return session_refuse(conn, sequence, CUDA_ERROR_DEVICES_UNAVAILABLE, reason);
+        return session_refuse(conn, sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, reason);
     }
     return window_answer(conn, session, sequence);
 }

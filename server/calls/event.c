@@ -22,7 +22,7 @@ static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned fla
     /* Who waits blocks on the client: how, is not the server's business. */
     flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
     *event = (struct server_event){.context = conn->current, .handle = wire, .flags = flags};
-    CUresult rc = event_take(&conn->completer, conn->current, flags, &event->ref);
+    CUresult rc = event_new(&conn->completer, conn->current, flags, &event->ref);
     if (rc != CUDA_SUCCESS) {
         free(event);
         return rc;
@@ -78,8 +78,8 @@ bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_h
     return true;
 }
 
-/* An event that somebody still waits for, or that belongs to the pool's kind and was never used
- * again, must not change under him: a new record gets a new event of the driver. */
+/* An event that somebody still waits for must not change under him: a new record gets a new event of
+ * the driver. */
 static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t stream_wire,
                              unsigned flags)
 {
@@ -199,6 +199,7 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
     }
     CUstream stream;
     struct event_ref *watch = NULL;
+    uint64_t line = 0;
     CUresult rc = server_handle_stream(conn, args.stream, &stream);
     if (rc == CUDA_SUCCESS && conn->current == NULL) {
         rc = CUDA_ERROR_INVALID_CONTEXT;
@@ -207,10 +208,10 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
         rc = conn->driver->cuStreamQuery(stream);
     }
     if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
-        CUresult mark = event_mark(&conn->completer, conn->current, stream, &watch);
+        CUresult mark = stream_mark(conn, args.stream, &watch, &line);
         rc = mark == CUDA_SUCCESS ? rc : mark;
     }
-    query_answer(conn, header, rc, watch, server_stream_line(conn, args.stream));
+    query_answer(conn, header, rc, watch, line);
     return true;
 }
 
@@ -241,19 +242,13 @@ bool server_call_ga_stream_synchronize(struct server_conn *conn,
     if (!ga_reader_done(reader)) {
         return false;
     }
-    CUstream stream;
     struct event_ref *ref;
-    CUresult rc = server_handle_stream(conn, args.stream, &stream);
-    if (rc == CUDA_SUCCESS && conn->current == NULL) {
-        rc = CUDA_ERROR_INVALID_CONTEXT;
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = event_mark(&conn->completer, conn->current, stream, &ref);
-    }
+    uint64_t line;
+    CUresult rc = stream_mark(conn, args.stream, &ref, &line);
     if (rc != CUDA_SUCCESS) {
         server_reply(conn, header, rc);
     } else {
-        server_reply_after(conn, header, ref, server_stream_line(conn, args.stream));
+        server_reply_after(conn, header, ref, line);
     }
     return true;
 }

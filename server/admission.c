@@ -1,0 +1,263 @@
+/* Newcomers, tickets, and whether anybody is still here. */
+#include "server/admission.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* ---- what the data connection asks of the process */
+
+static enum ga_status host_ticket(void *user, const struct handshake_data_hello *hello,
+                                  const char **why)
+{
+    struct backend *backend = user;
+    admission_tickets(backend); /* it may have arrived before main has read it */
+    pthread_mutex_lock(&backend->ticket_lock);
+    enum ga_status status = tickets_use(&backend->tickets, hello, ga_clock_ns(), why);
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return status;
+}
+
+static int host_ordinal(void *user, uint32_t device)
+{
+    const struct backend *backend = user;
+    for (uint32_t i = 0; i < backend->setup.device_count; i++) {
+        if (backend->setup.devices[i].device == device) {
+            return (int)backend->setup.devices[i].ordinal;
+        }
+    }
+    return -1;
+}
+
+static void host_ended(void *user, const char *why)
+{
+    struct backend *backend = user;
+    snprintf(backend->conn_why, sizeof backend->conn_why, "%s", why);
+    atomic_store(&backend->conn_ended, true);
+    (void)!eventfd_write(backend->wake_fd, 1);
+}
+
+/* ---- tickets */
+
+static uint64_t ticket_ns(const struct backend *backend)
+{
+    return backend->setup.ticket_s * GA_NS_PER_S;
+}
+
+void admission_init(struct backend *backend)
+{
+    pthread_mutex_init(&backend->ticket_lock, NULL);
+    memcpy(backend->tickets.application, backend->setup.application,
+           sizeof backend->tickets.application);
+    backend->host = (struct server_host){.user = backend,
+                                         .ticket = host_ticket,
+                                         .ordinal = host_ordinal,
+                                         .ended = host_ended};
+    backend->idle_at_ns = ga_clock_ns() + ticket_ns(backend);
+}
+
+void admission_tickets(struct backend *backend)
+{
+    union channel_packet packet;
+    enum ga_status status;
+    pthread_mutex_lock(&backend->ticket_lock);
+    while ((status = channel_receive(CHANNEL_FD, &packet)) == GA_OK) {
+        uint64_t now = ga_clock_ns();
+        if (packet.kind == CHANNEL_TICKET &&
+            !tickets_add(&backend->tickets, &packet.ticket, now + ticket_ns(backend), now)) {
+            ga_warn("a ticket was dropped: there are too many");
+        }
+    }
+    pthread_mutex_unlock(&backend->ticket_lock);
+    if (status == GA_LOST) {
+        atomic_store(&backend->gpuaasd_gone, true);
+    }
+}
+
+/* ---- newcomers */
+
+void admission_accept(struct backend *backend)
+{
+    while (backend->newcomer_count < NEWCOMERS_MOST) {
+        struct newcomer newcomer = {0};
+        if (backend->listener.ops->accept(&backend->listener, &newcomer.conn) != GA_OK) {
+            return;
+        }
+        if (frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
+            newcomer.conn.ops->close(&newcomer.conn);
+            return;
+        }
+        newcomer.deadline_ns =
+            ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
+        backend->newcomers[backend->newcomer_count++] = newcomer;
+    }
+}
+
+static void newcomer_refuse(struct newcomer *newcomer, uint64_t sequence, CUresult rc,
+                            const char *reason)
+{
+    _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 512];
+    struct ga_writer writer = ga_writer_of(frame + sizeof(struct wire_header), 512);
+    const struct handshake_refused refused = {.result = (int32_t)rc, .reason = reason};
+    ga_warn("a connection was refused: %s", reason);
+    handshake_refused_write(&writer, &refused);
+    const struct wire_header header = {
+        .length = (uint32_t)writer.at, .opcode = WIRE_REFUSED, .sequence = sequence};
+    memcpy(frame, &header, sizeof header);
+    (void)!side_send(&newcomer->conn, frame, sizeof header + writer.at);
+}
+
+static enum ga_status side_welcome(struct transport_conn *conn, uint64_t sequence)
+{
+    _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 64];
+    struct ga_writer writer = ga_writer_of(frame + sizeof(struct wire_header), 64);
+    const struct handshake_data_welcome welcome = {0};
+    handshake_data_welcome_write(&writer, &welcome);
+    const struct wire_header header = {
+        .length = (uint32_t)writer.at, .opcode = WIRE_DATA_WELCOME, .sequence = sequence};
+    memcpy(frame, &header, sizeof header);
+    return side_send(conn, frame, sizeof header + writer.at);
+}
+
+/* The newcomer has shown a good ticket. GA_OK: its connection has been taken over. */
+static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *newcomer,
+                                     const struct wire_header *header,
+                                     const struct handshake_data_hello *hello)
+{
+    if (hello->kind == HANDSHAKE_SIDE) {
+        if (backend->side.open) {
+            newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
+                            "there is a side connection already");
+            return GA_DENIED;
+        }
+        GA_TRY(side_welcome(&newcomer->conn, header->sequence));
+        frame_drop(&newcomer->reader);
+        side_open(&backend->side, &newcomer->conn, &newcomer->reader);
+        return GA_OK;
+    }
+    if (backend->conn != NULL) {
+        newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
+                        "there is a data connection already: open further devices on it");
+        return GA_DENIED;
+    }
+    frame_drop(&newcomer->reader);
+    GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &newcomer->conn,
+                      &newcomer->reader, backend->setup.session_queue_bytes, hello,
+                      header->sequence));
+    backend->conn_since_ns = ga_clock_ns();
+    return GA_OK;
+}
+
+/* Whether this is a hello of another protocol major, whose rest may have another shape. */
+static bool major_differs(const uint8_t *values, uint32_t size, uint32_t *major)
+{
+    struct ga_reader reader = ga_reader_of(values, size);
+    uint32_t magic = ga_read_u32(&reader);
+    *major = ga_read_u32(&reader);
+    return !reader.failed && magic == WIRE_MAGIC && *major != WIRE_MAJOR;
+}
+
+/* GA_AGAIN: it has not said all. GA_OK: taken over. Everything else: to be closed. */
+static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *newcomer)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    enum ga_status status = frame_next(&newcomer->reader, &header, &values);
+    if (status == GA_AGAIN) {
+        status = frame_fill(&newcomer->reader, &newcomer->conn);
+        if (status == GA_OK) {
+            status = frame_next(&newcomer->reader, &header, &values);
+        }
+    }
+    if (status == GA_AGAIN && ga_clock_ns() > newcomer->deadline_ns) {
+        ga_warn("a connection has not said who it is in time");
+        return GA_TIMEOUT;
+    }
+    GA_TRY(status);
+    uint32_t major;
+    if (header.opcode == WIRE_DATA_HELLO && major_differs(values, header.length, &major)) {
+        char reason[200];
+        snprintf(reason, sizeof reason,
+                 "protocol %u of the client does not go with protocol %u of the server (gpuaas "
+                 "%s)", major, WIRE_MAJOR, GPUAAS_VERSION);
+        newcomer_refuse(newcomer, header.sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
+        return GA_DENIED;
+    }
+    struct ga_reader reader = ga_reader_of(values, header.length);
+    struct handshake_data_hello hello;
+    if (header.opcode != WIRE_DATA_HELLO || handshake_data_hello_read(&reader, &hello) != GA_OK) {
+        ga_warn("a connection's bytes are no gpuaas protocol");
+        return GA_INVALID;
+    }
+    const char *why;
+    if (host_ticket(backend, &hello, &why) != GA_OK) {
+        newcomer_refuse(newcomer, header.sequence, CUDA_ERROR_NOT_PERMITTED, why);
+        return GA_DENIED;
+    }
+    return newcomer_admit(backend, newcomer, &header, &hello);
+}
+
+static void newcomers_turn(struct backend *backend)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < backend->newcomer_count; i++) {
+        struct newcomer newcomer = backend->newcomers[i];
+        enum ga_status status = newcomer_turn(backend, &newcomer);
+        if (status == GA_AGAIN) {
+            backend->newcomers[kept++] = newcomer;
+        } else if (status != GA_OK) {
+            newcomer.conn.ops->close(&newcomer.conn);
+            frame_reader_fini(&newcomer.reader);
+        }
+    }
+    backend->newcomer_count = kept;
+}
+
+/* ---- who is still here */
+
+static void idle_tell(struct backend *backend)
+{
+    uint64_t now = ga_clock_ns();
+    if (backend->conn != NULL || now < backend->idle_at_ns) {
+        return;
+    }
+    pthread_mutex_lock(&backend->ticket_lock);
+    bool any = tickets_any(&backend->tickets, now);
+    const struct channel_idle idle = {.kind = CHANNEL_IDLE, .tickets = backend->tickets.arrived};
+    pthread_mutex_unlock(&backend->ticket_lock);
+    if (!any) {
+        (void)!channel_send(CHANNEL_FD, &idle, sizeof idle); /* gpuaasd closes the channel */
+    }
+    backend->idle_at_ns = now + GA_NS_PER_S;
+}
+
+const char *admission_turn(struct backend *backend)
+{
+    if (atomic_load(&backend->gpuaasd_gone)) {
+        return "gpuaasd has closed the channel";
+    }
+    newcomers_turn(backend);
+    if (atomic_load(&backend->conn_ended)) {
+        ga_info("session ended: %s", backend->conn_why);
+        return "its application is gone";
+    }
+    if (backend->side.open && side_turn(&backend->side) != GA_OK) {
+        return "the side connection is lost";
+    }
+    if (backend->conn != NULL && !backend->side.open &&
+        ga_clock_ns() - backend->conn_since_ns > ticket_ns(backend)) {
+        ga_warn("session ended: the client has opened no side connection in time");
+        return "no side connection";
+    }
+    idle_tell(backend);
+    return NULL;
+}
+
+int admission_timeout_ms(const struct backend *backend)
+{
+    (void)backend;
+    return 500; /* deadlines and pings are seconds */
+}

@@ -1,0 +1,71 @@
+/* Who may connect to a backend process: newcomers that have not yet shown a ticket, the tickets,
+ * and the side connection with its pings. All of it is the main thread's; only the tickets are also
+ * asked by the submit thread. */
+#ifndef SERVER_ADMISSION_H
+#define SERVER_ADMISSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "server/channel.h"
+#include "server/conn.h"
+#include "server/driver.h"
+#include "server/tickets.h"
+#include "transport/frame.h"
+#include "transport/transport.h"
+
+#define NEWCOMERS_MOST 16u /* connections without a ticket; more wait in the listener's queue */
+
+struct newcomer {
+    struct transport_conn conn;
+    struct frame_reader reader;
+    uint64_t deadline_ns;
+};
+
+struct side {
+    bool open;
+    struct transport_conn conn;
+    struct frame_reader reader;
+    uint64_t heard_ns, sent_ns;
+};
+
+struct backend {
+    struct channel_setup setup;
+    struct cuda_driver driver;
+    struct transport_listener listener;
+    int wake_fd; /* the data connection has ended */
+    struct server_host host;
+    struct newcomer newcomers[NEWCOMERS_MOST];
+    unsigned newcomer_count;
+    struct side side;
+    struct server_conn *conn; /* NULL: none yet */
+    uint64_t conn_since_ns;
+    _Atomic bool conn_ended;
+    char conn_why[128];
+    pthread_mutex_t ticket_lock; /* tickets, and reading of the channel */
+    struct ticket_table tickets;
+    _Atomic bool gpuaasd_gone;
+    uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
+};
+
+void admission_init(struct backend *backend);
+/* Reads the tickets that gpuaasd has sent. Any thread. */
+void admission_tickets(struct backend *backend);
+void admission_accept(struct backend *backend);
+/* Looks at everybody. Not NULL: the process ends, and why. */
+const char *admission_turn(struct backend *backend);
+/* For how long poll may sleep. */
+int admission_timeout_ms(const struct backend *backend);
+
+/* ---- side.c */
+/* Takes the connection over. */
+void side_open(struct side *side, const struct transport_conn *conn,
+               const struct frame_reader *reader);
+/* Reads, answers, pings. GA_LOST: it has ended or is silent. */
+GA_CHECKED enum ga_status side_turn(struct side *side);
+
+/* Sends one small frame at once or not at all. `frame` is header and values, `size` bytes. */
+GA_CHECKED enum ga_status side_send(struct transport_conn *conn, const void *frame, size_t size);
+
+#endif

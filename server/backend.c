@@ -1,0 +1,118 @@
+/* A backend process: opens the driver, listens, and lives for one application.
+ *
+ * The main thread watches the channel to gpuaasd, new connections, and the side connection; the
+ * data connection has threads of its own (conn.h). The end of the process is the clean-up: it
+ * leaves by _exit and the kernel and the driver take everything back. */
+#include "server/backend.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/admission.h"
+#include "server/data_ports.h"
+#include "server/probe.h"
+
+static struct backend backend;
+
+/* The end: with a line why, unless it is the usual one. */
+_Noreturn static void backend_leave(const char *why)
+{
+    ga_debug("backend process ends: %s", why);
+    _exit(0);
+}
+
+_Noreturn static void backend_fail(int32_t result, const char *reason)
+{
+    struct channel_failed failed = {.kind = CHANNEL_FAILED, .result = result};
+    snprintf(failed.reason, sizeof failed.reason, "%s", reason);
+    (void)!channel_send(CHANNEL_FD, &failed, sizeof failed);
+    ga_error("%s", reason);
+    _exit(1);
+}
+
+static void setup_receive(struct channel_setup *setup)
+{
+    static union channel_packet packet;
+    struct pollfd channel = {.fd = CHANNEL_FD, .events = POLLIN};
+    enum ga_status status;
+    while ((status = channel_receive(CHANNEL_FD, &packet)) == GA_AGAIN) {
+        (void)poll(&channel, 1, -1);
+    }
+    if (status != GA_OK || packet.kind != CHANNEL_SETUP) {
+        fprintf(stderr, "gpuaasd: --backend is for gpuaasd itself; use --config\n");
+        _exit(2);
+    }
+    *setup = packet.setup;
+}
+
+/* Everything that main waits for. */
+static void backend_turn(void)
+{
+    struct pollfd fds[4 + NEWCOMERS_MOST];
+    nfds_t count = 0;
+    fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
+    fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
+    fds[count++] = (struct pollfd){.fd = backend.side.open ? backend.side.conn.fd : -1,
+                                   .events = POLLIN};
+    bool full = backend.newcomer_count == NEWCOMERS_MOST;
+    fds[count++] = (struct pollfd){.fd = full ? -1 : backend.listener.fd, .events = POLLIN};
+    for (unsigned i = 0; i < backend.newcomer_count; i++) {
+        fds[count++] = (struct pollfd){.fd = backend.newcomers[i].conn.fd, .events = POLLIN};
+    }
+    (void)poll(fds, count, admission_timeout_ms(&backend));
+    admission_tickets(&backend);
+    if ((fds[3].revents & POLLIN) != 0) {
+        admission_accept(&backend);
+    }
+    const char *why = admission_turn(&backend);
+    if (why != NULL) {
+        backend_leave(why);
+    }
+}
+
+static void backend_serve(void)
+{
+    char why[400];
+    struct channel_ready ready = {.kind = CHANNEL_READY};
+    backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (backend.wake_fd < 0 ||
+        data_ports_listen(&backend.setup, &backend.listener, ready.url, sizeof ready.url, why,
+                          sizeof why) != GA_OK) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
+                     backend.wake_fd < 0 ? "no descriptors left" : why);
+    }
+    admission_init(&backend);
+    if (channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {
+        backend_leave("gpuaasd is gone");
+    }
+    for (;;) {
+        backend_turn();
+    }
+}
+
+int backend_main(void)
+{
+    char why[600];
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "gpuaasd-backend");
+    signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
+    setup_receive(&backend.setup);
+    ga_log_set_name("gpuaasd-backend");
+    ga_log_set_level(backend.setup.log_level);
+    if (driver_open(&backend.setup, &backend.driver, why, sizeof why) != GA_OK) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    }
+    if (backend.setup.probe != 0) {
+        _exit(probe_devices(&backend.setup, &backend.driver, CHANNEL_FD));
+    }
+    backend_serve();
+    return 0;
+}

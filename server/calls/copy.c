@@ -1,0 +1,343 @@
+/* Copies between the host, which is the client, and the GPU, through pinned slots; and copies of
+ * rows within the node. Bytes for the GPU go from the socket straight into a slot. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/range.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+/* A copy may be on its way and nobody can say when it is over: its slot is never used again. After
+ * a fault that does not matter any more; otherwise the application cannot go on. */
+static void copy_unwatched(struct server_conn *conn, CUresult rc)
+{
+    server_note(conn, rc);
+    if (!server_is_fault(rc)) {
+        server_fail(conn, "a copy cannot be watched");
+    }
+}
+
+/* ---- to the GPU */
+
+/* Gives the slot back when the stream has got so far; at once when there is nothing to wait for. */
+static void slot_give_after(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+                            CUresult rc)
+{
+    struct completer_entry *entry = NULL;
+    if (rc == CUDA_SUCCESS) {
+        entry = completer_entry_make(COMPLETER_SLOT, 0, 0);
+        rc = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.line)
+                           : CUDA_ERROR_OUT_OF_MEMORY;
+        if (rc != CUDA_SUCCESS) {
+            free(entry);
+            copy_unwatched(conn, rc);
+            return;
+        }
+    }
+    if (entry == NULL) {
+        staging_give(&conn->staging, slot);
+        return;
+    }
+    entry->slot = slot;
+    completer_add(&conn->completer, entry);
+}
+
+/* Takes `bytes` bulk bytes behind the values into a slot. NULL: the connection has ended or the
+ * frame is wrong. `*rc`: no memory for slots; then the bytes are thrown away. */
+static struct staging_slot *bulk_take(struct server_conn *conn, const struct wire_header *header,
+                                      size_t values, uint64_t bytes)
+{
+    if (bytes > WIRE_CHUNK || header->length != values + wire_padded(bytes)) {
+        return NULL;
+    }
+    if (conn->current == NULL ||
+        staging_make(&conn->staging, conn->current->session->real) != CUDA_SUCCESS) {
+        server_fail(conn, "no pinned memory, or a copy without a context");
+        return NULL;
+    }
+    struct staging_slot *slot = conn_slot(conn);
+    if (slot != NULL &&
+        conn_bulk(conn, values, slot->bytes, wire_padded(bytes)) != GA_OK) {
+        staging_give(&conn->staging, slot);
+        return NULL;
+    }
+    return slot;
+}
+
+bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *header,
+                            struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    size_t values = reader->size;
+    struct ga_copy_in_args args;
+    ga_copy_in_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct staging_slot *slot = bulk_take(conn, &kept, values, args.bytes);
+    if (slot == NULL) {
+        return false;
+    }
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = server_range_check(conn, args.dst, args.bytes);
+    }
+    if (rc == CUDA_SUCCESS && args.bytes != 0) {
+        rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, slot->bytes, args.bytes, stream);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, &kept, rc);
+    }
+    slot_give_after(conn, slot, args.stream, rc);
+    return true;
+}
+
+bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    size_t values = reader->size;
+    struct ga_copy_in_2d_args args;
+    ga_copy_in_2d_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct staging_slot *slot =
+        bulk_take(conn, &kept, values, api_range_times(args.width, args.rows));
+    if (slot == NULL) {
+        return false;
+    }
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = server_range_check(conn, args.dst,
+                                api_range_pitched(args.pitch, args.width, args.rows));
+    }
+    if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
+        const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                    .srcHost = slot->bytes,
+                                    .srcPitch = args.width,
+                                    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                    .dstDevice = args.dst,
+                                    .dstPitch = args.pitch,
+                                    .WidthInBytes = args.width,
+                                    .Height = args.rows};
+        rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, &kept, rc);
+    }
+    slot_give_after(conn, slot, args.stream, rc);
+    return true;
+}
+
+/* ---- from the GPU */
+
+/* A copy out in progress: pieces in order, each in a slot of its own. */
+struct copy_out {
+    struct server_conn *conn;
+    const struct wire_header *header;
+    uint64_t stream_wire;
+    CUstream stream;
+    uint64_t sent, total; /* bytes submitted, and of the whole copy */
+};
+
+/* Submits one piece. The result of the driver; GA-style loss shows as conn->ended. */
+static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, uint64_t src,
+                             uint32_t bytes)
+{
+    struct server_conn *conn = copy->conn;
+    struct staging_slot *slot = conn_slot(conn);
+    struct completer_entry *entry =
+        completer_entry_make(COMPLETER_DATA, copy->header->session, copy->header->sequence);
+    if (slot == NULL || entry == NULL) {
+        free(entry);
+        server_fail(conn, "no memory for a copy");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc;
+    if (rows != NULL) {
+        CUDA_MEMCPY2D piece = *rows;
+        piece.dstHost = slot->bytes;
+        rc = conn->driver->cuMemcpy2DAsync_v2(&piece, copy->stream);
+    } else {
+        rc = conn->driver->cuMemcpyDtoHAsync_v2(slot->bytes, src, bytes, copy->stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line);
+        if (rc != CUDA_SUCCESS) {
+            free(entry);
+            copy_unwatched(conn, rc);
+            return rc;
+        }
+    }
+    if (rc != CUDA_SUCCESS) {
+        free(entry);
+        staging_give(&conn->staging, slot);
+        return rc;
+    }
+    entry->slot = slot;
+    entry->offset = copy->sent;
+    entry->bytes = bytes;
+    copy->sent += bytes;
+    entry->last = copy->sent == copy->total;
+    completer_add(&conn->completer, entry);
+    return CUDA_SUCCESS;
+}
+
+/* The reply of a copy that failed, after the pieces that did not: or of one without bytes. */
+static void copy_out_reply(struct copy_out *copy, CUresult rc)
+{
+    struct server_conn *conn = copy->conn;
+    struct completer_entry *entry =
+        completer_entry_make(COMPLETER_REPLY, copy->header->session, copy->header->sequence);
+    if (entry == NULL) {
+        server_fail(conn, "no memory for a reply");
+        return;
+    }
+    server_note(conn, rc);
+    entry->rc = rc;
+    if (copy->sent != 0 &&
+        stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line) != CUDA_SUCCESS) {
+        entry->event = NULL; /* a fault: all that is outstanding is told with it */
+    }
+    completer_add(&conn->completer, entry);
+}
+
+static CUresult copy_out_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
+{
+    struct server_conn *conn = copy->conn;
+    CUresult rc = server_handle_stream(conn, copy->stream_wire, &copy->stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->current != NULL ? server_range_check(conn, src, bytes)
+                                   : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return rc == CUDA_SUCCESS ? staging_make(&conn->staging, conn->current->session->real) : rc;
+}
+
+static CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
+{
+    CUresult rc = CUDA_SUCCESS;
+    for (uint64_t at = 0; at < bytes && rc == CUDA_SUCCESS; at += WIRE_CHUNK) {
+        uint64_t left = bytes - at;
+        rc = piece_submit(copy, NULL, src + at, (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK));
+    }
+    return rc;
+}
+
+bool server_call_ga_copy_out(struct server_conn *conn, const struct wire_header *header,
+                             struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    struct ga_copy_out_args args;
+    ga_copy_out_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct copy_out copy = {
+        .conn = conn, .header = &kept, .stream_wire = args.stream, .total = args.bytes};
+    CUresult rc = copy_out_begin(&copy, args.src, args.bytes);
+    if (rc == CUDA_SUCCESS) {
+        rc = copy_out_linear(&copy, args.src, args.bytes);
+    }
+    if ((rc != CUDA_SUCCESS || args.bytes == 0) && !atomic_load(&conn->ended)) {
+        copy_out_reply(&copy, rc);
+    }
+    return true;
+}
+
+/* Rows that are longer than a slot go piece by piece, others several at once. */
+static CUresult copy_out_rows(struct copy_out *copy, const struct ga_copy_out_2d_args *args)
+{
+    CUresult rc = CUDA_SUCCESS;
+    if (args->width > WIRE_CHUNK) {
+        for (uint64_t row = 0; row < args->rows && rc == CUDA_SUCCESS; row++) {
+            rc = copy_out_linear(copy, args->src + row * args->pitch, args->width);
+        }
+        return rc;
+    }
+    uint64_t at_once = WIRE_CHUNK / args->width;
+    for (uint64_t row = 0; row < args->rows && rc == CUDA_SUCCESS; row += at_once) {
+        uint64_t left = args->rows - row;
+        const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                    .srcDevice = args->src + row * args->pitch,
+                                    .srcPitch = args->pitch,
+                                    .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                    .dstPitch = args->width,
+                                    .WidthInBytes = args->width,
+                                    .Height = left < at_once ? left : at_once};
+        rc = piece_submit(copy, &rows, 0, (uint32_t)(rows.Height * args->width));
+    }
+    return rc;
+}
+
+bool server_call_ga_copy_out_2d(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    struct ga_copy_out_2d_args args;
+    ga_copy_out_2d_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct copy_out copy = {.conn = conn,
+                            .header = &kept,
+                            .stream_wire = args.stream,
+                            .total = api_range_times(args.width, args.rows)};
+    CUresult rc =
+        copy_out_begin(&copy, args.src, api_range_pitched(args.pitch, args.width, args.rows));
+    if (rc == CUDA_SUCCESS && args.rows > 1 && args.pitch < args.width) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS && copy.total != 0) {
+        rc = copy_out_rows(&copy, &args);
+    }
+    if ((rc != CUDA_SUCCESS || copy.total == 0) && !atomic_load(&conn->ended)) {
+        copy_out_reply(&copy, rc);
+    }
+    return true;
+}
+
+/* ---- within the node */
+
+static CUresult copy_2d(struct server_conn *conn, const struct ga_copy_2d_args *args)
+{
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, args->stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = server_range_check(conn, args->dst,
+                                api_range_pitched(args->dst_pitch, args->width, args->rows));
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = server_range_check(conn, args->src,
+                                api_range_pitched(args->src_pitch, args->width, args->rows));
+    }
+    if (rc != CUDA_SUCCESS || args->width == 0 || args->rows == 0) {
+        return rc;
+    }
+    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .srcDevice = args->src,
+                                .srcPitch = args->src_pitch,
+                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .dstDevice = args->dst,
+                                .dstPitch = args->dst_pitch,
+                                .WidthInBytes = args->width,
+                                .Height = args->rows};
+    return conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
+}
+
+bool server_call_ga_copy_2d(struct server_conn *conn, const struct wire_header *header,
+                            struct ga_reader *reader)
+{
+    struct ga_copy_2d_args args;
+    ga_copy_2d_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = copy_2d(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}

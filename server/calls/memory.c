@@ -1,0 +1,187 @@
+/* Memory: mapped where the client's allocator wants it, unmapped when its work is done. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+/* ---- mapping */
+
+static bool window_holds(const struct server_session *session, uint64_t address, uint64_t bytes)
+{
+    const struct handshake_window *window = &session->window;
+    return bytes != 0 && address >= window->base && address - window->base < window->bytes &&
+           bytes <= window->bytes - (address - window->base) &&
+           address % session->granularity_bytes == 0 && bytes % session->granularity_bytes == 0;
+}
+
+static CUresult physical_map(struct server_conn *conn, const struct server_session *session,
+                             uint64_t address, uint64_t bytes,
+                             CUmemGenericAllocationHandle physical)
+{
+    const struct cuda_driver *driver = conn->driver;
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUresult rc = driver->cuMemMap(address, bytes, 0, physical, 0);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuMemSetAccess(address, bytes, &access, 1);
+        if (rc != CUDA_SUCCESS) {
+            (void)driver->cuMemUnmap(address, bytes);
+        }
+    }
+    return rc;
+}
+
+static CUresult memory_make(struct server_conn *conn, const struct server_session *session,
+                            uint64_t address, uint64_t bytes)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
+    if (!window_holds(session, address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUmemGenericAllocationHandle physical;
+    struct range range = {.base = address,
+                          .bytes = bytes,
+                          .owner = conn->current,
+                          .mapped = true,
+                          .session = session->number};
+    enum ga_status status = range_table_add(&conn->ranges, &range);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = conn->driver->cuMemCreate(&physical, bytes, &prop, 0);
+    if (rc == CUDA_SUCCESS) {
+        rc = physical_map(conn, session, address, bytes, physical);
+        if (rc != CUDA_SUCCESS) {
+            (void)conn->driver->cuMemRelease(physical);
+        }
+    }
+    range_table_remove(&conn->ranges, address);
+    if (rc == CUDA_SUCCESS) {
+        range.physical = physical;
+        (void)!range_table_add(&conn->ranges, &range); /* its place is free: it was there before */
+    }
+    return rc;
+}
+
+bool server_call_ga_memory_map(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct ga_memory_map_args args;
+    ga_memory_map_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = conn->current != NULL
+                      ? memory_make(conn, conn_session(conn, header), args.address, args.bytes)
+                      : CUDA_ERROR_INVALID_CONTEXT;
+    server_reply(conn, header, rc);
+    return true;
+}
+
+/* ---- unmapping */
+
+CUresult memory_free(struct server_conn *conn, uint64_t base)
+{
+    const struct cuda_driver *driver = conn->driver;
+    const struct range *found = range_table_at(&conn->ranges, base);
+    if (found == NULL || !found->mapped) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct range range = *found;
+    range_table_remove(&conn->ranges, base);
+    CUresult unmap = driver->cuMemUnmap(range.base, range.bytes);
+    CUresult release = driver->cuMemRelease(range.physical);
+    return unmap != CUDA_SUCCESS ? unmap : release;
+}
+
+static CUresult unmap_check(const struct server_conn *conn, uint64_t address, uint64_t bytes)
+{
+    const struct range *range = bytes != 0 ? range_table_at(&conn->ranges, address) : NULL;
+    bool good = bytes == 0 || (range != NULL && range->mapped && range->bytes == bytes);
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void unmap_and_reply(struct server_conn *conn, const struct wire_header *header,
+                            CUresult rc, uint64_t address, uint64_t bytes)
+{
+    if (rc == CUDA_SUCCESS) {
+        rc = unmap_check(conn, address, bytes);
+    }
+    if (rc == CUDA_SUCCESS && bytes != 0) {
+        rc = memory_free(conn, address);
+    }
+    server_reply(conn, header, rc);
+}
+
+static void unmap_later(struct server_conn *conn, struct completer_entry *entry)
+{
+    const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
+    unmap_and_reply(conn, &header, entry->rc, entry->job_values[0], entry->job_values[1]);
+}
+
+static CUresult unmap_after_work(struct server_conn *conn, const struct wire_header *header,
+                                 const struct ga_memory_unmap_args *args)
+{
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    struct completer_entry *entry =
+        completer_entry_make(args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY, header->session,
+                             header->sequence);
+    CUresult rc = entry != NULL ? context_mark(conn, conn->current, &entry->events,
+                                               &entry->event_count)
+                                : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc != CUDA_SUCCESS) {
+        free(entry);
+        return rc;
+    }
+    entry->job = unmap_later;
+    entry->job_values[0] = args->address;
+    entry->job_values[1] = args->bytes;
+    completer_add(&conn->completer, entry);
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_memory_unmap(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_memory_unmap_args args;
+    ga_memory_unmap_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = unmap_check(conn, args.address, args.bytes);
+    if (rc == CUDA_SUCCESS && args.wait_for_work != 0) {
+        rc = unmap_after_work(conn, header, &args);
+        if (rc != CUDA_SUCCESS) {
+            server_reply(conn, header, rc);
+        }
+    } else {
+        unmap_and_reply(conn, header, rc, args.address, args.bytes);
+    }
+    return true;
+}
+
+bool server_call_ga_memory_info(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    size_t free_bytes = 0, total_bytes = 0;
+    CUresult rc = conn->driver->cuMemGetInfo_v2(&free_bytes, &total_bytes);
+    const struct ga_memory_info_results results = {.free_bytes = free_bytes,
+                                                   .total_bytes = total_bytes};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_memory_info_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_memory_info_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}

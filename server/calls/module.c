@@ -1,0 +1,376 @@
+/* Modules, their functions and variables. An image comes from the client, so its container is
+ * walked within its length before the driver, which is told no length, sees it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "api/image.h"
+#include "api/server_dispatch.h"
+#include "base/log.h"
+#include "server/conn.h"
+
+#define LOG_MOST       65535u /* bytes of one JIT log, as the description of the call says */
+#define PARAMS_MOST    4096u
+#define FUNCTION_FACTS 16 /* attributes that travel: CUfunction_attribute 0..15 */
+
+/* ---- loading */
+
+struct module_options {
+    unsigned count;
+    CUjit_option names[6];
+    void *values[6];
+    char *info, *error; /* logs, or NULL */
+};
+
+static void option_add(struct module_options *options, CUjit_option name, uintptr_t value)
+{
+    options->names[options->count] = name;
+    options->values[options->count] = (void *)value;
+    options->count++;
+}
+
+static char *log_add(struct module_options *options, CUjit_option buffer, CUjit_option size,
+                     uint32_t bytes)
+{
+    bytes = bytes < LOG_MOST ? bytes : LOG_MOST;
+    char *log = bytes != 0 ? calloc(1, (size_t)bytes + 1) : NULL;
+    if (log != NULL) {
+        option_add(options, buffer, (uintptr_t)log);
+        option_add(options, size, bytes);
+    }
+    return log;
+}
+
+static struct module_options options_make(const struct ga_module_load_args *args)
+{
+    struct module_options options = {0};
+    if (args->max_registers != 0) {
+        option_add(&options, CU_JIT_MAX_REGISTERS, args->max_registers);
+    }
+    if (args->optimization != 0) {
+        option_add(&options, CU_JIT_OPTIMIZATION_LEVEL, args->optimization);
+    }
+    options.info = log_add(&options, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                           args->log_bytes);
+    /* Array sizes: two options each, at most two logs and one of the two above is common. */
+    options.error =
+        options.count <= 4 ? log_add(&options, CU_JIT_ERROR_LOG_BUFFER,
+                                     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
+                           : NULL;
+    return options;
+}
+
+static CUresult module_make(struct server_conn *conn, const struct ga_module_load_args *args,
+                            const uint8_t *image, struct module_options *options)
+{
+    struct api_image opened;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (api_image_open(image, args->image_bytes + 1, &opened) != GA_OK) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    struct server_module *module = calloc(1, sizeof *module);
+    if (module == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = conn->driver->cuModuleLoadDataEx(&module->real, image, options->count,
+                                                   options->names, options->values);
+    if (rc != CUDA_SUCCESS) {
+        free(module);
+        return rc;
+    }
+    enum ga_status status = ga_handle_table_take(&conn->objects.modules, args->module, module);
+    if (status != GA_OK) {
+        (void)conn->driver->cuModuleUnload(module->real);
+        free(module);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    module->handle = args->module;
+    module->context = conn->current;
+    ga_list_init(&module->functions);
+    ga_list_append(&conn->current->modules, &module->link);
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_module_load(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    size_t values = reader->size;
+    struct ga_module_load_args args;
+    ga_module_load_args_read(reader, &args);
+    if (!ga_reader_done(reader) || args.image_bytes > WIRE_IMAGE_MOST ||
+        kept.length != values + wire_padded(args.image_bytes)) {
+        return false;
+    }
+    /* One more: a text without its NUL gets one. */
+    size_t bulk = kept.length - values;
+    uint8_t *image = malloc(bulk + 1);
+    if (image == NULL) {
+        server_fail(conn, "no memory for a module's image");
+        return false;
+    }
+    if (conn_bulk(conn, values, image, bulk) != GA_OK) {
+        free(image);
+        return false;
+    }
+    image[args.image_bytes] = 0;
+    struct module_options options = options_make(&args);
+    CUresult rc = module_make(conn, &args, image, &options);
+    free(image);
+    const struct ga_module_load_results results = {.info_log = options.info,
+                                                   .error_log = options.error};
+    struct ga_writer *writer =
+        server_reply_begin(conn, &kept, rc, ga_module_load_results_bound(&results));
+    if (writer != NULL) { /* whatever the result: the log says why it failed */
+        ga_module_load_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    free(options.info);
+    free(options.error);
+    return true;
+}
+
+/* ---- the end */
+
+CUresult module_free(struct server_conn *conn, struct server_module *module)
+{
+    ga_list_each(at, next, &module->functions)
+    {
+        struct server_function *function = ga_container(at, struct server_function, link);
+        (void)ga_handle_table_remove(&conn->objects.functions, function->handle);
+        free(function->params);
+        free(function);
+    }
+    for (size_t i = conn->ranges.count; i-- > 0;) {
+        if (conn->ranges.items[i].owner == module) {
+            range_table_remove(&conn->ranges, conn->ranges.items[i].base);
+        }
+    }
+    (void)ga_handle_table_remove(&conn->objects.modules, module->handle);
+    ga_list_remove(&module->link);
+    CUresult rc = conn->driver->cuModuleUnload(module->real);
+    free(module);
+    return rc;
+}
+
+bool server_call_ga_module_unload(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_module_unload_args args;
+    ga_module_unload_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args.module);
+    CUresult rc = module != NULL ? module_free(conn, module) : CUDA_ERROR_INVALID_HANDLE;
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- functions */
+
+static CUresult params_read(struct server_conn *conn, struct server_function *function)
+{
+    struct server_param *params = NULL;
+    uint32_t count = 0, capacity = 0;
+    for (; count <= PARAMS_MOST; count++) {
+        size_t offset, size;
+        CUresult rc = conn->driver->cuFuncGetParamInfo(function->real, count, &offset, &size);
+        if (rc == CUDA_ERROR_INVALID_VALUE) {
+            break; /* there are no more */
+        }
+        if (rc == CUDA_SUCCESS && count == capacity) {
+            capacity = capacity != 0 ? 2 * capacity : 16;
+            struct server_param *more = realloc(params, capacity * sizeof *params);
+            rc = more != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+            params = more != NULL ? more : params;
+        }
+        if (rc != CUDA_SUCCESS) {
+            free(params);
+            return rc;
+        }
+        params[count] = (struct server_param){.offset = (uint32_t)offset, .size = (uint32_t)size};
+        if (offset + size > function->param_bytes) {
+            function->param_bytes = (uint32_t)(offset + size);
+        }
+    }
+    function->params = params;
+    function->param_count = count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult function_make(struct server_conn *conn, const struct ga_module_function_args *args,
+                              struct server_function **out)
+{
+    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args->module);
+    if (module == NULL || args->name == NULL) {
+        return module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    }
+    struct server_function *function = calloc(1, sizeof *function);
+    if (function == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    function->handle = args->function;
+    function->module = module;
+    CUresult rc = conn->driver->cuModuleGetFunction(&function->real, module->real, args->name);
+    if (rc == CUDA_SUCCESS) {
+        rc = params_read(conn, function);
+    }
+    if (rc == CUDA_SUCCESS) {
+        enum ga_status status =
+            ga_handle_table_take(&conn->objects.functions, args->function, function);
+        rc = status == GA_OK        ? CUDA_SUCCESS
+             : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
+                                    : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc != CUDA_SUCCESS) {
+        free(function->params);
+        free(function);
+        return rc;
+    }
+    ga_list_append(&module->functions, &function->link);
+    *out = function;
+    return CUDA_SUCCESS;
+}
+
+static void function_reply(struct server_conn *conn, const struct wire_header *header,
+                           const struct server_function *function)
+{
+    static uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1]; /* submit thread only */
+    struct ga_module_function_results results = {.param_count = function->param_count,
+                                                 .param_offset = offsets,
+                                                 .param_size = sizes};
+    for (uint32_t i = 0; i < function->param_count; i++) {
+        offsets[i] = function->params[i].offset;
+        sizes[i] = function->params[i].size;
+    }
+    for (int i = 0; i < FUNCTION_FACTS; i++) {
+        /* What this driver does not know is 0. */
+        int value = 0;
+        (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
+        results.attributes[i] = value;
+    }
+    struct ga_writer *writer = server_reply_begin(conn, header, CUDA_SUCCESS,
+                                                  ga_module_function_results_bound(&results));
+    if (writer != NULL) {
+        ga_module_function_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+}
+
+bool server_call_ga_module_function(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_module_function_args args;
+    ga_module_function_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_function *function;
+    CUresult rc = function_make(conn, &args, &function);
+    if (rc != CUDA_SUCCESS) {
+        server_reply(conn, header, rc);
+    } else {
+        function_reply(conn, header, function);
+    }
+    return true;
+}
+
+/* ---- variables and names */
+
+bool server_call_ga_module_global(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_module_global_args args;
+    ga_module_global_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+    CUmodule real;
+    CUresult rc = server_handle_module(conn, args.module, &real);
+    if (rc == CUDA_SUCCESS) {
+        rc = args.name != NULL
+                 ? conn->driver->cuModuleGetGlobal_v2(&address, &bytes, real, args.name)
+                 : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS && range_table_at(&conn->ranges, address) == NULL && bytes != 0) {
+        const struct range range = {
+            .base = address,
+            .bytes = bytes,
+            .owner = ga_handle_table_find(&conn->objects.modules, args.module)};
+        rc = range_table_add(&conn->ranges, &range) == GA_OK ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    const struct ga_module_global_results results = {.address = address, .bytes = bytes};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_module_global_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_module_global_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
+/* The names one after the other, each with its NUL. */
+static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned *count,
+                           char **names, size_t *bytes)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUresult rc = driver->cuModuleGetFunctionCount(count, module);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    CUfunction *functions = calloc((size_t)*count + 1, sizeof *functions);
+    FILE *out = open_memstream(names, bytes);
+    if (functions == NULL || out == NULL) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    } else if (*count != 0) {
+        rc = driver->cuModuleEnumerateFunctions(functions, *count, module);
+    }
+    for (unsigned i = 0; i < *count && rc == CUDA_SUCCESS; i++) {
+        const char *name;
+        rc = driver->cuFuncGetName(&name, functions[i]);
+        if (rc == CUDA_SUCCESS) {
+            (void)fwrite(name, 1, strlen(name) + 1, out);
+        }
+    }
+    free(functions);
+    if (out != NULL && fclose(out) != 0 && rc == CUDA_SUCCESS) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return rc;
+}
+
+bool server_call_ga_module_list(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_module_list_args args;
+    ga_module_list_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUmodule real;
+    unsigned count = 0;
+    char *names = NULL;
+    size_t bytes = 0;
+    CUresult rc = server_handle_module(conn, args.module, &real);
+    if (rc == CUDA_SUCCESS) {
+        rc = names_read(conn, real, &count, &names, &bytes);
+    }
+    const struct ga_module_list_results results = {
+        .count = count, .names_bytes = (uint32_t)bytes, .names = names};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_module_list_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_module_list_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    free(names);
+    return true;
+}

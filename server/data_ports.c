@@ -1,0 +1,50 @@
+/* Finding a free data port. */
+#include "server/data_ports.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char *bracket(const char *host, const char *text)
+{
+    return strchr(host, ':') != NULL ? text : "";
+}
+
+static enum ga_status listen_at(const struct channel_setup *setup, unsigned port,
+                                struct transport_listener *listener, char *why, size_t why_size)
+{
+    const char *host = setup->bind_host;
+    char url[CONF_TEXT_MOST + 32];
+    struct transport_address address;
+    snprintf(url, sizeof url, "tcp://%s%s%s:%u", bracket(host, "["), host, bracket(host, "]"),
+             port);
+    GA_TRY(transport_address_parse(url, "0", &address, why, why_size));
+    return address.ops->listen(&address, listener, why, why_size);
+}
+
+enum ga_status data_ports_listen(const struct channel_setup *setup,
+                                 struct transport_listener *listener, char *url, size_t url_size,
+                                 char *why, size_t why_size)
+{
+    unsigned first = setup->data_ports.first, last = setup->data_ports.last;
+    unsigned count = last - first + 1, start = 0;
+    enum ga_status status = GA_INVALID;
+    (void)!getrandom(&start, sizeof start, 0);
+    for (unsigned i = 0; i < count && status != GA_OK; i++) {
+        status = listen_at(setup, first + (start % count + i) % count, listener, why, why_size);
+    }
+    if (status != GA_OK) {
+        char last_why[200];
+        snprintf(last_why, sizeof last_why, "%s", why);
+        snprintf(why, why_size, "none of the data_ports %u-%u is free (%s)", first, last, last_why);
+        return status;
+    }
+    char bound[CONF_TEXT_MOST + 32];
+    GA_TRY(listener->ops->local_address(listener->fd, bound, sizeof bound));
+    const char *host = setup->advertise;
+    const char *port = strrchr(bound, ':');
+    int written = host[0] == 0 ? snprintf(url, url_size, "%s", bound)
+                               : snprintf(url, url_size, "tcp://%s%s%s%s", bracket(host, "["),
+                                          host, bracket(host, "]"), port);
+    return written > 0 && (size_t)written < url_size ? GA_OK : GA_INVALID;
+}

@@ -1,0 +1,14 @@
+/* The listener of a backend process. */
+#ifndef SERVER_DATA_PORTS_H
+#define SERVER_DATA_PORTS_H
+
+#include "server/channel.h"
+#include "transport/transport.h"
+
+/* Listens on a port of the configured range, tried from a random one on; `url` is what clients
+ * shall connect to. GA_INVALID with `why`: none is free. */
+GA_CHECKED enum ga_status data_ports_listen(const struct channel_setup *setup,
+                                            struct transport_listener *listener, char *url,
+                                            size_t url_size, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,20 @@
+/* Facts of all devices, in a process of its own: gpuaasd opens no driver. */
+#include "server/probe.h"
+
+#include "base/log.h"
+
+int probe_devices(const struct channel_setup *setup, const struct cuda_driver *driver, int fd)
+{
+    int exit_status = 0;
+    for (uint32_t i = 0; i < setup->device_count; i++) {
+        struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = setup->devices[i].device};
+        char why[300];
+        if (driver_facts(driver, setup->devices[i].ordinal, &facts, why, sizeof why) != GA_OK) {
+            ga_error("%s", why);
+            exit_status = 1;
+        } else if (channel_send(fd, &facts, sizeof facts) != GA_OK) {
+            return 1;
+        }
+    }
+    return exit_status;
+}
