@@ -110,8 +110,10 @@ static int key_take(void *user, const char *section, const char *name, const cha
     int number = gpu_number(section);
     enum conf_section kind = number >= 0 ? CONF_SECTION_GPU : CONF_SECTION_SERVER;
     if (number < 0 && strcmp(section, "server") != 0) {
-        complain_at(r, r->line, "[%s]: there is no such section; allowed: [server], [gpu.0] to "
-                    "[gpu.%u]", section, CONF_GPUS_MOST - 1);
+        complain_at(r, r->line,
+                    "[%s]: there is no such section; allowed: [server], [gpu.0] to "
+                    "[gpu.%u]",
+                    section, CONF_GPUS_MOST - 1);
         return 1;
     }
     void *into = &r->conf->server;
@@ -133,8 +135,8 @@ static int key_take(void *user, const char *section, const char *name, const cha
     }
     *at = r->line;
     if (*value == 0 || !conf_key_read(key, value, r->line, into)) {
-        complain_at(r, r->line, "[%s] %s: \"%s\" is not allowed; allowed: %s", section, name,
-                    value, key->allowed);
+        complain_at(r, r->line, "[%s] %s: \"%s\" is not allowed; allowed: %s", section, name, value,
+                    key->allowed);
     }
     return 1;
 }
@@ -162,8 +164,8 @@ static void section_check(struct reading *r, const char *section, enum conf_sect
                         key->allowed);
         }
         if (seen[i] != 0 && (key->drivers & drivers) == 0) {
-            complain_at(r, seen[i], "[%s] %s: is only allowed with driver = %s", section,
-                        key->name, key->drivers == CONF_DRIVERS_SOFT ? "soft" : "nvidia");
+            complain_at(r, seen[i], "[%s] %s: is only allowed with driver = %s", section, key->name,
+                        key->drivers == CONF_DRIVERS_SOFT ? "soft" : "nvidia");
         }
     }
 }
@@ -191,13 +193,16 @@ static void gpus_check(struct reading *r)
         for (unsigned k = 0; k < i; k++) {
             const struct conf_gpu *a = &conf->gpus[k], *b = &conf->gpus[i];
             if (a->driver == b->driver && strcmp(a->driver_path, b->driver_path) != 0) {
-                complain_at(r, 0, "[gpu.%u] driver_path: differs from that of [gpu.%u], which has "
-                            "the same driver", b->number, a->number);
+                complain_at(r, 0,
+                            "[gpu.%u] driver_path: differs from that of [gpu.%u], which has "
+                            "the same driver",
+                            b->number, a->number);
             }
         }
     }
     if (count == 0) {
-        complain_at(r, 0, "there is no GPU: a section [gpu.0] with driver = soft or nvidia is "
+        complain_at(r, 0,
+                    "there is no GPU: a section [gpu.0] with driver = soft or nvidia is "
                     "missing");
     }
 }
@@ -236,11 +241,11 @@ enum ga_status conf_read_file(const char *path, struct conf *conf, conf_complain
     FILE *file = fopen(path, "re");
     char *text = malloc(CONF_FILE_MOST + 1);
     size_t size = file != NULL && text != NULL ? fread(text, 1, CONF_FILE_MOST + 1, file) : 0;
-    const char *wrong = file == NULL || ferror(file)                     ? strerror(errno)
-                        : text == NULL                                   ? "no memory"
-                        : size > CONF_FILE_MOST                          ? "longer than 1 MiB"
+    const char *wrong = file == NULL || ferror(file)                 ? strerror(errno)
+                        : text == NULL                               ? "no memory"
+                        : size > CONF_FILE_MOST                      ? "longer than 1 MiB"
                         : size != 0 && memchr(text, 0, size) != NULL ? "not a text"
-                                                                         : NULL;
+                                                                     : NULL;
     enum ga_status status = GA_INVALID;
     if (wrong != NULL) {
         snprintf(line, sizeof line, "%s: %s", path, wrong);

@@ -52,10 +52,8 @@ void admission_init(struct backend *backend)
     pthread_mutex_init(&backend->ticket_lock, NULL);
     memcpy(backend->tickets.application, backend->setup.application,
            sizeof backend->tickets.application);
-    backend->host = (struct server_host){.user = backend,
-                                         .ticket = host_ticket,
-                                         .ordinal = host_ordinal,
-                                         .ended = host_ended};
+    backend->host = (struct server_host){
+        .user = backend, .ticket = host_ticket, .ordinal = host_ordinal, .ended = host_ended};
     backend->idle_at_ns = ga_clock_ns() + ticket_ns(backend);
 }
 
@@ -90,8 +88,7 @@ void admission_accept(struct backend *backend)
             newcomer.conn.ops->close(&newcomer.conn);
             return;
         }
-        newcomer.deadline_ns =
-            ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
+        newcomer.deadline_ns = ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
         backend->newcomers[backend->newcomer_count++] = newcomer;
     }
 }
@@ -182,7 +179,8 @@ static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *ne
         char reason[200];
         snprintf(reason, sizeof reason,
                  "protocol %u of the client does not go with protocol %u of the server (gpuaas "
-                 "%s)", major, WIRE_MAJOR, GPUAAS_VERSION);
+                 "%s)",
+                 major, WIRE_MAJOR, GPUAAS_VERSION);
         newcomer_refuse(newcomer, header.sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
         return GA_DENIED;
     }

@@ -12,7 +12,6 @@
 #include "server/conn.h"
 #include "server/driver.h"
 #include "server/tickets.h"
-#include "transport/frame.h"
 #include "transport/transport.h"
 
 #define NEWCOMERS_MOST 16u /* connections without a ticket; more wait in the listener's queue */

@@ -33,8 +33,7 @@ _Noreturn static void backend_fail(int32_t result, const char *reason)
 {
     struct channel_failed failed = {.kind = CHANNEL_FAILED, .result = result};
     snprintf(failed.reason, sizeof failed.reason, "%s", reason);
-    (void)!channel_send(CHANNEL_FD, &failed, sizeof failed);
-    ga_error("%s", reason);
+    (void)!channel_send(CHANNEL_FD, &failed, sizeof failed); /* gpuaasd logs it */
     _exit(1);
 }
 
@@ -60,8 +59,8 @@ static void backend_turn(void)
     nfds_t count = 0;
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
-    fds[count++] = (struct pollfd){.fd = backend.side.open ? backend.side.conn.fd : -1,
-                                   .events = POLLIN};
+    fds[count++] =
+        (struct pollfd){.fd = backend.side.open ? backend.side.conn.fd : -1, .events = POLLIN};
     bool full = backend.newcomer_count == NEWCOMERS_MOST;
     fds[count++] = (struct pollfd){.fd = full ? -1 : backend.listener.fd, .events = POLLIN};
     for (unsigned i = 0; i < backend.newcomer_count; i++) {
@@ -83,9 +82,8 @@ static void backend_serve(void)
     char why[400];
     struct channel_ready ready = {.kind = CHANNEL_READY};
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (backend.wake_fd < 0 ||
-        data_ports_listen(&backend.setup, &backend.listener, ready.url, sizeof ready.url, why,
-                          sizeof why) != GA_OK) {
+    if (backend.wake_fd < 0 || data_ports_listen(&backend.setup, &backend.listener, ready.url,
+                                                 sizeof ready.url, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
                      backend.wake_fd < 0 ? "no descriptors left" : why);
     }

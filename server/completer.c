@@ -273,7 +273,8 @@ static void completer_sleep(struct completer *completer, bool writable)
 static void *completer_run(void *argument)
 {
     struct completer *completer = argument;
-    (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* naps are short: 1 us is exact enough */
+    (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL,
+                0UL); /* naps are short: 1 us is exact enough */
     for (;;) {
         pthread_mutex_lock(&completer->lock);
         completer->asleep = false;
@@ -318,8 +319,8 @@ void completer_stop(struct completer *completer)
     completion_list_take(&completer->entries, &completer->incoming);
     ga_list_each(at, next, &completer->entries.entries)
     {
-        struct completer_entry *entry = ga_container(
-            ga_container(at, struct completion, link), struct completer_entry, base);
+        struct completer_entry *entry =
+            ga_container(ga_container(at, struct completion, link), struct completer_entry, base);
         ga_list_remove(&entry->base.link);
         if (entry->slot != NULL) {
             staging_give(&completer->conn->staging, entry->slot);

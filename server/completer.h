@@ -38,7 +38,7 @@ struct completer_entry {
     uint64_t offset;           /* DATA */
     uint32_t bytes;
     bool last;
-    struct out_frame *frame; /* FRAME */
+    struct out_frame *frame;                                              /* FRAME */
     void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; frees nothing */
     uint64_t job_values[2];
 };

@@ -179,8 +179,8 @@ static bool wire_frame(struct server_conn *conn, const struct wire_header *heade
     case WIRE_WINDOW:
         return session_window(conn, header, reader);
     case WIRE_SESSION_OPEN:
-        return handshake_data_hello_read(reader, &hello) == GA_OK &&
-               hello.kind == HANDSHAKE_DATA && session_open(conn, &hello, header->sequence, false);
+        return handshake_data_hello_read(reader, &hello) == GA_OK && hello.kind == HANDSHAKE_DATA &&
+               session_open(conn, &hello, header->sequence, false);
     default:
         return false;
     }
@@ -220,8 +220,8 @@ static enum ga_status conn_frame(struct server_conn *conn)
     size_t bulk = bulk_values(header.opcode);
     if (bulk != 0) {
         GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
-        if (header.length - bulk > (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST
-                                                                           : WIRE_CHUNK)) {
+        if (header.length - bulk >
+            (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST : WIRE_CHUNK)) {
             return GA_INVALID;
         }
     } else {

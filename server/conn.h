@@ -20,7 +20,6 @@
 #include "server/out.h"
 #include "server/ranges.h"
 #include "server/staging.h"
-#include "transport/frame.h"
 #include "transport/transport.h"
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MOST (see frame_values) */
@@ -86,8 +85,8 @@ GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void 
 /* The session of a frame, agreed; NULL: there is none. */
 struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
 
-/* ---- session.c: SESSION_OPEN and WINDOW. False ends the connection. `admitted`: the ticket has been
- * used already, for the connection itself. */
+/* ---- session.c: SESSION_OPEN and WINDOW. False ends the connection. `admitted`: the ticket has
+ * been used already, for the connection itself. */
 bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
                   uint64_t sequence, bool admitted);
 bool session_window(struct server_conn *conn, const struct wire_header *header,

@@ -98,9 +98,9 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
         return GA_NO_MEMORY;
     }
     char why[300];
-    enum ga_status status = process_start(&control->processes, &setup, env,
-                                          control->conf->server.open_timeout_s, &probe_events,
-                                          control, &control->probes[driver], why, sizeof why);
+    enum ga_status status =
+        process_start(&control->processes, &setup, env, control->conf->server.open_timeout_s,
+                      &probe_events, control, &control->probes[driver], why, sizeof why);
     devices_env_free(env);
     if (status != GA_OK) {
         ga_error("%s", why);

@@ -16,7 +16,7 @@ struct control;
 struct control_listener {
     struct control *control;
     struct transport_listener listener;
-    char url[320];   /* as bound */
+    char url[320]; /* as bound */
     uv_poll_t poll;
     uv_timer_t pause; /* until accepting is tried again, after descriptors ran out */
     bool open;

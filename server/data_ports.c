@@ -44,7 +44,7 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
     const char *host = setup->advertise;
     const char *port = strrchr(bound, ':');
     int written = host[0] == 0 ? snprintf(url, url_size, "%s", bound)
-                               : snprintf(url, url_size, "tcp://%s%s%s%s", bracket(host, "["),
-                                          host, bracket(host, "]"), port);
+                               : snprintf(url, url_size, "tcp://%s%s%s%s", bracket(host, "["), host,
+                                          bracket(host, "]"), port);
     return written > 0 && (size_t)written < url_size ? GA_OK : GA_INVALID;
 }

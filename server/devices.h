@@ -37,8 +37,7 @@ void devices_setup(const struct devices *devices, enum conf_driver driver, bool 
                    struct channel_setup *setup);
 /* The environment of a backend process of that driver, ended by NULL; free with devices_env_free.
  * NULL: no memory. */
-char **devices_env(const struct devices *devices, const struct conf *conf,
-                   enum conf_driver driver);
+char **devices_env(const struct devices *devices, const struct conf *conf, enum conf_driver driver);
 void devices_env_free(char **env);
 
 /* Takes the facts of a probe. False: it is no device of ours. */

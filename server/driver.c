@@ -6,12 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Usual places of NVIDIA's driver on x86-64: Debian and Ubuntu, Red Hat and SUSE, WSL, containers. */
+/* Usual places of NVIDIA's driver on x86-64: Debian and Ubuntu, Red Hat and SUSE, WSL, containers.
+ */
 static const char *const nvidia_paths[] = {
-    "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.1",
-    "/usr/lib64/libcuda.so.1",                "/usr/lib/libcuda.so.1",
-    "/usr/lib/wsl/lib/libcuda.so.1",          "/run/opengl-driver/lib/libcuda.so.1",
-    "/usr/local/nvidia/lib64/libcuda.so.1",   "/usr/local/cuda/compat/libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.1",
+    "/usr/lib64/libcuda.so.1",
+    "/usr/lib/libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+    "/run/opengl-driver/lib/libcuda.so.1",
+    "/usr/local/nvidia/lib64/libcuda.so.1",
+    "/usr/local/cuda/compat/libcuda.so.1",
 };
 
 static enum ga_status soft_path(char *path, size_t size, char *why, size_t why_size)
@@ -60,8 +65,8 @@ const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, ch
     return room;
 }
 
-enum ga_status driver_open(const struct channel_setup *setup, struct cuda_driver *driver,
-                           char *why, size_t why_size)
+enum ga_status driver_open(const struct channel_setup *setup, struct cuda_driver *driver, char *why,
+                           size_t why_size)
 {
     char path[PATH_MAX], room[16];
     if (setup->driver_path[0] != 0) {
@@ -89,11 +94,10 @@ static CUresult facts_memory(const struct cuda_driver *driver, CUdevice device,
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
-                                                   .id = device}};
-    rc = driver->cuMemGetAllocationGranularity(&bytes, &prop,
-                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    rc = driver->cuMemGetAllocationGranularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     facts->granularity_bytes = bytes;
     return rc;
 }
@@ -108,8 +112,7 @@ static CUresult facts_priorities(const struct cuda_driver *driver, CUdevice devi
     }
     rc = driver->cuCtxSetCurrent(context);
     if (rc == CUDA_SUCCESS) {
-        rc = driver->cuCtxGetStreamPriorityRange(&facts->priority_least,
-                                                 &facts->priority_greatest);
+        rc = driver->cuCtxGetStreamPriorityRange(&facts->priority_least, &facts->priority_greatest);
         (void)driver->cuCtxSetCurrent(NULL);
     }
     (void)driver->cuDevicePrimaryCtxRelease_v2(device);

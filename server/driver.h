@@ -7,8 +7,8 @@
 
 /* Opens and initialises the driver that SETUP names. GA_INVALID with `why`, which names the
  * library and says what to do. */
-GA_CHECKED enum ga_status driver_open(const struct channel_setup *setup,
-                                      struct cuda_driver *driver, char *why, size_t why_size);
+GA_CHECKED enum ga_status driver_open(const struct channel_setup *setup, struct cuda_driver *driver,
+                                      char *why, size_t why_size);
 
 /* All facts about one device. GA_INVALID with `why`. Makes its primary context for a moment. */
 GA_CHECKED enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,

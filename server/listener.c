@@ -33,9 +33,8 @@ enum ga_status control_listen(struct control *control)
         struct control_listener *listener = &control->listeners[i];
         struct transport_address address;
         char why[600];
-        enum ga_status status = transport_address_parse(control->conf->server.listen[i].url,
-                                                        WIRE_DEFAULT_PORT, &address, why,
-                                                        sizeof why);
+        enum ga_status status = transport_address_parse(
+            control->conf->server.listen[i].url, WIRE_DEFAULT_PORT, &address, why, sizeof why);
         if (status == GA_OK) {
             status = address.ops->listen(&address, &listener->listener, why, sizeof why);
         }
@@ -50,8 +49,8 @@ enum ga_status control_listen(struct control *control)
         control->listener_count++;
         (void)uv_poll_init(&control->loop, &listener->poll, listener->listener.fd);
         (void)uv_timer_init(&control->loop, &listener->pause);
-        GA_TRY(address.ops->local_address(listener->listener.fd, listener->url,
-                                          sizeof listener->url));
+        GA_TRY(
+            address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
     }
     return GA_OK;
 }

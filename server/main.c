@@ -13,16 +13,17 @@
 
 static void usage(FILE *out)
 {
-    fputs("usage: gpuaasd --config FILE [--check-config]\n"
-          "       gpuaasd --example-config | --help | --version\n"
-          "\n"
-          "Serves this machine's GPUs to programs on other machines. Stays in the foreground, logs\n"
-          "to stderr, and says \"ready\" with each address when it serves. SIGTERM ends it.\n"
-          "\n"
-          "  --config FILE      what to serve and where; see --example-config\n"
-          "  --check-config     only say what is wrong with FILE\n"
-          "  --example-config   write a commented configuration file to stdout\n",
-          out);
+    fputs(
+        "usage: gpuaasd --config FILE [--check-config]\n"
+        "       gpuaasd --example-config | --help | --version\n"
+        "\n"
+        "Serves this machine's GPUs to programs on other machines. Stays in the foreground, logs\n"
+        "to stderr, and says \"ready\" with each address when it serves. SIGTERM ends it.\n"
+        "\n"
+        "  --config FILE      what to serve and where; see --example-config\n"
+        "  --check-config     only say what is wrong with FILE\n"
+        "  --example-config   write a commented configuration file to stdout\n",
+        out);
 }
 
 static void complain(void *user, const char *line)
@@ -50,9 +51,12 @@ static int serve(const char *file, bool check_only)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},  {"check-config", no_argument, NULL, 'k'},
-        {"example-config", no_argument, NULL, 'e'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},       {"backend", no_argument, NULL, 'b'},
+        {"config", required_argument, NULL, 'c'},
+        {"check-config", no_argument, NULL, 'k'},
+        {"example-config", no_argument, NULL, 'e'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},
+        {"backend", no_argument, NULL, 'b'},
         {NULL, 0, NULL, 0},
     };
     const char *file = NULL;

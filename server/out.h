@@ -30,8 +30,8 @@ struct server_out {
     struct staging *staging;
     struct ga_list frames;
     _Atomic uint64_t bytes; /* queued; changed under the lock */
-    size_t sent;    /* of the first frame */
-    bool lost;      /* nothing is sent any more, nobody waits */
+    size_t sent;            /* of the first frame */
+    bool lost;              /* nothing is sent any more, nobody waits */
 };
 
 void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);

@@ -11,7 +11,6 @@
 #include "api/cuda_names.h"
 #include "base/log.h"
 #include "server/peer_send.h"
-#include "transport/frame.h"
 
 #define PEER_BUFFER_BYTES 16384u /* a message of a client is far shorter */
 #define PEER_OPENS_MOST   CONF_GPUS_MOST
@@ -134,7 +133,8 @@ static void peer_answer_opens(struct peer *peer, struct process *process, int32_
     uint32_t kept = 0;
     for (uint32_t i = 0; i < peer->open_count; i++) {
         struct peer_open open = peer->opens[i];
-        enum conf_driver driver = devices_visible(&peer->control->devices, open.device)->gpu->driver;
+        enum conf_driver driver =
+            devices_visible(&peer->control->devices, open.device)->gpu->driver;
         if (peer->processes[driver] != process) {
             peer->opens[kept++] = open;
         } else if (reason != NULL) {

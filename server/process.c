@@ -91,7 +91,7 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
     } else {
         snprintf(why, sizeof why, "exit status %d", (int)status);
     }
-    if ((signal != 0 || status != 0) && !process->ending) {
+    if ((signal != 0 || status != 0) && !process->ending && process->why[0] == 0) {
         ga_warn("backend process %d of %s ended: %s", child->pid, process->label, why);
     } else {
         ga_debug("backend process %d of %s ended: %s", child->pid, process->label, why);
@@ -168,8 +168,8 @@ static int process_spawn(struct process *process, int their_end, char *const *en
 
 enum ga_status process_start(struct process_table *table, const struct channel_setup *setup,
                              char *const *env, unsigned timeout_s,
-                             const struct process_events *events, void *owner,
-                             struct process **out, char *why, size_t why_size)
+                             const struct process_events *events, void *owner, struct process **out,
+                             char *why, size_t why_size)
 {
     static uint64_t last_number;
     struct process *process = calloc(1, sizeof *process);
@@ -178,8 +178,12 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
         free(process);
         return GA_NO_MEMORY;
     }
-    *process = (struct process){.table = table, .events = events, .owner = owner, .fd = ends[0],
-                                .number = ++last_number, .handles = 3};
+    *process = (struct process){.table = table,
+                                .events = events,
+                                .owner = owner,
+                                .fd = ends[0],
+                                .number = ++last_number,
+                                .handles = 3};
     snprintf(process->label, sizeof process->label, "gpuaasd");
     process->child.data = process;
     process->poll.data = process;

@@ -34,8 +34,8 @@ struct process {
     struct ga_list link;
     struct process_table *table;
     const struct process_events *events;
-    void *owner; /* NULL: nobody listens */
-    char label[96]; /* for the log: whose it is */
+    void *owner;     /* NULL: nobody listens */
+    char label[96];  /* for the log: whose it is */
     uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
     bool ready, ending;
     char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */

@@ -39,17 +39,15 @@ enum ga_status range_table_add(struct range_table *table, const struct range *ra
     }
     if (table->count == table->capacity) {
         size_t capacity = table->capacity != 0 ? 2 * table->capacity : 64;
-        struct range *items = capacity <= RANGES_MOST
-                                  ? realloc(table->items, capacity * sizeof *items)
-                                  : NULL;
+        struct range *items =
+            capacity <= RANGES_MOST ? realloc(table->items, capacity * sizeof *items) : NULL;
         if (items == NULL) {
             return GA_NO_MEMORY;
         }
         table->items = items;
         table->capacity = capacity;
     }
-    memmove(table->items + at + 1, table->items + at,
-            (table->count - at) * sizeof *table->items);
+    memmove(table->items + at + 1, table->items + at, (table->count - at) * sizeof *table->items);
     table->items[at] = *range;
     table->count++;
     return GA_OK;

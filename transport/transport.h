@@ -74,4 +74,7 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
 GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                             struct transport_conn *out, char *why, size_t why_size);
 
+/* Frames belong to the door of this folder. */
+#include "transport/frame.h" /* IWYU pragma: export */
+
 #endif

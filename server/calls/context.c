@@ -105,13 +105,11 @@ bool server_call_ga_context_reset(struct server_conn *conn, const struct wire_he
     }
     struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args.context);
     server_reply(conn, header,
-                 context != NULL ? context_clear(conn, context, true)
-                                 : CUDA_ERROR_INVALID_CONTEXT);
+                 context != NULL ? context_clear(conn, context, true) : CUDA_ERROR_INVALID_CONTEXT);
     return true;
 }
 
-bool server_call_ga_context_synchronize(struct server_conn *conn,
-                                        const struct wire_header *header,
+bool server_call_ga_context_synchronize(struct server_conn *conn, const struct wire_header *header,
                                         struct ga_reader *reader)
 {
     if (!ga_reader_done(reader)) {
@@ -123,9 +121,9 @@ bool server_call_ga_context_synchronize(struct server_conn *conn,
     }
     struct completer_entry *entry =
         completer_entry_make(COMPLETER_REPLY, header->session, header->sequence);
-    CUresult rc = entry != NULL ? context_mark(conn, conn->current, &entry->events,
-                                               &entry->event_count)
-                                : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = entry != NULL
+                      ? context_mark(conn, conn->current, &entry->events, &entry->event_count)
+                      : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         free(entry);
         server_reply(conn, header, rc);

@@ -56,8 +56,7 @@ static struct staging_slot *bulk_take(struct server_conn *conn, const struct wir
         return NULL;
     }
     struct staging_slot *slot = conn_slot(conn);
-    if (slot != NULL &&
-        conn_bulk(conn, values, slot->bytes, wire_padded(bytes)) != GA_OK) {
+    if (slot != NULL && conn_bulk(conn, values, slot->bytes, wire_padded(bytes)) != GA_OK) {
         staging_give(&conn->staging, slot);
         return NULL;
     }

@@ -78,8 +78,8 @@ bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_h
     return true;
 }
 
-/* An event that somebody still waits for must not change under him: a new record gets a new event of
- * the driver. */
+/* An event that somebody still waits for must not change under him: a new record gets a new event
+ * of the driver. */
 static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t stream_wire,
                              unsigned flags)
 {
@@ -125,8 +125,7 @@ bool server_call_cuEventRecord(struct server_conn *conn, const struct wire_heade
     return true;
 }
 
-bool server_call_cuEventRecordWithFlags(struct server_conn *conn,
-                                        const struct wire_header *header,
+bool server_call_cuEventRecordWithFlags(struct server_conn *conn, const struct wire_header *header,
                                         struct ga_reader *reader)
 {
     struct cuEventRecordWithFlags_args args;
@@ -233,8 +232,7 @@ bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wir
     return true;
 }
 
-bool server_call_ga_stream_synchronize(struct server_conn *conn,
-                                       const struct wire_header *header,
+bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wire_header *header,
                                        struct ga_reader *reader)
 {
     struct ga_stream_synchronize_args args;

@@ -106,8 +106,8 @@ static CUresult unmap_check(const struct server_conn *conn, uint64_t address, ui
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void unmap_and_reply(struct server_conn *conn, const struct wire_header *header,
-                            CUresult rc, uint64_t address, uint64_t bytes)
+static void unmap_and_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc,
+                            uint64_t address, uint64_t bytes)
 {
     if (rc == CUDA_SUCCESS) {
         rc = unmap_check(conn, address, bytes);
@@ -130,12 +130,11 @@ static CUresult unmap_after_work(struct server_conn *conn, const struct wire_hea
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    struct completer_entry *entry =
-        completer_entry_make(args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY, header->session,
-                             header->sequence);
-    CUresult rc = entry != NULL ? context_mark(conn, conn->current, &entry->events,
-                                               &entry->event_count)
-                                : CUDA_ERROR_OUT_OF_MEMORY;
+    struct completer_entry *entry = completer_entry_make(
+        args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY, header->session, header->sequence);
+    CUresult rc = entry != NULL
+                      ? context_mark(conn, conn->current, &entry->events, &entry->event_count)
+                      : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         free(entry);
         return rc;

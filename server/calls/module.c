@@ -53,10 +53,10 @@ static struct module_options options_make(const struct ga_module_load_args *args
     options.info = log_add(&options, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                            args->log_bytes);
     /* Array sizes: two options each, at most two logs and one of the two above is common. */
-    options.error =
-        options.count <= 4 ? log_add(&options, CU_JIT_ERROR_LOG_BUFFER,
-                                     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
-                           : NULL;
+    options.error = options.count <= 4
+                        ? log_add(&options, CU_JIT_ERROR_LOG_BUFFER,
+                                  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
+                        : NULL;
     return options;
 }
 
@@ -241,9 +241,8 @@ static void function_reply(struct server_conn *conn, const struct wire_header *h
                            const struct server_function *function)
 {
     static uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1]; /* submit thread only */
-    struct ga_module_function_results results = {.param_count = function->param_count,
-                                                 .param_offset = offsets,
-                                                 .param_size = sizes};
+    struct ga_module_function_results results = {
+        .param_count = function->param_count, .param_offset = offsets, .param_size = sizes};
     for (uint32_t i = 0; i < function->param_count; i++) {
         offsets[i] = function->params[i].offset;
         sizes[i] = function->params[i].size;
@@ -254,8 +253,8 @@ static void function_reply(struct server_conn *conn, const struct wire_header *h
         (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
         results.attributes[i] = value;
     }
-    struct ga_writer *writer = server_reply_begin(conn, header, CUDA_SUCCESS,
-                                                  ga_module_function_results_bound(&results));
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, CUDA_SUCCESS, ga_module_function_results_bound(&results));
     if (writer != NULL) {
         ga_module_function_results_write(writer, &results);
     }
@@ -300,10 +299,10 @@ bool server_call_ga_module_global(struct server_conn *conn, const struct wire_he
                  : CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS && range_table_at(&conn->ranges, address) == NULL && bytes != 0) {
-        const struct range range = {
-            .base = address,
-            .bytes = bytes,
-            .owner = ga_handle_table_find(&conn->objects.modules, args.module)};
+        const struct range range = {.base = address,
+                                    .bytes = bytes,
+                                    .owner =
+                                        ga_handle_table_find(&conn->objects.modules, args.module)};
         rc = range_table_add(&conn->ranges, &range) == GA_OK ? CUDA_SUCCESS
                                                              : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -318,8 +317,8 @@ bool server_call_ga_module_global(struct server_conn *conn, const struct wire_he
 }
 
 /* The names one after the other, each with its NUL. */
-static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned *count,
-                           char **names, size_t *bytes)
+static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned *count, char **names,
+                           size_t *bytes)
 {
     const struct cuda_driver *driver = conn->driver;
     CUresult rc = driver->cuModuleGetFunctionCount(count, module);
