@@ -244,7 +244,9 @@ static enum ga_status fatbin_next(const struct api_image *image, size_t *cursor,
             .kind = header.kind == KIND_PTX ? API_IMAGE_PTX : API_IMAGE_ELF,
             .sm = header.sm,
             .flags = header.flags,
-            .packing = lz4 ? API_IMAGE_LZ4 : zstd ? API_IMAGE_ZSTD : API_IMAGE_RAW,
+            .packing = lz4    ? API_IMAGE_LZ4
+                       : zstd ? API_IMAGE_ZSTD
+                              : API_IMAGE_RAW,
             .bytes = payload,
             .size = lz4 || zstd ? header.packed_size : header.payload_size,
             .unpacked_size = lz4 || zstd ? header.unpacked_size : header.payload_size};

@@ -1,9 +1,9 @@
 /* The containers in which device code arrives: nvcc's wrapper, fatbin, ELF cubin, PTX text.
  *
- * What a reader would get wrong: CUDA passes images without a length. A pointer that the application
- * gave is trusted (bound API_IMAGE_UNBOUNDED): the length is what the container says, or where the
- * text's NUL is. Bytes that came over the wire have a bound, and a wrapper (which holds pointers) is
- * then refused. Nothing is decompressed here.
+ * What a reader would get wrong: CUDA passes images without a length. A pointer that the
+ * application gave is trusted (bound API_IMAGE_UNBOUNDED): the length is what the container says,
+ * or where the text's NUL is. Bytes that came over the wire have a bound, and a wrapper (which
+ * holds pointers) is then refused. Nothing is decompressed here.
  *
  * Source: public descriptions of the container, and containers that nvcc 13.0 wrote. */
 #ifndef API_IMAGE_H
@@ -53,8 +53,8 @@ struct api_image_entry {
     uint64_t unpacked_size; /* packed: at most API_IMAGE_UNCOMPRESSED_MAX; raw: size */
 };
 
-/* The next entry that is PTX or machine code; start with *cursor = 0. A bare ELF or PTX image is its
- * own only entry. GA_AGAIN: no more. */
+/* The next entry that is PTX or machine code; start with *cursor = 0. A bare ELF or PTX image is
+ * its own only entry. GA_AGAIN: no more. */
 GA_CHECKED enum ga_status api_image_next(const struct api_image *image, size_t *cursor,
                                          struct api_image_entry *entry);
 

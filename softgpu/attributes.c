@@ -5,7 +5,6 @@
  * application must never be told of a feature that a later call refuses. */
 #include "softgpu/device.h"
 
-
 #define A(name, number) [CU_DEVICE_ATTRIBUTE_##name] = (int)(number)
 
 static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {

@@ -65,9 +65,9 @@ static bool read_memory(const char *text, uint64_t *bytes)
     static const struct {
         const char *unit;
         unsigned shift;
-    } units[] = {{"", 0},     {"B", 0},    {"K", 10},   {"KB", 10},  {"KiB", 10}, {"M", 20},
-                 {"MB", 20},  {"MiB", 20}, {"G", 30},   {"GB", 30},  {"GiB", 30}, {"T", 40},
-                 {"TiB", 40}};
+    } units[] = {{"", 0},     {"B", 0},   {"K", 10},   {"KB", 10}, {"KiB", 10},
+                 {"M", 20},   {"MB", 20}, {"MiB", 20}, {"G", 30},  {"GB", 30},
+                 {"GiB", 30}, {"T", 40},  {"TiB", 40}};
     char *end = NULL;
     if (!isdigit((unsigned char)text[0])) {
         return false;
@@ -169,8 +169,7 @@ static char *trim(char *text)
     return text;
 }
 
-static enum ga_status read_device(char *text, struct sg_config *config, char *why,
-                                  size_t why_bytes)
+static enum ga_status read_device(char *text, struct sg_config *config, char *why, size_t why_bytes)
 {
     if (config->count == SG_DEVICES_MAX) {
         snprintf(why, why_bytes, "more than %d devices", SG_DEVICES_MAX);

@@ -87,7 +87,8 @@ static void context_empty(struct sg_context *context)
     while (!ga_list_empty(&context->events)) {
         sg_event_destroy(ga_container(context->events.next, struct sg_event, in_context));
     }
-    ga_list_each(at, following, &context->streams) {
+    ga_list_each(at, following, &context->streams)
+    {
         struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
         if (!stream->destroyed) {
             sg_stream_destroy(stream);

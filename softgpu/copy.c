@@ -1,5 +1,5 @@
-/* Copies. The addresses are checked when the call is made, and again when its turn comes: memory may
- * have been unmapped meanwhile, which is an execution fault then. */
+/* Copies. The addresses are checked when the call is made, and again when its turn comes: memory
+ * may have been unmapped meanwhile, which is an execution fault then. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,9 +135,8 @@ CUresult sg_copy_submit(struct sg_stream *stream, const struct sg_copy_shape *sh
     }
     enum sg_place to, from;
     bool sync_memops = false;
-    CUresult result =
-        side_check(shape->to, sg_extent(shape->to_pitch, shape->width, shape->height),
-                   SG_MAP_WRITE, to_side, &to, &sync_memops);
+    CUresult result = side_check(shape->to, sg_extent(shape->to_pitch, shape->width, shape->height),
+                                 SG_MAP_WRITE, to_side, &to, &sync_memops);
     if (result == CUDA_SUCCESS) {
         result = side_check(shape->from, sg_extent(shape->from_pitch, shape->width, shape->height),
                             SG_MAP_READ, from_side, &from, &sync_memops);

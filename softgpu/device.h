@@ -32,7 +32,7 @@ enum sg_engine_kind { SG_ENGINE_COMPUTE, SG_ENGINE_H2D, SG_ENGINE_D2H, SG_ENGINE
 struct sg_engine {
     struct ga_list queue; /* items that may run now, by priority */
     unsigned queued;
-    unsigned lanes;       /* how many items run at once */
+    unsigned lanes; /* how many items run at once */
     unsigned running;
     unsigned threads; /* started so far: on demand, lanes at most */
     unsigned idle;    /* threads that wait for work */

@@ -81,8 +81,8 @@ static void slab_mark(struct sg_slab *slab, unsigned first, unsigned count, bool
 {
     for (unsigned unit = first; unit < first + count; unit++) {
         uint64_t bit = UINT64_C(1) << (unit % 64);
-        slab->taken[unit / 64] = taken ? slab->taken[unit / 64] | bit
-                                       : slab->taken[unit / 64] & ~bit;
+        slab->taken[unit / 64] =
+            taken ? slab->taken[unit / 64] | bit : slab->taken[unit / 64] & ~bit;
     }
     slab->used = taken ? slab->used + count : slab->used - count;
 }
@@ -97,7 +97,8 @@ static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
     unsigned count = units_of(range->span.bytes);
     struct sg_slab *found = NULL;
     unsigned first = UNITS;
-    ga_list_each(at, following, &device->slabs) {
+    ga_list_each(at, following, &device->slabs)
+    {
         found = ga_container(at, struct sg_slab, link);
         first = slab_search(found, count);
         if (first != UNITS) {
@@ -128,8 +129,8 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
     range->chunk_count = (uint32_t)chunks;
     range->chunks = malloc(chunks * sizeof *range->chunks);
     range->space_bytes = (chunks + 1) * SG_CHUNK_BYTES;
-    if (range->chunks == NULL || sg_physical_take(&device->memory, range->chunk_count,
-                                                  range->chunks) != GA_OK) {
+    if (range->chunks == NULL ||
+        sg_physical_take(&device->memory, range->chunk_count, range->chunks) != GA_OK) {
         free(range->chunks);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

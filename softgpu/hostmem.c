@@ -27,8 +27,8 @@ static struct sg_range *host_range(struct sg_context *context, enum sg_range_kin
 CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,
                        struct sg_range **range)
 {
-    const unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
-                           CU_MEMHOSTALLOC_WRITECOMBINED;
+    const unsigned known =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (bytes == 0 || (flags & ~known) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }

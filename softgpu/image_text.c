@@ -38,8 +38,8 @@ static CUresult search(const struct api_image *image, struct found *found)
         }
         found->ptx = true;
         if (!entry_fits(&entry)) {
-            found->newest = found->newest == 0 || entry.sm < found->newest ? entry.sm
-                                                                           : found->newest;
+            found->newest =
+                found->newest == 0 || entry.sm < found->newest ? entry.sm : found->newest;
         } else if (found->best.size == 0 || entry.sm > found->best.sm) {
             found->best = entry;
         }

@@ -9,7 +9,7 @@
 #include "softgpu/work.h"
 
 struct launch {
-    struct sg_item item; /* first */
+    struct sg_item item;      /* first */
     struct sg_module *module; /* held */
     const struct sg_kernel *kernel;
     struct sg_launch_shape shape;
@@ -48,9 +48,8 @@ static void fault_log(const struct sg_fault *fault)
         snprintf(line, sizeof line, ", PTX line %u", fault->line);
     }
     ga_error("softgpu: kernel %s: %s%s, block (%u,%u,%u), thread (%u,%u,%u)%s: %s", fault->kernel,
-             sg_fault_name(fault->code), address, fault->block[0], fault->block[1],
-             fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2], line,
-             fault->text);
+             sg_fault_name(fault->code), address, fault->block[0], fault->block[1], fault->block[2],
+             fault->thread[0], fault->thread[1], fault->thread[2], line, fault->text);
 }
 
 static CUresult launch_run(struct sg_item *item)
@@ -82,8 +81,7 @@ static void launch_drop(struct sg_item *item)
     sg_module_drop(ga_container(item, struct launch, item)->module);
 }
 
-static CUresult shape_check(const struct sg_function *function,
-                            const struct sg_launch_shape *shape)
+static CUresult shape_check(const struct sg_function *function, const struct sg_launch_shape *shape)
 {
     static const unsigned grid_max[3] = {2147483647u, 65535u, 65535u};
     static const unsigned block_max[3] = {1024u, 1024u, 64u};
@@ -178,8 +176,8 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct launch *launch = sg_item_make(sizeof *launch + function->kernel->param_bytes,
-                                         SG_ENGINE_COMPUTE, launch_run);
+    struct launch *launch =
+        sg_item_make(sizeof *launch + function->kernel->param_bytes, SG_ENGINE_COMPUTE, launch_run);
     if (launch == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -38,13 +38,13 @@ struct sg_range {
     bool variable;       /* belongs to a module: cuMemFree refuses it */
     unsigned host_flags; /* of cuMemHostAlloc or cuMemHostRegister */
     bool sync_memops;
-    uint64_t id;                       /* unique in the process's life */
-    uint8_t rights[SG_DEVICES_MAX];    /* SG_MAP_* per device */
-    struct sg_slab *slab;              /* SMALL */
-    uint32_t *chunks;                  /* LARGE: owned */
-    uint32_t chunk_count;              /* LARGE */
-    uint64_t space_base, space_bytes;  /* LARGE, HOST: address space to release */
-    struct sg_allocation *allocation;  /* MAPPED */
+    uint64_t id;                      /* unique in the process's life */
+    uint8_t rights[SG_DEVICES_MAX];   /* SG_MAP_* per device */
+    struct sg_slab *slab;             /* SMALL */
+    uint32_t *chunks;                 /* LARGE: owned */
+    uint32_t chunk_count;             /* LARGE */
+    uint64_t space_base, space_bytes; /* LARGE, HOST: address space to release */
+    struct sg_allocation *allocation; /* MAPPED */
 };
 
 /* ---- ranges.c: what is at an address ---- */
@@ -91,9 +91,9 @@ CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsig
 
 /* The part of the process's state that belongs to memory. */
 struct sg_memory {
-    struct sg_spans ranges;              /* struct sg_range */
-    struct sg_spans reservations;        /* struct sg_reservation */
-    struct ga_handle_table allocations;  /* struct sg_allocation */
+    struct sg_spans ranges;             /* struct sg_range */
+    struct sg_spans reservations;       /* struct sg_reservation */
+    struct ga_handle_table allocations; /* struct sg_allocation */
     uint64_t next_id;
 };
 

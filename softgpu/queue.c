@@ -39,7 +39,8 @@ static bool order_allows(const struct sg_stream *stream, uint64_t sequence)
     if (stream != context->legacy) {
         return !stream->blocking || !head_older(context->legacy, sequence);
     }
-    ga_list_each(at, following, &context->streams) {
+    ga_list_each(at, following, &context->streams)
+    {
         const struct sg_stream *other = ga_container(at, struct sg_stream, in_context);
         if (other != stream && other->blocking && head_older(other, sequence)) {
             return false;
@@ -111,7 +112,8 @@ static bool stream_abandon(struct sg_stream *stream)
 {
     bool changed = false;
     sg_stream_hold(stream);
-    ga_list_each(at, following, &stream->items) {
+    ga_list_each(at, following, &stream->items)
+    {
         struct sg_item *item = ga_container(at, struct sg_item, in_stream);
         if (item->state == SG_ITEM_RUNNING) {
             continue;
@@ -132,12 +134,14 @@ void sg_schedule(void)
     while (changed || condemned != (atomic_load(&sg_process.condemned) != 0)) {
         changed = false;
         condemned = atomic_load(&sg_process.condemned) != 0;
-        ga_list_each(at, following, &sg_process.active) {
+        ga_list_each(at, following, &sg_process.active)
+        {
             struct sg_stream *stream = ga_container(at, struct sg_stream, in_active);
             changed |= condemned ? stream_abandon(stream) : stream_advance(stream);
         }
     }
-    ga_list_each(at, following, &sg_process.waits) {
+    ga_list_each(at, following, &sg_process.waits)
+    {
         struct sg_wait *wait = ga_container(at, struct sg_wait, link);
         if (condemned || wait->passed(wait->argument)) {
             pthread_cond_signal(&wait->changed);
@@ -154,8 +158,7 @@ void sg_item_finish(struct sg_item *item, CUresult result)
     sg_schedule();
 }
 
-void *sg_item_make(size_t bytes, enum sg_engine_kind engine,
-                   CUresult (*run)(struct sg_item *item))
+void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item))
 {
     struct sg_item *item = calloc(1, bytes);
     if (item != NULL) {
@@ -301,7 +304,8 @@ struct context_point {
 static bool context_point_passed(const void *argument)
 {
     const struct context_point *point = argument;
-    ga_list_each(at, following, &point->context->streams) {
+    ga_list_each(at, following, &point->context->streams)
+    {
         if (head_older(ga_container(at, struct sg_stream, in_context), point->sequence + 1)) {
             return false;
         }
@@ -321,7 +325,8 @@ CUresult sg_context_wait(struct sg_context *context)
 static bool all_passed(const void *argument)
 {
     const uint64_t *sequence = argument;
-    ga_list_each(at, following, &sg_process.active) {
+    ga_list_each(at, following, &sg_process.active)
+    {
         if (head_older(ga_container(at, struct sg_stream, in_active), *sequence + 1)) {
             return false;
         }

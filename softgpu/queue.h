@@ -96,8 +96,7 @@ void sg_event_destroy(struct sg_event *event);
 
 /* A zeroed item of `bytes` (its struct begins with a struct sg_item). Free what was not submitted
  * with free(). NULL: no memory. */
-void *sg_item_make(size_t bytes, enum sg_engine_kind engine,
-                   CUresult (*run)(struct sg_item *item));
+void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item));
 /* Puts the item, now the queue's, at the end of the stream. Waits while the queue is overfull. */
 void sg_submit(struct sg_stream *stream, struct sg_item *item);
 /* The same, and waits until it has finished; may run it in the calling thread. */
@@ -105,8 +104,8 @@ CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 
-/* Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock held,
- * or until the process is condemned (whose code it returns). */
+/* Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock
+ * held, or until the process is condemned (whose code it returns). */
 CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
 CUresult sg_stream_wait(struct sg_stream *stream);
 CUresult sg_mark_wait(struct sg_mark *mark);

@@ -27,8 +27,7 @@ static bool chunk_shared(const struct sg_range *range, uint64_t chunk, unsigned 
 
 /* Sets the map for the chunks of the range. Taking away spares the first and the last chunk if a
  * neighbour lives there too (inner chunks are its own). */
-static enum ga_status range_map_set(const struct sg_range *range, unsigned ordinal,
-                                    unsigned rights)
+static enum ga_status range_map_set(const struct sg_range *range, unsigned ordinal, unsigned rights)
 {
     uint64_t first = range->span.base & ~(SG_MAP_CHUNK - 1);
     uint64_t end = (sg_span_end(&range->span) + SG_MAP_CHUNK - 1) & ~(SG_MAP_CHUNK - 1);
@@ -133,8 +132,7 @@ enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
 void sg_memory_drop_context(struct sg_context *context)
 {
     while (!ga_list_empty(&context->ranges)) {
-        struct sg_range *range =
-            ga_container(context->ranges.next, struct sg_range, in_context);
+        struct sg_range *range = ga_container(context->ranges.next, struct sg_range, in_context);
         if (range->device != NULL) {
             sg_heap_free(range);
         } else {

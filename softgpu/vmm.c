@@ -13,7 +13,7 @@ struct sg_reservation {
 struct sg_allocation {
     struct sg_device *device;
     uint32_t count;
-    bool released;     /* cuMemRelease: lives on in its mappings */
+    bool released; /* cuMemRelease: lives on in its mappings */
     unsigned mappings;
     uint64_t handle;
     uint32_t chunks[];
@@ -100,8 +100,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
 
 static struct sg_allocation *allocation_find(uint64_t handle)
 {
-    struct sg_allocation *found =
-        ga_handle_table_find(&sg_process.memory.allocations, handle);
+    struct sg_allocation *found = ga_handle_table_find(&sg_process.memory.allocations, handle);
     return found != NULL && !found->released ? found : NULL;
 }
 
@@ -149,8 +148,7 @@ CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t 
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sg_physical_map(&allocation->device->memory, allocation->chunks, count, address) !=
-        GA_OK) {
+    if (sg_physical_map(&allocation->device->memory, allocation->chunks, count, address) != GA_OK) {
         sg_range_leave(range);
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -106,8 +106,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
         return result;
     }
     struct sg_device *device;
-    result = flags == NULL || active == NULL ? CUDA_ERROR_INVALID_VALUE
-                                             : sg_call_device(dev, &device);
+    result =
+        flags == NULL || active == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_device(dev, &device);
     if (result == CUDA_SUCCESS) {
         *flags = device->primary_flags;
         *active = device->primary->alive;
@@ -260,9 +260,8 @@ static CUresult peer_check(CUcontext peer)
         return result;
     }
     struct sg_context *other = sg_context_find(peer);
-    return sg_leave(other == NULL || !other->alive || other == context
-                        ? CUDA_ERROR_INVALID_CONTEXT
-                        : CUDA_SUCCESS);
+    return sg_leave(other == NULL || !other->alive || other == context ? CUDA_ERROR_INVALID_CONTEXT
+                                                                       : CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)

@@ -39,8 +39,7 @@ CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
     return copy(dst, src, ByteCount, any_to_any, CU_STREAM_LEGACY, false);
 }
 
-CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
-                               CUstream hStream)
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
     return copy(dst, src, ByteCount, any_to_any, hStream, true);
 }
@@ -50,8 +49,8 @@ CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, siz
     return copy(dstDevice, (uintptr_t)srcHost, ByteCount, host_to_device, CU_STREAM_LEGACY, false);
 }
 
-CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost,
-                                      size_t ByteCount, CUstream hStream)
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                                      CUstream hStream)
 {
     return copy(dstDevice, (uintptr_t)srcHost, ByteCount, host_to_device, hStream, true);
 }
@@ -207,8 +206,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool async)
     result = side_read(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstPitch, c->dstXInBytes,
                        c->dstY, c->WidthInBytes, &to);
     if (result == CUDA_SUCCESS) {
-        result = side_read(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcPitch,
-                           c->srcXInBytes, c->srcY, c->WidthInBytes, &from);
+        result = side_read(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcPitch, c->srcXInBytes,
+                           c->srcY, c->WidthInBytes, &from);
     }
     if (result == CUDA_SUCCESS) {
         result = sg_call_stream(context, handle, &stream);

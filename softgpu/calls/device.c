@@ -147,21 +147,21 @@ CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
     struct sg_device *d;
     CUresult result = device_of(dev, prop, &d);
     if (result == CUDA_SUCCESS) {
-        *prop = (CUdevprop){
-            .maxThreadsPerBlock = SG_BLOCK_THREADS_MAX,
-            .maxThreadsDim = {attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
-                              attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
-                              attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
-            .maxGridSize = {attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
-                            attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
-                            attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
-            .sharedMemPerBlock = (int)SG_SHARED_BLOCK_DEFAULT,
-            .totalConstantMemory = attribute(d, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
-            .SIMDWidth = SG_WARP_LANES,
-            .memPitch = attribute(d, CU_DEVICE_ATTRIBUTE_MAX_PITCH),
-            .regsPerBlock = (int)SG_REGISTERS_SM,
-            .clockRate = attribute(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
-            .textureAlign = attribute(d, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)};
+        *prop = (CUdevprop){.maxThreadsPerBlock = SG_BLOCK_THREADS_MAX,
+                            .maxThreadsDim = {attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+                                              attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+                                              attribute(d, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
+                            .maxGridSize = {attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+                                            attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+                                            attribute(d, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
+                            .sharedMemPerBlock = (int)SG_SHARED_BLOCK_DEFAULT,
+                            .totalConstantMemory =
+                                attribute(d, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+                            .SIMDWidth = SG_WARP_LANES,
+                            .memPitch = attribute(d, CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+                            .regsPerBlock = (int)SG_REGISTERS_SM,
+                            .clockRate = attribute(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+                            .textureAlign = attribute(d, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)};
     }
     return result;
 }
@@ -186,12 +186,11 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
     struct sg_device *device;
     CUresult result = device_of(srcDevice, value, &device);
     if (result == CUDA_SUCCESS) {
-        result = srcDevice == dstDevice ? CUDA_ERROR_INVALID_DEVICE
-                                        : sg_call_device(dstDevice, &device);
+        result =
+            srcDevice == dstDevice ? CUDA_ERROR_INVALID_DEVICE : sg_call_device(dstDevice, &device);
     }
-    if (result == CUDA_SUCCESS &&
-        ((int)attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
-         attrib > CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)) {
+    if (result == CUDA_SUCCESS && ((int)attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+                                   attrib > CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)) {
         result = CUDA_ERROR_INVALID_VALUE;
     }
     if (result == CUDA_SUCCESS) {

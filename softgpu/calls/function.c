@@ -43,7 +43,7 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
     default: /* clusters and what else there is: not for this compute capability */
         *value = 0;
         return (int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE
-                                                                       : CUDA_SUCCESS;
+                                                                        : CUDA_SUCCESS;
     }
 }
 
@@ -102,9 +102,8 @@ static CUresult function_enter(CUfunction handle, struct sg_function **function)
 
 static struct subject function_subject(struct sg_function *function)
 {
-    return (struct subject){.kernel = function->kernel,
-                            .code = function->module->code,
-                            .settings = function->settings};
+    return (struct subject){
+        .kernel = function->kernel, .code = function->module->code, .settings = function->settings};
 }
 
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)

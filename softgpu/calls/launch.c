@@ -190,9 +190,8 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
     unsigned first = (limit + SG_WARP_LANES - 1) / SG_WARP_LANES * SG_WARP_LANES;
     for (unsigned at = first; at > 0; at -= SG_WARP_LANES) {
         unsigned size = at < limit ? at : limit;
-        size_t shared = blockSizeToDynamicSMemSize != NULL
-                            ? blockSizeToDynamicSMemSize((int)size)
-                            : dynamicSMemSize;
+        size_t shared = blockSizeToDynamicSMemSize != NULL ? blockSizeToDynamicSMemSize((int)size)
+                                                           : dynamicSMemSize;
         unsigned blocks = sg_occupancy_blocks(&kernel, size, shared);
         if (blocks * size > best_threads) {
             best_threads = blocks * size;
@@ -205,8 +204,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
-                                                  CUfunction func,
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
                                                   CUoccupancyB2DSize blockSizeToDynamicSMemSize,
                                                   size_t dynamicSMemSize, int blockSizeLimit)
 {

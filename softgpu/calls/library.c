@@ -164,8 +164,8 @@ static CUresult library_module(CUlibrary handle, struct sg_module **module)
         return result;
     }
     struct sg_library *library = library_find(handle);
-    result = library == NULL ? CUDA_ERROR_INVALID_HANDLE
-                             : sg_library_module(library, context, module);
+    result =
+        library == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_library_module(library, context, module);
     return result == CUDA_SUCCESS ? result : sg_leave(result);
 }
 

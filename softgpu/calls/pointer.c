@@ -33,8 +33,7 @@ static int range_ordinal(const struct sg_range *range)
 }
 
 /* Attributes of the address space and of the memory. False: not this kind of attribute. */
-static bool attribute_place(const struct sg_range *range, CUpointer_attribute attribute,
-                            void *data)
+static bool attribute_place(const struct sg_range *range, CUpointer_attribute attribute, void *data)
 {
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -158,9 +157,8 @@ static void attribute_unknown(CUpointer_attribute attribute, uint64_t address, v
     }
 }
 
-CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes,
-                                        CUpointer_attribute *attributes, void **data,
-                                        CUdeviceptr ptr)
+CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+                                        void **data, CUdeviceptr ptr)
 {
     CUresult result = sg_enter_process();
     if (result != CUDA_SUCCESS) {

@@ -33,8 +33,7 @@ static CUresult prop_check(const CUmemAllocationProp *prop, struct sg_device **d
     return sg_call_device(prop->location.id, device);
 }
 
-CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity,
-                                               const CUmemAllocationProp *prop,
+CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                                CUmemAllocationGranularity_flags option)
 {
     CUresult result = sg_enter_process();
@@ -93,8 +92,7 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE
-                               : sg_vmm_map(ptr, size, offset, handle));
+    return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_vmm_map(ptr, size, offset, handle));
 }
 
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)

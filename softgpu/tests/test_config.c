@@ -27,8 +27,8 @@ Test(config, nothing_means_one_default_device)
 
 Test(config, keys_are_read)
 {
-    cr_assert_eq(sg_config_read("name=My GPU (1),memory=1GiB,sms=4; name=B,memory=3145729",
-                                &config, why, sizeof why),
+    cr_assert_eq(sg_config_read("name=My GPU (1),memory=1GiB,sms=4; name=B,memory=3145729", &config,
+                                why, sizeof why),
                  GA_OK, "%s", why);
     cr_assert_eq(config.count, 2);
     cr_assert_str_eq(config.devices[0].name, "My GPU (1)");
@@ -45,9 +45,9 @@ Test(config, uuids_are_stable_and_distinct)
     cr_assert_eq(sg_config_read("name=A;name=A", &again, why, sizeof why), GA_OK);
     cr_assert_arr_eq(config.devices[0].uuid, again.devices[0].uuid, 16);
     cr_assert_arr_neq(config.devices[0].uuid, config.devices[1].uuid, 16);
-    cr_assert_eq(sg_config_read("uuid=00112233-4455-6677-8899-aabbccddeeff", &config, why,
-                                sizeof why),
-                 GA_OK);
+    cr_assert_eq(
+        sg_config_read("uuid=00112233-4455-6677-8899-aabbccddeeff", &config, why, sizeof why),
+        GA_OK);
     cr_assert_eq(config.devices[0].uuid[15], 0xff);
 }
 

@@ -5,8 +5,7 @@
 
 static struct sg_kernel kernel(unsigned registers, unsigned shared)
 {
-    return (struct sg_kernel){
-        .registers = registers, .shared_bytes = shared, .max_threads = 1024};
+    return (struct sg_kernel){.registers = registers, .shared_bytes = shared, .max_threads = 1024};
 }
 
 Test(occupancy, each_limit_in_turn)

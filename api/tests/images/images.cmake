@@ -1,4 +1,4 @@
-# Containers of every sort, made by the toolkit: for the tests of api/image.c and of whoever unpacks.
+# Containers of every sort, made by the toolkit: for the tests of whoever reads or unpacks them.
 set(GPUAAS_IMAGES_DIR ${CMAKE_BINARY_DIR}/tests/images CACHE INTERNAL "")
 set(_images "")
 set(_image_source ${CMAKE_CURRENT_LIST_DIR}/kernels.cu)
