@@ -87,8 +87,7 @@ static void context_empty(struct sg_context *context)
     while (!ga_list_empty(&context->events)) {
         sg_event_destroy(ga_container(context->events.next, struct sg_event, in_context));
     }
-    ga_list_each(at, following, &context->streams)
-    {
+    ga_list_each (at, following, &context->streams) {
         struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
         if (!stream->destroyed) {
             sg_stream_destroy(stream);
@@ -98,14 +97,30 @@ static void context_empty(struct sg_context *context)
     sg_memory_drop_context(context);
 }
 
+static bool context_settled(const void *argument)
+{
+    return !((const struct sg_context *)argument)->dying;
+}
+
+void sg_context_settle(struct sg_context *context)
+{
+    (void)sg_wait_for(context_settled, context);
+}
+
 void sg_context_destroy(struct sg_context *context)
 {
     if (!context->alive) {
         return;
     }
     context->alive = false; /* from now on no call finds it usable */
-    (void)sg_context_wait(context);
-    context_empty(context);
+    context->dying = true;
+    sg_context_hold(context);
+    if (sg_context_quiet(context)) {
+        context_empty(context);
+    }
+    context->dying = false;
+    sg_schedule(); /* for who waits in sg_context_settle */
+    sg_context_drop(context);
     if (!context->primary) {
         ga_handle_table_remove(&sg_process.contexts, context->handle);
         sg_context_drop(context);

@@ -20,6 +20,7 @@ struct sg_context {
     struct sg_device *device;
     bool primary;
     bool alive;
+    bool dying;          /* being emptied: its work has to finish first */
     unsigned references; /* the handle's, and whoever waits with the lock released */
     unsigned flags;
     unsigned api_version;
@@ -37,8 +38,11 @@ struct sg_context {
 
 CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
                          struct sg_context **context);
-/* Waits for its work, frees everything in it; then the context itself unless it is primary. */
+/* Waits for its work, frees everything in it; then the context itself unless it is primary. Once
+ * exit() has begun and its work does not end, nothing is freed. */
 void sg_context_destroy(struct sg_context *context);
+/* Waits while another thread destroys it. */
+void sg_context_settle(struct sg_context *context);
 void sg_context_hold(struct sg_context *context);
 void sg_context_drop(struct sg_context *context);
 /* NULL: no such handle. */
@@ -47,6 +51,9 @@ struct sg_context *sg_context_find(CUcontext handle);
 CUresult sg_context_activate(struct sg_context *context);
 /* Waits until everything submitted to its streams so far has finished. */
 CUresult sg_context_wait(struct sg_context *context);
+/* The same before something that it may use is freed. False: exit() has begun and the work does not
+ * end even when told to stop; free nothing. */
+bool sg_context_quiet(struct sg_context *context);
 
 static inline CUcontext sg_context_handle(const struct sg_context *context)
 {

@@ -97,8 +97,7 @@ static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
     unsigned count = units_of(range->span.bytes);
     struct sg_slab *found = NULL;
     unsigned first = UNITS;
-    ga_list_each(at, following, &device->slabs)
-    {
+    ga_list_each (at, following, &device->slabs) {
         found = ga_container(at, struct sg_slab, link);
         first = slab_search(found, count);
         if (first != UNITS) {

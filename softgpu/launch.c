@@ -14,7 +14,7 @@ struct launch {
     const struct sg_kernel *kernel;
     struct sg_launch_shape shape;
     uint32_t stack_bytes;
-    uint64_t params[]; /* kernel->param_bytes */
+    _Alignas(16) uint8_t params[]; /* kernel->param_bytes */
 };
 
 static CUresult fault_result(enum sg_fault_code code)
@@ -181,7 +181,7 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     if (launch == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    result = params_copy(function->kernel, params, extra, (uint8_t *)launch->params);
+    result = params_copy(function->kernel, params, extra, launch->params);
     if (result != CUDA_SUCCESS) {
         free(launch);
         return result;

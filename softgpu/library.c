@@ -73,8 +73,7 @@ void sg_library_destroy(struct sg_library *library)
 CUresult sg_library_module(struct sg_library *library, struct sg_context *context,
                            struct sg_module **module)
 {
-    ga_list_each(at, following, &library->modules)
-    {
+    ga_list_each (at, following, &library->modules) {
         struct sg_module *found = ga_container(at, struct sg_module, in_library);
         if (found->context == context) {
             *module = found;

@@ -23,6 +23,12 @@ static void after_fork(void)
     pthread_mutex_init(&sg_process.lock, NULL);
 }
 
+/* From here on nobody is made to wait for a kernel that never ends. */
+static void at_exit(void)
+{
+    atomic_store(&sg_process.exiting, 1);
+}
+
 static void tables_init(void)
 {
     ga_handle_table_init(&sg_process.contexts, GA_HANDLE_CONTEXT, OBJECTS_MAX);
@@ -73,10 +79,11 @@ static CUresult process_make(const char *text)
         sg_process_fini();
         return result;
     }
-    static bool fork_handled;
-    if (!fork_handled) {
+    static bool hooked;
+    if (!hooked) {
         pthread_atfork(NULL, NULL, after_fork);
-        fork_handled = true;
+        atexit(at_exit);
+        hooked = true;
     }
     atomic_store_explicit(&sg_process.ready, 1, memory_order_release);
     return CUDA_SUCCESS;

@@ -21,7 +21,8 @@ struct sg_process {
     pthread_mutex_t lock;
     _Atomic int ready;     /* cuInit has succeeded */
     _Atomic int condemned; /* CUresult of the first execution fault, 0: none */
-    _Atomic int stop;      /* nonzero with `condemned`: running grids give up */
+    _Atomic int stop;      /* nonzero: running grids give up */
+    _Atomic int exiting;   /* exit() has begun */
     struct sg_device *devices;
     unsigned device_count;
     struct sg_memory memory;

@@ -1,4 +1,4 @@
-/* Order: which item may run, what happens when one has finished, and waiting for it. */
+/* Order: which item may run, and what happens when one has finished. */
 #include "softgpu/queue.h"
 
 #include <assert.h>
@@ -10,13 +10,6 @@
 /* Submitters beyond this wait: an application that never waits must not eat the machine. */
 #define ITEMS_MAX 65536
 
-struct sg_wait {
-    struct ga_list link;
-    bool (*passed)(const void *argument);
-    const void *argument;
-    pthread_cond_t changed;
-};
-
 static unsigned items_pending; /* under the lock */
 
 static struct sg_item *stream_head(const struct sg_stream *stream)
@@ -26,7 +19,7 @@ static struct sg_item *stream_head(const struct sg_stream *stream)
                : ga_container(stream->items.next, struct sg_item, in_stream);
 }
 
-static bool head_older(const struct sg_stream *stream, uint64_t sequence)
+bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence)
 {
     const struct sg_item *head = stream_head(stream);
     return head != NULL && head->sequence < sequence;
@@ -37,12 +30,11 @@ static bool order_allows(const struct sg_stream *stream, uint64_t sequence)
 {
     struct sg_context *context = stream->context;
     if (stream != context->legacy) {
-        return !stream->blocking || !head_older(context->legacy, sequence);
+        return !stream->blocking || !sg_stream_older(context->legacy, sequence);
     }
-    ga_list_each(at, following, &context->streams)
-    {
+    ga_list_each (at, following, &context->streams) {
         const struct sg_stream *other = ga_container(at, struct sg_stream, in_context);
-        if (other != stream && other->blocking && head_older(other, sequence)) {
+        if (other != stream && other->blocking && sg_stream_older(other, sequence)) {
             return false;
         }
     }
@@ -51,7 +43,7 @@ static bool order_allows(const struct sg_stream *stream, uint64_t sequence)
 
 bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence)
 {
-    if (head_older(stream, sequence + 1)) {
+    if (sg_stream_older(stream, sequence + 1)) {
         return false;
     }
     return stream != stream->context->legacy || order_allows(stream, sequence + 1);
@@ -112,8 +104,7 @@ static bool stream_abandon(struct sg_stream *stream)
 {
     bool changed = false;
     sg_stream_hold(stream);
-    ga_list_each(at, following, &stream->items)
-    {
+    ga_list_each (at, following, &stream->items) {
         struct sg_item *item = ga_container(at, struct sg_item, in_stream);
         if (item->state == SG_ITEM_RUNNING) {
             continue;
@@ -134,19 +125,12 @@ void sg_schedule(void)
     while (changed || condemned != (atomic_load(&sg_process.condemned) != 0)) {
         changed = false;
         condemned = atomic_load(&sg_process.condemned) != 0;
-        ga_list_each(at, following, &sg_process.active)
-        {
+        ga_list_each (at, following, &sg_process.active) {
             struct sg_stream *stream = ga_container(at, struct sg_stream, in_active);
             changed |= condemned ? stream_abandon(stream) : stream_advance(stream);
         }
     }
-    ga_list_each(at, following, &sg_process.waits)
-    {
-        struct sg_wait *wait = ga_container(at, struct sg_wait, link);
-        if (condemned || wait->passed(wait->argument)) {
-            pthread_cond_signal(&wait->changed);
-        }
-    }
+    sg_waits_wake();
 }
 
 void sg_item_finish(struct sg_item *item, CUresult result)
@@ -210,7 +194,7 @@ struct stream_point {
 static bool item_passed(const void *argument)
 {
     const struct stream_point *point = argument;
-    return !head_older(point->stream, point->sequence + 1);
+    return !sg_stream_older(point->stream, point->sequence + 1);
 }
 
 CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item)
@@ -250,92 +234,4 @@ CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark)
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark)
 {
     return mark->done ? CUDA_SUCCESS : submit_mark(stream, mark, SG_ITEM_WAIT);
-}
-
-CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
-{
-    if (passed(argument) || atomic_load(&sg_process.condemned) != 0) {
-        return (CUresult)atomic_load(&sg_process.condemned);
-    }
-    struct sg_wait wait = {.passed = passed, .argument = argument};
-    pthread_cond_init(&wait.changed, NULL);
-    ga_list_append(&sg_process.waits, &wait.link);
-    while (!passed(argument) && atomic_load(&sg_process.condemned) == 0) {
-        pthread_cond_wait(&wait.changed, &sg_process.lock);
-    }
-    ga_list_remove(&wait.link);
-    pthread_cond_destroy(&wait.changed);
-    return (CUresult)atomic_load(&sg_process.condemned);
-}
-
-static bool stream_point_passed(const void *argument)
-{
-    const struct stream_point *point = argument;
-    return sg_stream_passed(point->stream, point->sequence);
-}
-
-CUresult sg_stream_wait(struct sg_stream *stream)
-{
-    struct stream_point point = {.stream = stream, .sequence = sg_process.sequence};
-    sg_stream_hold(stream);
-    CUresult result = sg_wait_for(stream_point_passed, &point);
-    sg_stream_drop(stream);
-    return result;
-}
-
-static bool mark_done(const void *argument)
-{
-    return ((const struct sg_mark *)argument)->done;
-}
-
-CUresult sg_mark_wait(struct sg_mark *mark)
-{
-    sg_mark_hold(mark);
-    CUresult result = sg_wait_for(mark_done, mark);
-    sg_mark_drop(mark);
-    return result;
-}
-
-struct context_point {
-    struct sg_context *context;
-    uint64_t sequence;
-};
-
-static bool context_point_passed(const void *argument)
-{
-    const struct context_point *point = argument;
-    ga_list_each(at, following, &point->context->streams)
-    {
-        if (head_older(ga_container(at, struct sg_stream, in_context), point->sequence + 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-CUresult sg_context_wait(struct sg_context *context)
-{
-    struct context_point point = {.context = context, .sequence = sg_process.sequence};
-    sg_context_hold(context);
-    CUresult result = sg_wait_for(context_point_passed, &point);
-    sg_context_drop(context);
-    return result;
-}
-
-static bool all_passed(const void *argument)
-{
-    const uint64_t *sequence = argument;
-    ga_list_each(at, following, &sg_process.active)
-    {
-        if (head_older(ga_container(at, struct sg_stream, in_active), *sequence + 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-CUresult sg_process_wait(void)
-{
-    uint64_t sequence = sg_process.sequence;
-    return sg_wait_for(all_passed, &sequence);
 }

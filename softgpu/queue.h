@@ -92,6 +92,9 @@ void sg_mark_drop(struct sg_mark *mark);
 CUresult sg_event_make(struct sg_context *context, unsigned flags, struct sg_event **event);
 void sg_event_destroy(struct sg_event *event);
 
+/* Is something submitted before `sequence` still in the stream? */
+bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence);
+
 /* ---- queue.c ---- */
 
 /* A zeroed item of `bytes` (its struct begins with a struct sg_item). Free what was not submitted
@@ -104,18 +107,28 @@ CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 
-/* Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock
- * held, or until the process is condemned (whose code it returns). */
-CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
-CUresult sg_stream_wait(struct sg_stream *stream);
-CUresult sg_mark_wait(struct sg_mark *mark);
-/* Everything submitted so far, in every context. */
-CUresult sg_process_wait(void);
-
 /* Runs what may run, after something changed. */
 void sg_schedule(void);
 /* Ends an item that ran, or that will not. */
 void sg_item_finish(struct sg_item *item, CUresult result);
+
+/* ---- waits.c ---- */
+
+/* Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock
+ * held, or until the process is condemned (whose code it returns). */
+CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
+/* The same before a teardown: the process being condemned is no reason to go on (what runs still
+ * runs), but once exit() has begun what runs is told to stop after a second, and false is the
+ * answer when it has not a second later. */
+bool sg_wait_quiet(bool (*passed)(const void *argument), const void *argument);
+CUresult sg_stream_wait(struct sg_stream *stream);
+CUresult sg_mark_wait(struct sg_mark *mark);
+/* Everything submitted so far, in every context. */
+CUresult sg_process_wait(void);
+/* As sg_context_quiet, for all contexts. */
+bool sg_process_quiet(void);
+/* Wakes those whose time has come. */
+void sg_waits_wake(void);
 
 /* ---- engines.c ---- */
 

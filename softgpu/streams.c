@@ -65,8 +65,7 @@ void sg_stream_destroy(struct sg_stream *stream)
 CUresult sg_stream_of_thread(struct sg_context *context, struct sg_stream **stream)
 {
     uint64_t thread = thread_number();
-    ga_list_each(at, following, &context->streams)
-    {
+    ga_list_each (at, following, &context->streams) {
         struct sg_stream *found = ga_container(at, struct sg_stream, in_context);
         if (found->thread == thread && !found->destroyed) {
             *stream = found;

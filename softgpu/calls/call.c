@@ -50,7 +50,7 @@ CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_s
     }
     struct sg_stream *found =
         ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)handle);
-    if (found == NULL) {
+    if (found == NULL || !found->context->alive) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     *stream = found;

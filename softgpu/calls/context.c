@@ -22,6 +22,9 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     result = sg_call_device(dev, &device);
+    if (result == CUDA_SUCCESS) {
+        sg_context_settle(device->primary);
+    }
     if (result == CUDA_SUCCESS && !device->primary->alive) {
         device->primary->flags = device->primary_flags;
         result = sg_context_activate(device->primary);
@@ -71,6 +74,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     if (result != CUDA_SUCCESS) {
         return sg_leave(result);
     }
+    sg_context_settle(device->primary);
     sg_context_destroy(device->primary);
     if (device->primary_retains != 0 && !device->primary->alive) {
         result = sg_context_activate(device->primary);

@@ -85,11 +85,9 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     if (found == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
-    if (!ga_list_empty(&found->modules)) {
-        (void)sg_process_wait();
-        found = library_find(library); /* another thread may have unloaded it meanwhile */
-    }
-    if (found != NULL) {
+    bool quiet = ga_list_empty(&found->modules) || sg_process_quiet();
+    found = library_find(library); /* another thread may have unloaded it meanwhile */
+    if (quiet && found != NULL) {
         sg_library_destroy(found);
     }
     return sg_leave(sg_process_state());

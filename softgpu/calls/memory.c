@@ -85,10 +85,12 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     uint64_t id = range->id;
     result = sg_context_wait(range->context);
     range = sg_range_find(dptr); /* another thread may have freed it meanwhile */
-    if (range == NULL || range->id != id) {
-        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
+        result = CUDA_ERROR_INVALID_VALUE;
     }
-    sg_heap_free(range);
+    if (result == CUDA_SUCCESS) { /* else something may still run in it */
+        sg_heap_free(range);
+    }
     return sg_leave(result);
 }
 
@@ -135,10 +137,12 @@ static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult
     uint64_t id = range->id;
     result = sg_process_wait();
     range = sg_range_find(address);
-    if (range == NULL || range->id != id) {
-        return sg_leave(wrong);
+    if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
+        result = wrong;
     }
-    sg_host_free(range);
+    if (result == CUDA_SUCCESS) { /* else something may still run in it */
+        sg_host_free(range);
+    }
     return sg_leave(result);
 }
 

@@ -78,9 +78,9 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     if (module == NULL || module->library != NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
-    (void)sg_context_wait(module->context);
+    bool quiet = sg_context_quiet(module->context);
     module = module_find(hmod); /* another thread may have unloaded it meanwhile */
-    if (module != NULL) {
+    if (quiet && module != NULL) {
         sg_module_destroy(module);
     }
     return sg_leave(sg_process_state());

@@ -1,0 +1,176 @@
+/* Waiting for streams, events and contexts: each waiter has a condition of its own and is woken
+ * only when what it waits for has come. */
+#include <errno.h>
+#include <time.h>
+
+#include "softgpu/process.h"
+#include "softgpu/queue.h"
+
+struct sg_wait {
+    struct ga_list link;
+    bool (*passed)(const void *argument);
+    const void *argument;
+    pthread_cond_t changed;
+};
+
+static void wait_begin(struct sg_wait *wait, bool (*passed)(const void *), const void *argument)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    *wait = (struct sg_wait){.passed = passed, .argument = argument};
+    pthread_cond_init(&wait->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    ga_list_append(&sg_process.waits, &wait->link);
+}
+
+static void wait_end(struct sg_wait *wait)
+{
+    ga_list_remove(&wait->link);
+    pthread_cond_destroy(&wait->changed);
+}
+
+void sg_waits_wake(void)
+{
+    bool condemned = atomic_load(&sg_process.condemned) != 0;
+    ga_list_each (at, following, &sg_process.waits) {
+        struct sg_wait *wait = ga_container(at, struct sg_wait, link);
+        if (condemned || wait->passed(wait->argument)) {
+            pthread_cond_signal(&wait->changed);
+        }
+    }
+}
+
+CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
+{
+    if (passed(argument) || atomic_load(&sg_process.condemned) != 0) {
+        return (CUresult)atomic_load(&sg_process.condemned);
+    }
+    struct sg_wait wait;
+    wait_begin(&wait, passed, argument);
+    while (!passed(argument) && atomic_load(&sg_process.condemned) == 0) {
+        pthread_cond_wait(&wait.changed, &sg_process.lock);
+    }
+    wait_end(&wait);
+    return (CUresult)atomic_load(&sg_process.condemned);
+}
+
+/* One second more; false when it has passed. */
+static bool wait_second(struct sg_wait *wait)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    return pthread_cond_timedwait(&wait->changed, &sg_process.lock, &until) != ETIMEDOUT;
+}
+
+bool sg_wait_quiet(bool (*passed)(const void *argument), const void *argument)
+{
+    struct sg_wait wait;
+    bool told = false, quiet = passed(argument);
+    wait_begin(&wait, passed, argument);
+    while (!quiet) {
+        if (atomic_load(&sg_process.exiting) == 0) {
+            pthread_cond_wait(&wait.changed, &sg_process.lock);
+        } else if (!wait_second(&wait)) {
+            if (told) {
+                break;
+            }
+            atomic_store(&sg_process.stop, 1);
+            told = true;
+        }
+        quiet = passed(argument);
+    }
+    wait_end(&wait);
+    return quiet;
+}
+
+struct stream_point {
+    const struct sg_stream *stream;
+    uint64_t sequence;
+};
+
+static bool stream_point_passed(const void *argument)
+{
+    const struct stream_point *point = argument;
+    return sg_stream_passed(point->stream, point->sequence);
+}
+
+CUresult sg_stream_wait(struct sg_stream *stream)
+{
+    struct stream_point point = {.stream = stream, .sequence = sg_process.sequence};
+    sg_stream_hold(stream);
+    CUresult result = sg_wait_for(stream_point_passed, &point);
+    sg_stream_drop(stream);
+    return result;
+}
+
+static bool mark_done(const void *argument)
+{
+    return ((const struct sg_mark *)argument)->done;
+}
+
+CUresult sg_mark_wait(struct sg_mark *mark)
+{
+    sg_mark_hold(mark);
+    CUresult result = sg_wait_for(mark_done, mark);
+    sg_mark_drop(mark);
+    return result;
+}
+
+struct context_point {
+    struct sg_context *context;
+    uint64_t sequence;
+};
+
+static bool context_point_passed(const void *argument)
+{
+    const struct context_point *point = argument;
+    ga_list_each (at, following, &point->context->streams) {
+        if (sg_stream_older(ga_container(at, struct sg_stream, in_context), point->sequence + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+CUresult sg_context_wait(struct sg_context *context)
+{
+    struct context_point point = {.context = context, .sequence = sg_process.sequence};
+    sg_context_hold(context);
+    CUresult result = sg_wait_for(context_point_passed, &point);
+    sg_context_drop(context);
+    return result;
+}
+
+bool sg_context_quiet(struct sg_context *context)
+{
+    struct context_point point = {.context = context, .sequence = sg_process.sequence};
+    sg_context_hold(context);
+    bool quiet = sg_wait_quiet(context_point_passed, &point);
+    sg_context_drop(context);
+    return quiet;
+}
+
+static bool all_passed(const void *argument)
+{
+    const uint64_t *sequence = argument;
+    ga_list_each (at, following, &sg_process.active) {
+        if (sg_stream_older(ga_container(at, struct sg_stream, in_active), *sequence + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+CUresult sg_process_wait(void)
+{
+    uint64_t sequence = sg_process.sequence;
+    return sg_wait_for(all_passed, &sequence);
+}
+
+bool sg_process_quiet(void)
+{
+    uint64_t sequence = sg_process.sequence;
+    return sg_wait_quiet(all_passed, &sequence);
+}
