@@ -5,6 +5,26 @@ find_library(GPUAAS_ZSTD zstd REQUIRED)
 gpuaas_library(softgpu_driver
     attributes.c code.c config.c context.c copy.c device.c engines.c fill.c heap.c hostmem.c
     image_text.c launch.c library.c module.c occupancy.c physical.c process.c queue.c ranges.c
-    spans.c streams.c vmm.c)
+    spans.c streams.c vmm.c waits.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine api base ${GPUAAS_LZ4} ${GPUAAS_ZSTD})
+
+gpuaas_unit_test(test_softgpu_memory tests/test_memory.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_config tests/test_config.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_queue tests/test_queue.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_occupancy tests/test_occupancy.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_image_text tests/test_image_text.c LIBS softgpu_driver)
+target_compile_definitions(test_softgpu_image_text PRIVATE IMAGES_DIR="${GPUAAS_IMAGES_DIR}")
+add_dependencies(test_softgpu_image_text api_test_images)
+
+# libcuda.so.1: what programs load, and what a server opens by its path.
+add_library(softgpu_cuda SHARED
+    calls/call.c calls/context.c calls/copy.c calls/device.c calls/event.c calls/function.c
+    calls/host.c calls/launch.c calls/library.c calls/load.c calls/memory.c calls/memset.c
+    calls/module.c calls/pointer.c calls/settings.c calls/stream.c calls/vmm.c
+    ${GPUAAS_GEN_SOFT_SOURCES})
+gpuaas_needs_api(softgpu_cuda)
+gpuaas_cuda_exports(softgpu_cuda)
+target_link_libraries(softgpu_cuda PRIVATE softgpu_driver front api base)
+set_target_properties(softgpu_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/softgpu)

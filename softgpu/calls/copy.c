@@ -198,7 +198,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool async)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct side to, from;
+    struct side to = {0}, from = {0};
     struct sg_stream *stream;
     if (c == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
