@@ -32,3 +32,28 @@ set_source_files_properties(exec/atomic.c exec/collective.c PROPERTIES COMPILE_O
 gpuaas_library(softgpu_engine map.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
     $<TARGET_OBJECTS:sg_handlers_v3> $<TARGET_OBJECTS:sg_handlers_base>)
 target_link_libraries(softgpu_engine PUBLIC base m)
+
+# ---- tests ----
+# The kernels of the tests, compiled by nvcc.
+set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
+foreach(name basic maths features torture)
+    add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
+        COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=compute_75 -Wno-deprecated-declarations
+                ${CMAKE_CURRENT_SOURCE_DIR}/tests/kernels/${name}.cu
+                -o ${SG_TEST_KERNELS}/${name}.ptx
+        DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/kernels/${name}.cu
+        COMMENT "Compiling ${name}.cu to PTX" VERBATIM)
+    list(APPEND SG_TEST_PTX ${SG_TEST_KERNELS}/${name}.ptx)
+endforeach()
+add_custom_target(softgpu_test_kernels DEPENDS ${SG_TEST_PTX})
+
+foreach(name programs scheduler maths load ops)
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
+        continue()
+    endif()
+    gpuaas_unit_test(test_softgpu_${name} tests/test_${name}.c tests/engine_fixture.c
+                     LIBS softgpu_engine)
+    target_compile_definitions(test_softgpu_${name} PRIVATE SG_TEST_KERNELS="${SG_TEST_KERNELS}")
+    add_dependencies(test_softgpu_${name} softgpu_test_kernels)
+endforeach()

@@ -213,8 +213,11 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
     case SG_OPERAND_INT:
     case SG_OPERAND_F32:
     case SG_OPERAND_F64:
-        if (kind == SG_ROW_PREDICATE) {
-            sg_decode_wrong(decoder, "a constant where a predicate must stand");
+        if (kind == SG_ROW_PREDICATE) { /* 0 is false */
+            uint32_t row = sg_row_new(decoder, SG_ROW_PREDICATE);
+            uint32_t value = sg_row_literal(decoder, operand->value != 0, false);
+            sg_emit_op(decoder, "x_ne_b32", row, value, sg_row_literal(decoder, 0, false), 0);
+            return row;
         }
         return sg_row_literal(decoder, literal_bits(decoder, operand, type), kind == SG_ROW_64);
     case SG_OPERAND_SPECIAL:

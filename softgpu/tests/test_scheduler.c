@@ -1,0 +1,212 @@
+/* Waiting and faulting: what must end, how, and what it reports. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "softgpu/tests/engine_fixture.h"
+
+static struct engine engine;
+
+static void open_torture(void)
+{
+    engine_open(&engine, 2);
+    engine_load_file(&engine, "torture");
+}
+
+static void shut(void)
+{
+    engine_close(&engine);
+}
+
+static void no_fault(void)
+{
+    cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s: %s at PTX line %u",
+                 sg_fault_name(engine.fault.code), engine.fault.text, engine.fault.line);
+}
+
+TestSuite(scheduler, .init = open_torture, .fini = shut, .timeout = 60);
+TestSuite(faults, .init = open_torture, .fini = shut, .timeout = 60);
+
+Test(scheduler, locks_inside_a_warp)
+{
+    static const char *const kernels[] = {"spin_lock", "direct_spin_lock"};
+    for (int k = 0; k < 2; k++) {
+        int *lock = engine_memory(&engine, 4), *count = engine_memory(&engine, 4);
+        ENGINE_LAUNCH(&engine, kernels[k], 4, 96, 0, PTR(lock), PTR(count));
+        no_fault();
+        cr_assert_eq(*count, 4 * 96, "%s: %d", kernels[k], *count);
+        cr_assert_eq(*lock, 0);
+    }
+}
+
+Test(scheduler, waits_between_warps)
+{
+    int *flag = engine_memory(&engine, 4), *out = engine_memory(&engine, 128);
+    ENGINE_LAUNCH(&engine, "warp_flag", 1, 256, 0, PTR(flag), PTR(out));
+    no_fault();
+    cr_assert_eq(out[31], 77);
+}
+
+Test(scheduler, waits_between_lanes)
+{
+    int *flag = engine_memory(&engine, 4), *out = engine_memory(&engine, 4);
+    ENGINE_LAUNCH(&engine, "lane_flag", 1, 32, 0, PTR(flag), PTR(out));
+    no_fault();
+    cr_assert_eq(*out, 78);
+}
+
+Test(scheduler, barrier_in_divergent_code)
+{
+    int *out = engine_memory(&engine, 256);
+    ENGINE_LAUNCH(&engine, "divergent_barrier", 1, 64, 0, PTR(out));
+    no_fault();
+    for (int t = 0; t < 64; t++) {
+        cr_assert_eq(out[t], (63 - t) & 1 ? 1 : 2, "thread %d", t);
+    }
+}
+
+Test(scheduler, threads_that_left_are_not_waited_for)
+{
+    int *out = engine_memory(&engine, 400);
+    ENGINE_LAUNCH(&engine, "early_exit", 1, 100, 0, PTR(out));
+    no_fault();
+    for (int t = 0; t < 100; t++) {
+        cr_assert_eq(out[t], t % 3 == 0 ? 0 : t > 40 ? 5 : 6, "thread %d", t);
+    }
+}
+
+Test(scheduler, named_barriers)
+{
+    int *out = engine_memory(&engine, 256);
+    ENGINE_LAUNCH(&engine, "named_barriers", 5, 128, 0, PTR(out));
+    no_fault();
+    for (int t = 0; t < 64; t++) {
+        cr_assert_eq(out[t], t + 1);
+    }
+}
+
+Test(scheduler, blocks_that_wait_for_later_blocks)
+{
+    int *arrived = engine_memory(&engine, 4), *out = engine_memory(&engine, 4 * 10 * 40);
+    ENGINE_LAUNCH(&engine, "grid_barrier", 10, 40, 0, PTR(arrived), PTR(out));
+    no_fault();
+    for (int t = 0; t < 400; t++) {
+        cr_assert_eq(out[t], 10);
+    }
+}
+
+Test(scheduler, divergent_loops)
+{
+    unsigned *in = engine_memory(&engine, 4 * 96), *out = engine_memory(&engine, 4 * 96);
+    for (unsigned t = 0; t < 96; t++) {
+        in[t] = t * 37 + 1;
+    }
+    ENGINE_LAUNCH(&engine, "collatz", 1, 96, 0, PTR(in), PTR(out));
+    no_fault();
+    for (unsigned t = 0; t < 96; t++) {
+        unsigned steps = 0;
+        for (unsigned x = in[t]; x != 1; x = x & 1 ? 3 * x + 1 : x / 2) {
+            steps++;
+        }
+        cr_assert_eq(out[t], steps, "thread %u", t);
+    }
+}
+
+static int switches(int x)
+{
+    int r = 0;
+    for (int i = 0; i < 40; i++) {
+        switch ((int)((unsigned)x + (unsigned)i) % 7) {
+        case 0: r += 3; break;
+        case 1: r ^= x; break;
+        case 2: r = (int)((unsigned)r * 5 + 1); continue;
+        case 3: if (r & 1) break; r = (int)((unsigned)r - (unsigned)x); break;
+        case 4: r = (int)((unsigned)r << 1); /* fall through */
+        case 5: r = (int)((unsigned)r + (unsigned)i); break;
+        default: if (r > 100000) return r; r++; break;
+        }
+        x = (int)((unsigned)x * 1103515245u + 12345u);
+    }
+    return r;
+}
+
+Test(scheduler, branches_of_every_kind)
+{
+    int *in = engine_memory(&engine, 4 * 512), *out = engine_memory(&engine, 4 * 512);
+    for (int t = 0; t < 512; t++) {
+        in[t] = t * 7919 - 100000;
+    }
+    ENGINE_LAUNCH(&engine, "switches", 4, 128, 0, PTR(in), PTR(out));
+    no_fault();
+    for (int t = 0; t < 512; t++) {
+        cr_assert_eq(out[t], switches(in[t]), "thread %d: %d, not %d", t, out[t], switches(in[t]));
+    }
+}
+
+static _Atomic int stop;
+
+static void *stop_soon(void *unused)
+{
+    nanosleep(&(struct timespec){0, 30 * 1000 * 1000}, NULL);
+    stop = 1;
+    return unused;
+}
+
+Test(scheduler, endless_kernels_stop_when_told)
+{
+    int *flag = engine_memory(&engine, 4);
+    pthread_t thread;
+    engine.stop = &stop;
+    pthread_create(&thread, NULL, stop_soon, NULL);
+    ENGINE_LAUNCH(&engine, "endless", 6, 64, 0, PTR(flag));
+    pthread_join(thread, NULL);
+    cr_assert_eq(engine.fault.code, SG_FAULT_STOPPED);
+}
+
+Test(faults, illegal_addresses_say_who)
+{
+    int *memory = engine_memory(&engine, 4);
+    static const int64_t offsets[] = {1 << 20, INT64_C(1) << 40, -(INT64_C(1) << 44), INT64_MIN / 4};
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+        ENGINE_LAUNCH(&engine, "wild", 4, 64, 0, PTR(memory), (uint64_t)offsets[i]);
+        cr_assert_eq(engine.fault.code, SG_FAULT_ILLEGAL_ADDRESS, "offset %lld",
+                     (long long)offsets[i]);
+        cr_assert_eq(engine.fault.address, PTR(memory) + (uint64_t)offsets[i] * 4);
+        cr_assert_eq(engine.fault.thread[0], 5);
+        cr_assert_eq(engine.fault.block[0], 2);
+        cr_assert_str_eq(engine.fault.kernel, "wild");
+        cr_assert_neq(engine.fault.line, 0);
+    }
+    ENGINE_LAUNCH(&engine, "wild", 4, 64, 0, 0, 0);
+    cr_assert_eq(engine.fault.code, SG_FAULT_ILLEGAL_ADDRESS, "NULL");
+    cr_assert_eq(engine.fault.address, 0);
+}
+
+Test(faults, others)
+{
+    int *memory = engine_memory(&engine, 4096), *out = engine_memory(&engine, 4096);
+    ENGINE_LAUNCH(&engine, "crooked", 1, 32, 0, PTR(memory));
+    cr_assert_eq(engine.fault.code, SG_FAULT_MISALIGNED);
+    cr_assert_eq(engine.fault.address, PTR(memory) + 1);
+    ENGINE_LAUNCH(&engine, "shared_wild", 1, 32, 0, PTR(out), 1 << 20);
+    cr_assert_eq(engine.fault.code, SG_FAULT_ILLEGAL_ADDRESS);
+    cr_assert_geq(engine.fault.address, SG_WINDOW_SHARED);
+    ENGINE_LAUNCH(&engine, "trapping", 3, 32, 0, PTR(memory));
+    cr_assert_eq(engine.fault.code, SG_FAULT_TRAP);
+    ENGINE_LAUNCH(&engine, "asserting", 1, 32, 0, PTR(memory));
+    cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s", engine.fault.text);
+    memory[7] = 1;
+    ENGINE_LAUNCH(&engine, "asserting", 1, 32, 0, PTR(memory));
+    cr_assert_eq(engine.fault.code, SG_FAULT_ASSERT);
+    cr_assert_eq(engine.fault.thread[0], 7);
+    cr_assert(engine.fault.text[0] == 'a', "%s", engine.fault.text);
+}
+
+Test(faults, wrong_launches)
+{
+    int *memory = engine_memory(&engine, 4096);
+    ENGINE_LAUNCH(&engine, "trapping", 0, 32, 0, PTR(memory));
+    cr_assert_eq(engine.fault.code, SG_FAULT_INVALID_LAUNCH);
+    ENGINE_LAUNCH(&engine, "trapping", 1, 2000, 0, PTR(memory));
+    cr_assert_eq(engine.fault.code, SG_FAULT_INVALID_LAUNCH);
+}
