@@ -1,0 +1,106 @@
+/* A client by script: says frame by frame what a test wants said, to a real gpuaasd with software
+ * GPUs that the test has started. Everything fails the test by itself after 20 s. */
+#ifndef SERVER_TESTS_SCRIPT_H
+#define SERVER_TESTS_SCRIPT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "api/calls.h"
+#include "api/handshake.h"
+#include "api/wire.h"
+#include "transport/transport.h"
+
+#define SCRIPT_WINDOW_BYTES (UINT64_C(1) << 30)
+
+/* ---- gpuaasd */
+
+struct script_server {
+    pid_t pid;
+    int log; /* its stderr */
+    char url[128];
+    char text[65536]; /* what it has said so far */
+    char config[64];
+};
+
+/* Starts it with two GPUs; `more` are further lines for [server], or "". */
+void script_server_start(struct script_server *server, const char *more);
+/* SIGTERM; it must exit with 0 and without a complaint of a sanitizer. */
+void script_server_stop(struct script_server *server);
+/* Waits until its log says `part`. */
+void script_server_says(struct script_server *server, const char *part);
+/* Its children now. */
+unsigned script_server_backends(const struct script_server *server, pid_t *pids, unsigned most);
+/* Waits until it has so many. */
+void script_server_wait_backends(const struct script_server *server, unsigned count);
+unsigned script_server_descriptors(const struct script_server *server);
+
+/* ---- one connection */
+
+struct script_conn {
+    struct transport_conn conn;
+    struct frame_reader reader;
+    struct wire_header header;        /* of the frame received last */
+    struct ga_reader values;          /* of the frame received last */
+    _Alignas(16) uint8_t frame[8192]; /* under construction */
+    struct ga_writer writer;
+};
+
+void script_connect(struct script_conn *conn, const char *url);
+void script_close(struct script_conn *conn);
+/* Begins a frame; write values to conn->writer, then send. */
+struct ga_writer *script_begin(struct script_conn *conn);
+void script_send(struct script_conn *conn, uint16_t opcode, uint16_t session, uint64_t sequence);
+/* The same with bulk bytes behind the values. */
+void script_send_bulk(struct script_conn *conn, uint16_t opcode, uint16_t session,
+                      uint64_t sequence, const void *bulk, size_t bytes);
+void script_send_raw(struct script_conn *conn, const void *bytes, size_t size);
+/* Receives a frame: its opcode. 0: the connection has ended. */
+uint16_t script_receive(struct script_conn *conn);
+/* Receives a frame that must have this opcode. */
+void script_expect(struct script_conn *conn, uint16_t opcode);
+/* The other end must close without saying anything more. */
+void script_expect_end(struct script_conn *conn);
+
+/* ---- an application */
+
+struct script_app {
+    struct script_conn control, data, side;
+    uint8_t application[16];
+    struct handshake_ticket ticket; /* the last one */
+    char address[128];
+    uint64_t window; /* base of session 1's */
+    uint64_t sequence;
+    uint64_t context;
+};
+
+void script_hello(struct script_app *app, const char *url);
+/* HELLO and one OPEN. */
+void script_open(struct script_app *app, uint32_t device);
+void script_data_hello_fill(const struct script_app *app, struct handshake_data_hello *hello,
+                            uint32_t kind, uint32_t device, uint64_t window);
+/* All the way to a session on `device` with a primary context that is current. */
+void script_app_start(struct script_app *app, const char *url, uint32_t device);
+void script_app_close(struct script_app *app);
+
+/* A waiting call without results: its code. Other frames than the reply fail the test, except
+ * WIRE_ERROR and WIRE_FAULT, which are skipped. */
+int32_t script_wait(struct script_app *app, uint64_t sequence);
+/* ga_* calls on session 1. */
+int32_t script_map(struct script_app *app, uint64_t address, uint64_t bytes);
+int32_t script_unmap(struct script_app *app, uint64_t address, uint64_t bytes, bool wait);
+void script_copy_in(struct script_app *app, uint64_t dst, const void *from, size_t bytes,
+                    uint64_t stream);
+/* The code of the copy; `to` gets the bytes. */
+int32_t script_copy_out(struct script_app *app, uint64_t src, void *to, size_t bytes,
+                        uint64_t stream);
+int32_t script_stream_synchronize(struct script_app *app, uint64_t stream);
+uint64_t script_stream(struct script_app *app, uint32_t index);
+int32_t script_module(struct script_app *app, uint64_t module, const char *image);
+int32_t script_function(struct script_app *app, uint64_t module, const char *name,
+                        uint64_t function);
+void script_launch(struct script_app *app, uint64_t function, uint32_t blocks, uint32_t threads,
+                   uint64_t stream, const void *params, uint32_t param_bytes);
+void script_context(struct script_app *app, uint64_t context);
+
+#endif

@@ -1,0 +1,256 @@
+/* Calls of a scripted client on a real gpuaasd with a software GPU: memory, copies, kernels, waits,
+ * and what wrong calls get. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/cuda_names.h"
+#include "base/handle.h"
+#include "server/tests/script.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const char kernels[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".global .align 4 .u32 counter;\n"
+    ".visible .entry add_one(.param .u64 p, .param .u32 n)\n"
+    "{\n"
+    "    .reg .pred %q;\n    .reg .b32 %r<8>;\n    .reg .b64 %d<4>;\n"
+    "    ld.param.u64 %d1, [p];\n    ld.param.u32 %r1, [n];\n"
+    "    mov.u32 %r2, %ctaid.x;\n    mov.u32 %r3, %ntid.x;\n    mov.u32 %r4, %tid.x;\n"
+    "    mad.lo.s32 %r5, %r2, %r3, %r4;\n"
+    "    setp.ge.u32 %q, %r5, %r1;\n    @%q bra DONE;\n"
+    "    mul.wide.u32 %d2, %r5, 4;\n    add.s64 %d3, %d1, %d2;\n"
+    "    ld.global.u32 %r6, [%d3];\n    add.u32 %r6, %r6, 1;\n    st.global.u32 [%d3], %r6;\n"
+    "DONE:\n    ret;\n}\n";
+
+static struct script_server server;
+static struct script_app app;
+
+static void start(void)
+{
+    script_server_start(&server, "");
+    script_app_start(&app, server.url, 0);
+}
+
+static void stop(void)
+{
+    script_app_close(&app);
+    script_server_wait_backends(&server, 0);
+    script_server_stop(&server);
+}
+
+TestSuite(calls, .init = start, .fini = stop, .timeout = 60);
+
+static uint64_t handle(enum ga_handle_type type, uint32_t index)
+{
+    return ga_handle_make(type, 1, index);
+}
+
+static uint8_t *pattern(size_t bytes, unsigned seed)
+{
+    uint8_t *data = malloc(bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        data[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
+    }
+    return data;
+}
+
+Test(calls, bytes_go_there_and_come_back)
+{
+    static const size_t sizes[] = {1, 15, 16, 17, 4096, WIRE_CHUNK, WIRE_CHUNK + 1, 21 * MIB + 7};
+    cr_assert_eq(script_map(&app, app.window + 2 * MIB, 32 * MIB), 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint8_t *out = pattern(sizes[i], (unsigned)i), *in = calloc(1, sizes[i]);
+        script_copy_in(&app, app.window + 2 * MIB + i, out, sizes[i], 0);
+        cr_assert_eq(script_copy_out(&app, app.window + 2 * MIB + i, in, sizes[i], 0), 0);
+        cr_assert_eq(memcmp(in, out, sizes[i]), 0, "%zu bytes", sizes[i]);
+        free(out);
+        free(in);
+    }
+    cr_assert_eq(script_unmap(&app, app.window + 2 * MIB, 32 * MIB, true), 0);
+}
+
+Test(calls, kernel_runs_on_streams_in_order)
+{
+    enum { COUNT = 10000, ROUNDS = 20 };
+    uint64_t module = handle(GA_HANDLE_MODULE, 1), function = handle(GA_HANDLE_FUNCTION, 5);
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    int32_t loaded = script_module(&app, module, kernels);
+    const char *log = ga_read_string(&app.data.values, 65536);
+    log = ga_read_string(&app.data.values, 65536);
+    cr_assert_eq(loaded, 0, "%d %s", loaded, log);
+    cr_assert_eq(script_function(&app, module, "add_one", function), 0);
+    struct ga_module_function_results facts;
+    ga_module_function_results_read(&app.data.values, &facts);
+    cr_assert_eq(facts.param_count, 2);
+    cr_assert_eq(facts.param_offset[1], 8);
+    cr_assert_eq(facts.param_size[1], 4);
+    cr_assert_eq(facts.attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK], 1024);
+    uint64_t stream = script_stream(&app, 3);
+    uint32_t *values = calloc(COUNT, 4);
+    script_copy_in(&app, app.window, values, COUNT * 4, stream);
+    struct {
+        uint64_t pointer;
+        uint32_t count;
+    } params = {app.window, COUNT};
+    for (int i = 0; i < ROUNDS; i++) {
+        script_launch(&app, function, (COUNT + 255) / 256, 256, stream, &params, 12);
+    }
+    cr_assert_eq(script_stream_synchronize(&app, stream), 0);
+    cr_assert_eq(script_copy_out(&app, app.window, values, COUNT * 4, stream), 0);
+    for (int i = 0; i < COUNT; i++) {
+        cr_assert_eq(values[i], ROUNDS);
+    }
+    free(values);
+}
+
+Test(calls, variable_of_a_module_may_be_copied_to)
+{
+    uint64_t module = handle(GA_HANDLE_MODULE, 1);
+    cr_assert_eq(script_module(&app, module, kernels), 0);
+    const struct ga_module_global_args args = {.module = module, .name = "counter"};
+    ga_module_global_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_module_global, 1, app.sequence);
+    cr_assert_eq(script_wait(&app, app.sequence++), 0);
+    struct ga_module_global_results found;
+    ga_module_global_results_read(&app.data.values, &found);
+    cr_assert_eq(found.bytes, 4);
+    uint32_t value = 0x12345678, back = 0;
+    script_copy_in(&app, found.address, &value, 4, 0);
+    cr_assert_eq(script_copy_out(&app, found.address, &back, 4, 0), 0);
+    cr_assert_eq(back, value);
+    cr_assert_eq(script_copy_out(&app, found.address + 1, &back, 4, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(calls, maps_outside_the_window_are_refused)
+{
+    const struct {
+        uint64_t address, bytes;
+    } wrong[] = {
+        {app.window - 2 * MIB, 2 * MIB},
+        {app.window + SCRIPT_WINDOW_BYTES, 2 * MIB},
+        {app.window + SCRIPT_WINDOW_BYTES - 2 * MIB, 4 * MIB},
+        {app.window, UINT64_MAX - app.window + 1},
+        {app.window, 0},
+        {app.window + 1, 2 * MIB},
+        {app.window, MIB + 1},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(script_map(&app, wrong[i].address, wrong[i].bytes), CUDA_ERROR_INVALID_VALUE,
+                     "%zu", i);
+    }
+    cr_assert_eq(script_map(&app, app.window, 4 * MIB), 0);
+    cr_expect_eq(script_map(&app, app.window + 2 * MIB, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_unmap(&app, app.window, 2 * MIB, false), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_unmap(&app, app.window + 8 * MIB, 2 * MIB, true), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_map(&app, app.window + 8 * MIB, 512 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_expect_eq(script_map(&app, app.window + 8 * MIB, 100 * MIB), 0);
+}
+
+/* A failing async call is told by WIRE_ERROR, in order, and nothing else happens. */
+static void expect_error(uint16_t opcode, int32_t result)
+{
+    script_expect(&app.data, WIRE_ERROR);
+    cr_expect_eq(ga_read_i32(&app.data.values), result);
+    cr_expect_eq(ga_read_u32(&app.data.values), opcode);
+    cr_expect_eq(app.data.header.sequence, app.sequence - 1);
+}
+
+Test(calls, copies_outside_of_memory_are_refused)
+{
+    uint8_t bytes[64] = {0};
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    script_copy_in(&app, app.window + 2 * MIB - 63, bytes, 64, 0);
+    expect_error(API_OP_ga_copy_in, CUDA_ERROR_INVALID_VALUE);
+    script_copy_in(&app, (uint64_t)(uintptr_t)bytes, bytes, 64, 0);
+    expect_error(API_OP_ga_copy_in, CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_copy_out(&app, app.window + 2 * MIB, bytes, 1, 0),
+                 CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_copy_out(&app, UINT64_MAX - 8, bytes, 64, 0), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_copy_out(&app, app.window, bytes, 64, 0), 0);
+}
+
+Test(calls, foreign_and_stale_handles_are_refused)
+{
+    uint64_t stream = script_stream(&app, 1);
+    const uint64_t wrong[] = {
+        2, /* a thread's stream: it never travels */
+        3,
+        ~UINT64_C(0),
+        ga_handle_make(GA_HANDLE_STREAM, 2, 1),
+        ga_handle_make(GA_HANDLE_STREAM, 1, 2),
+        ga_handle_make(GA_HANDLE_EVENT, 1, 1),
+        app.context,
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(script_stream_synchronize(&app, wrong[i]), CUDA_ERROR_INVALID_HANDLE, "%zu",
+                     i);
+    }
+    cr_expect_eq(script_stream_synchronize(&app, stream), 0);
+    const struct cuStreamDestroy_v2_args destroy = {.hStream = stream};
+    cuStreamDestroy_v2_args_write(script_begin(&app.data), &destroy);
+    script_send(&app.data, API_OP_cuStreamDestroy_v2, 1, app.sequence++);
+    cr_expect_eq(script_stream_synchronize(&app, stream), CUDA_ERROR_INVALID_HANDLE);
+    script_launch(&app, ga_handle_make(GA_HANDLE_FUNCTION, 1, 1), 1, 1, 0, "", 0);
+    expect_error(API_OP_ga_launch, CUDA_ERROR_INVALID_HANDLE);
+}
+
+Test(calls, calls_without_a_context_are_refused)
+{
+    script_context(&app, 0);
+    uint8_t byte;
+    cr_expect_eq(script_map(&app, app.window, 2 * MIB), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(script_stream_synchronize(&app, 0), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(script_copy_out(&app, app.window, &byte, 1, 0), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(script_module(&app, handle(GA_HANDLE_MODULE, 1), kernels),
+                 CUDA_ERROR_INVALID_CONTEXT);
+    script_context(&app, app.context);
+    cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0);
+}
+
+Test(calls, images_that_are_none_say_so)
+{
+    cr_expect_eq(script_module(&app, handle(GA_HANDLE_MODULE, 1), "nonsense"),
+                 CUDA_ERROR_INVALID_IMAGE);
+    cr_expect_eq(script_module(&app, handle(GA_HANDLE_MODULE, 1),
+                               ".version 7.0\n.target sm_75\n.address_size 64\nnonsense;\n"),
+                 CUDA_ERROR_INVALID_PTX);
+    (void)ga_read_string(&app.data.values, 65536);
+    const char *log = ga_read_string(&app.data.values, 65536);
+    cr_expect(log != NULL && strstr(log, "4") != NULL, "the line is named: %s", log);
+}
+
+Test(calls, reset_frees_the_objects_of_the_context)
+{
+    uint64_t stream = script_stream(&app, 1);
+    cr_assert_eq(script_map(&app, app.window, 200 * MIB), 0);
+    cr_assert_eq(script_module(&app, handle(GA_HANDLE_MODULE, 1), kernels), 0);
+    const struct ga_context_reset_args args = {.context = app.context};
+    ga_context_reset_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_context_reset, 1, app.sequence);
+    cr_assert_eq(script_wait(&app, app.sequence++), 0);
+    cr_expect_eq(script_stream_synchronize(&app, stream), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_map(&app, app.window, 200 * MIB), 0);
+    cr_expect_eq(script_module(&app, handle(GA_HANDLE_MODULE, 1), kernels), 0);
+}
+
+Test(calls, out_of_bounds_is_a_fault_of_this_process_only)
+{
+    struct script_app other;
+    script_app_start(&other, server.url, 1);
+    uint64_t module = handle(GA_HANDLE_MODULE, 1), function = handle(GA_HANDLE_FUNCTION, 1);
+    cr_assert_eq(script_module(&app, module, kernels), 0);
+    cr_assert_eq(script_function(&app, module, "add_one", function), 0);
+    struct {
+        uint64_t pointer;
+        uint32_t count;
+    } params = {app.window + 64 * MIB, 1};
+    script_launch(&app, function, 1, 1, 0, &params, 12);
+    cr_expect_eq(script_stream_synchronize(&app, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    script_server_says(&server, "execution fault");
+    cr_expect_eq(script_stream_synchronize(&app, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    cr_expect_eq(script_map(&other, other.window, 2 * MIB), 0);
+    cr_expect_eq(script_stream_synchronize(&other, 0), 0);
+    script_app_close(&other);
+}
