@@ -26,6 +26,7 @@ struct sg_draft_row {
     uint8_t kind; /* SG_ROW_* */
     bool constant;
     uint32_t func;   /* slot of the function it belongs to; constants: to none */
+    uint32_t slot;   /* set at the end: which place among those of its kind */
     uint32_t offset; /* set at the end */
 };
 
@@ -36,6 +37,8 @@ struct sg_func_info {
     bool recursive;
     uint32_t first_row, row_count; /* in the code's table of rows, if recursive */
     uint32_t save_begin, save_bytes;
+    uint32_t slots[3];   /* places that its rows need, by kind */
+    uint32_t slot_base[3];
     uint64_t deepest; /* bytes of frames from here on, without recursion */
     uint8_t visit;
 };
@@ -81,6 +84,11 @@ uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *oper
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg);
 unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row);
 void sg_rows_finish(struct sg_decoder *decoder);
+/* For sg_code.rows; sets first_row and row_count of the functions. */
+void sg_rows_table(struct sg_decoder *decoder);
+uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads);
+/* decode_slots.c: rows of a function whose values never live at one time share a slot */
+void sg_slots_assign(struct sg_decoder *decoder, uint32_t slot);
 /* The address that a variable stands for, as an 8- or 4-byte row. */
 uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
                         bool wide);

@@ -147,29 +147,6 @@ static void find_recursion(struct sg_decoder *decoder)
 
 /* ---- the result ---- */
 
-static void finish_rows_table(struct sg_decoder *decoder)
-{
-    uint32_t total = 0;
-    for (uint32_t r = 1; r < decoder->rows.count; r++) {
-        const struct sg_draft_row *row = &decoder->rows.items[r];
-        total += !row->constant && decoder->funcs.items[row->func].recursive;
-    }
-    uint32_t *table = sg_load_alloc(decoder->load, decoder->load->keep, (total + 1) * sizeof *table);
-    uint32_t used = 0;
-    for (uint32_t s = 0; s < decoder->funcs.count; s++) {
-        struct sg_func_info *info = &decoder->funcs.items[s];
-        info->first_row = used;
-        for (uint32_t r = 1; info->recursive && r < decoder->rows.count; r++) {
-            const struct sg_draft_row *row = &decoder->rows.items[r];
-            if (!row->constant && row->func == s) {
-                table[used++] = SG_ROW(row->offset, row->kind);
-            }
-        }
-        info->row_count = used - info->first_row;
-    }
-    decoder->code->rows = table;
-}
-
 static void finish_calls(struct sg_decoder *decoder)
 {
     struct sg_call *calls = sg_load_alloc(decoder->load, decoder->load->keep,
@@ -237,6 +214,7 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
     threads = threads > 1024 ? 1024 : threads * limit[2];
     kernel->max_threads = threads == 0 || threads > 1024 ? 1024 : (uint32_t)threads;
     kernel->shared_bytes = (uint32_t)decoder->shared_bytes;
+    kernel->registers = sg_rows_registers(decoder, kernel->max_threads);
 }
 
 /* Dynamic shared memory begins behind the static, aligned for anything. */
@@ -262,7 +240,7 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
     }
     find_recursion(decoder);
     sg_rows_finish(decoder);
-    finish_rows_table(decoder);
+    sg_rows_table(decoder);
     finish_calls(decoder);
     finish_insns(decoder);
     finish_consts(decoder);

@@ -95,9 +95,6 @@ static const char *const special_names[SG_SPECIAL_COUNT] = {
 
 static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
 {
-    if (sg_text_is(operand->text, "WARP_SZ") || sg_text_is(operand->text, "%warpsize")) {
-        return sg_row_literal(decoder, SG_LANES, wide);
-    }
     for (uint32_t i = 0; i < SG_SPECIAL_COUNT; i++) {
         if (sg_text_is(operand->text, special_names[i])) {
             return sg_row_const(decoder, (struct sg_const){.kind = SG_CONST_SPECIAL, .index = i,
@@ -253,24 +250,46 @@ static uint32_t row_bytes(unsigned kind)
     return kind == SG_ROW_64 ? 256 : kind == SG_ROW_32 ? 128 : 4;
 }
 
-static void place_rows(struct sg_decoder *decoder, bool constant, uint32_t slot, uint32_t *cursor)
+static void check_size(struct sg_decoder *decoder, uint32_t cursor)
 {
-    static const unsigned order[] = {SG_ROW_64, SG_ROW_32, SG_ROW_PREDICATE};
+    if (cursor > (1u << 28)) {
+        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, (struct sg_place){0, 0},
+                     "kernel '%s' has too many registers", decoder->code->kernel.name);
+    }
+}
+
+static const unsigned place_order[] = {SG_ROW_64, SG_ROW_32, SG_ROW_PREDICATE};
+
+static void place_constants(struct sg_decoder *decoder, uint32_t *cursor)
+{
     for (unsigned k = 0; k < 3; k++) {
         for (uint32_t r = 1; r < decoder->rows.count; r++) {
             struct sg_draft_row *row = &decoder->rows.items[r];
-            if (row->kind == order[k] && row->constant == constant &&
-                (constant || row->func == slot)) {
+            if (row->kind == place_order[k] && row->constant) {
                 row->offset = *cursor;
                 *cursor += row_bytes(row->kind);
+                check_size(decoder, *cursor);
             }
         }
     }
+}
+
+static void place_slots(struct sg_decoder *decoder, uint32_t slot, uint32_t *cursor)
+{
+    struct sg_func_info *info = &decoder->funcs.items[slot];
+    info->save_begin = *cursor;
+    for (unsigned k = 0; k < 3; k++) {
+        info->slot_base[place_order[k]] = *cursor;
+        *cursor += info->slots[place_order[k]] * row_bytes(place_order[k]);
+        check_size(decoder, *cursor);
+    }
     *cursor = (*cursor + 127) & ~127u;
-    if (*cursor > (1u << 28)) {
-        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->code ? (struct sg_place){0, 0}
-                                                                       : (struct sg_place){0, 0},
-                     "kernel '%s' has too many registers", decoder->code->kernel.name);
+    info->save_bytes = *cursor - info->save_begin;
+    for (uint32_t r = 1; r < decoder->rows.count; r++) {
+        struct sg_draft_row *row = &decoder->rows.items[r];
+        if (!row->constant && row->func == slot) {
+            row->offset = info->slot_base[row->kind] + row->slot * row_bytes(row->kind);
+        }
     }
 }
 
@@ -298,13 +317,57 @@ static void patch(struct sg_decoder *decoder)
 void sg_rows_finish(struct sg_decoder *decoder)
 {
     uint32_t cursor = (uint32_t)sizeof(struct sg_warp);
-    place_rows(decoder, true, 0, &cursor);
+    place_constants(decoder, &cursor);
+    cursor = (cursor + 127) & ~127u;
     for (uint32_t s = 0; s < decoder->funcs.count; s++) {
-        struct sg_func_info *info = &decoder->funcs.items[s];
-        info->save_begin = cursor;
-        place_rows(decoder, false, s, &cursor);
-        info->save_bytes = cursor - info->save_begin;
+        sg_slots_assign(decoder, s);
+        place_slots(decoder, s, &cursor);
     }
     patch(decoder);
     decoder->code->warp_bytes = cursor;
+}
+
+/* Rows that a call of a recursive function saves */
+static uint32_t slot_row(const struct sg_func_info *info, unsigned kind, uint32_t slot)
+{
+    return SG_ROW(info->slot_base[kind] + slot * row_bytes(kind), kind);
+}
+
+void sg_rows_table(struct sg_decoder *decoder)
+{
+    uint32_t total = 0, used = 0;
+    for (uint32_t s = 0; s < decoder->funcs.count; s++) {
+        const uint32_t *slots = decoder->funcs.items[s].slots;
+        total += slots[0] + slots[1] + slots[2];
+    }
+    uint32_t *table = sg_load_alloc(decoder->load, decoder->load->keep, (total + 1) * sizeof *table);
+    for (uint32_t s = 0; s < decoder->funcs.count; s++) {
+        struct sg_func_info *info = &decoder->funcs.items[s];
+        info->first_row = used;
+        for (unsigned k = 0; info->recursive && k < 3; k++) {
+            for (uint32_t i = 0; i < info->slots[k]; i++) {
+                table[used++] = slot_row(info, k, i);
+            }
+        }
+        info->row_count = used - info->first_row;
+    }
+    decoder->code->rows = table;
+}
+
+/* In 4-byte registers. More than lets a block of the permitted size run would only mislead. */
+uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads)
+{
+    uint32_t kernel = 0, callee = 0;
+    for (uint32_t s = 0; s < decoder->funcs.count; s++) {
+        const uint32_t *slots = decoder->funcs.items[s].slots;
+        uint32_t need = 2 * slots[SG_ROW_64] + slots[SG_ROW_32];
+        if (s == 0) {
+            kernel = need;
+        } else {
+            callee = need > callee ? need : callee;
+        }
+    }
+    uint32_t most = 65536 / max_threads < 255 ? 65536 / max_threads : 255;
+    uint32_t all = kernel + callee;
+    return all == 0 ? 1 : all > most ? most : all;
 }

@@ -42,6 +42,11 @@ static struct sg_operand name_operand(struct sg_parser *parser)
     }
     struct sg_symbol *symbol = sg_scope_find(parser, name, &operand.reg);
     operand.text = name;
+    if (!symbol && sg_text_is(name, "WARP_SZ")) {
+        operand.kind = SG_OPERAND_INT;
+        operand.value = 32;
+        return operand;
+    }
     if (!symbol && name.at[0] == '%') {
         operand.kind = SG_OPERAND_SPECIAL;
         operand.text = join_component(parser, name);

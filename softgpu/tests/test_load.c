@@ -1,0 +1,218 @@
+/* Loading: what is refused, why and where, and what a program says of itself. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/tests/engine_fixture.h"
+
+#define HEAD ".version 9.0\n.target sm_75\n.address_size 64\n"
+#define BODY(text)                                                                                 \
+    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n"               \
+         ".reg .b64 %rd<9>;\n.reg .f32 %f<4>;\n.reg .b16 %rs<3>;\n" text "\nret;\n}\n"
+#define LINE "line 11, column " /* where the text of BODY begins */
+
+static enum sg_load_result load(const char *text, char *messages, size_t size)
+{
+    struct sg_log log = {messages, size, 0};
+    struct sg_program *program = NULL;
+    enum sg_load_result result = sg_program_load(text, strlen(text), &log, &program);
+    sg_program_destroy(program);
+    return result;
+}
+
+struct refusal {
+    const char *text;
+    enum sg_load_result result;
+    const char *message;
+};
+
+static const struct refusal refusals[] = {
+    {"", SG_LOAD_SYNTAX, "line 1, column 1: error: '.version' expected, the text ends here\n"},
+    {"ELF", SG_LOAD_SYNTAX, "line 1, column 1: error: '.version' expected, found 'ELF'\n"},
+    {".version 9.0\n\x01", SG_LOAD_SYNTAX, "line 2, column 1: error: stray byte 0x01\n"},
+    {HEAD ".visible .entry k(", SG_LOAD_SYNTAX,
+     "line 4, column 19: error: '.param' expected, the text ends here\n"},
+    {HEAD "/* open", SG_LOAD_SYNTAX, "line 4, column 1: error: comment without end\n"},
+    {HEAD ".global .texref t;", SG_LOAD_UNSUPPORTED,
+     "line 4, column 9: error: '.texref' in a declaration is not supported\n"},
+    {HEAD ".global .u32 x[2] = {1, 2, 3};", SG_LOAD_SYNTAX,
+     "line 4, column 28: error: more initialisers than elements\n"},
+    {HEAD ".global .u32 x; .global .u32 x;", SG_LOAD_SYNTAX,
+     "line 4, column 30: error: 'x' is declared twice\n"},
+    {BODY("frobnicate.u32 %r1, %r2;"), SG_LOAD_SYNTAX,
+     LINE "1: error: 'frobnicate' is no instruction\n"},
+    {BODY("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f0}, [p, {%r1, %r2}];"), SG_LOAD_UNSUPPORTED,
+     LINE "1: error: instruction 'tex.2d.v4.f32.s32' is not supported\n"},
+    {BODY("  add.f16x2 %r1, %r2, %r3;"), SG_LOAD_UNSUPPORTED,
+     LINE "3: error: instruction 'add.f16x2' is not supported in this form\n"},
+    {BODY("@%p1 vadd.s32.s32.s32 %r1, %r2, %r3;"), SG_LOAD_UNSUPPORTED,
+     LINE "6: error: instruction 'vadd.s32.s32.s32' is not supported\n"},
+    {BODY("add.u32 %r1, %r2;"), SG_LOAD_SYNTAX,
+     LINE "1: error: the wrong number of operands in 'add.u32'\n"},
+    {BODY("add.u32 %r1, %r2, %rd3;"), SG_LOAD_SYNTAX,
+     LINE "1: error: a register of the wrong size in 'add.u32'\n"},
+    {BODY("add.u32 %r1, %r2, %r99;"), SG_LOAD_UNSUPPORTED,
+     LINE "19: error: special register '%r99' is unknown or not supported\n"},
+    {BODY("add.u32 %r1, %r2, nothing;"), SG_LOAD_SYNTAX,
+     LINE "19: error: unknown name 'nothing'\n"},
+    {BODY("add.u32 %r1, %r2, %r3"), SG_LOAD_SYNTAX,
+     "line 12, column 1: error: ';' expected, found 'ret'\n"},
+    {BODY("bra nowhere;"), SG_LOAD_SYNTAX, LINE "5: error: unknown label 'nowhere'\n"},
+    {BODY("L: bra L; L: bra L;"), SG_LOAD_SYNTAX, LINE "11: error: 'L' is declared twice\n"},
+    {BODY("@%r1 bra L; L:"), SG_LOAD_SYNTAX, LINE "2: error: '%r1' is no predicate\n"},
+    {BODY("mov.u32 %r1, 99999999999999999999;"), SG_LOAD_SYNTAX,
+     LINE "14: error: integer constant exceeds 64 bits\n"},
+    {BODY("mov.f32 %f1, 0f123;"), SG_LOAD_SYNTAX,
+     LINE "14: error: a floating-point constant needs 8 hexadecimal digits\n"},
+    {BODY("mov.u32 %r1, %envreg2;"), SG_LOAD_UNSUPPORTED,
+     LINE "14: error: special register '%envreg2' is unknown or not supported\n"},
+    {BODY("ld.global.u128 %rd1, [%rd2];"), SG_LOAD_UNSUPPORTED,
+     LINE "1: error: instruction 'ld.global.u128' is not supported in this form\n"},
+    {BODY("st.const.u32 [%rd1], %r1;"), SG_LOAD_SYNTAX,
+     LINE "1: error: constant memory cannot be written in 'st.const.u32'\n"},
+    {BODY("call helper;"), SG_LOAD_SYNTAX, LINE "6: error: unknown name 'helper'\n"},
+    {HEAD ".extern .func vprintf;\n.visible .entry k() { call vprintf; ret; }",
+     SG_LOAD_UNSUPPORTED,
+     "line 5, column 23: error: function 'vprintf' of the device run time is not supported\n"},
+    {HEAD ".extern .func other;\n.visible .entry k() { call other; ret; }", SG_LOAD_UNRESOLVED,
+     "line 5, column 23: error: function 'other' is called but not defined\n"},
+    {HEAD ".extern .global .u32 far;\n.visible .entry k() { .reg .u32 r; ld.global.u32 r, [far]; }",
+     SG_LOAD_UNRESOLVED, "line 5, column 36: error: variable 'far' is used but not defined\n"},
+    /* in no kernel's reach, and refused all the same */
+    {HEAD ".func f() { .reg .b32 r; add.f16x2 r, r, r; ret; }", SG_LOAD_UNSUPPORTED,
+     "line 4, column 26: error: instruction 'add.f16x2' is not supported in this form\n"},
+};
+
+Test(load, refusals_say_what_and_where)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        char messages[512];
+        enum sg_load_result result = load(refusals[i].text, messages, sizeof messages);
+        cr_expect_eq(result, refusals[i].result, "%zu: %d: %s", i, (int)result, messages);
+        cr_expect_str_eq(messages, refusals[i].message, "%zu: %s", i, messages);
+    }
+}
+
+Test(load, hostile_nesting_ends)
+{
+    static char text[200000];
+    static const char *const openers[] = {"{", "(", "["};
+    char messages[256];
+    for (int k = 0; k < 3; k++) {
+        strcpy(text, HEAD ".visible .entry k() {");
+        if (k) {
+            strcat(text, ".reg .u32 r; mov.u32 r, ");
+        }
+        size_t used = strlen(text);
+        memset(text + used, openers[k][0], 100000);
+        text[used + 100000] = '\0';
+        cr_assert_eq(load(text, messages, sizeof messages), SG_LOAD_SYNTAX);
+    }
+}
+
+/* Every prefix of a real module, and the module with single bytes changed, is loaded or refused. */
+Test(load, damaged_modules_are_refused_not_run, .timeout = 240)
+{
+    char path[1024], messages[64];
+    snprintf(path, sizeof path, "%s/features.ptx", SG_TEST_KERNELS);
+    FILE *file = fopen(path, "rb");
+    cr_assert(file);
+    static char text[1 << 20], copy[1 << 20];
+    size_t bytes = fread(text, 1, sizeof text, file);
+    fclose(file);
+    struct sg_log log = {messages, sizeof messages, 0};
+    uint64_t seed = 1;
+    for (size_t i = 0; i < 300; i++) {
+        struct sg_program *program = NULL;
+        memcpy(copy, text, bytes);
+        size_t length = bytes;
+        if (i % 3 == 0) {
+            length = engine_random(&seed) % bytes;
+        } else {
+            copy[engine_random(&seed) % bytes] = (char)(i % 3 == 1 ? engine_random(&seed) : '9');
+        }
+        char *exact = malloc(length); /* so that ASan sees reads beyond the end */
+        memcpy(exact, copy, length);
+        sg_program_load(exact, length, &log, &program);
+        sg_program_destroy(program);
+        free(exact);
+    }
+}
+
+Test(load, logs_are_cut_to_their_size)
+{
+    char messages[16] = "xxxxxxxxxxxxxxx";
+    cr_assert_eq(load("nothing", messages, sizeof messages), SG_LOAD_SYNTAX);
+    cr_assert_str_eq(messages, "line 1, column ");
+    cr_assert_eq(sg_program_load("nothing", 7, NULL, NULL), SG_LOAD_SYNTAX);
+}
+
+static const char described[] = HEAD
+    ".const .align 4 .b8 c[20];\n.visible .global .align 8 .u64 v[3] = {7, generic(c), c+4};\n"
+    ".extern .global .u32 e;\n"
+    ".visible .entry k(.param .u8 a, .param .u64 b, .param .align 16 .b8 c1[20])\n"
+    ".maxntid 128, 2, 1\n.minnctapersm 3\n{\n.reg .b32 %r<2>; .shared .align 8 .b8 s[100];\n"
+    ".local .align 4 .b8 l[12];\nmov.u32 %r1, s; mov.u32 %r0, l;\nret;\n}\n"
+    ".visible .entry k2()\n.reqntid 64\n{ ret; }\n";
+
+Test(load, a_program_describes_itself)
+{
+    struct sg_program *program;
+    cr_assert_eq(sg_program_load(described, sizeof described, NULL, &program), SG_LOAD_OK);
+    cr_assert_eq(sg_program_kernel_count(program), 2);
+    const struct sg_kernel *k = sg_program_kernel_find(program, "k");
+    cr_assert_eq(k, sg_program_kernel_at(program, 0));
+    cr_assert_null(sg_program_kernel_find(program, "none"));
+    cr_assert_eq(k->param_count, 3);
+    cr_assert(k->params[1].offset == 8 && k->params[1].size == 8 && k->params[1].align == 8);
+    cr_assert(k->params[2].offset == 16 && k->params[2].size == 20 && k->params[2].align == 16);
+    cr_assert_eq(k->param_bytes, 36);
+    cr_assert_eq(k->shared_bytes, 100);
+    cr_assert_geq(k->local_bytes, 12);
+    cr_assert_eq(k->const_bytes, 20);
+    cr_assert_eq(k->max_threads, 256);
+    cr_assert_eq(k->min_blocks, 3);
+    cr_assert(k->registers >= 1 && k->registers <= 255);
+    const struct sg_kernel *k2 = sg_program_kernel_at(program, 1);
+    cr_assert(k2->reqntid[0] == 64 && k2->reqntid[1] == 1 && k2->max_threads == 64);
+
+    cr_assert_eq(sg_program_variable_count(program), 3);
+    size_t at = sg_program_variable_find(program, "v");
+    const struct sg_variable *v = sg_program_variable_at(program, at);
+    cr_assert(v->bytes == 24 && v->align == 8 && v->space == SG_SPACE_GLOBAL && v->visible);
+    cr_assert(sg_program_variable_at(program, sg_program_variable_find(program, "e"))->external);
+    cr_assert_eq(sg_program_variable_find(program, "none"), SIZE_MAX);
+
+    uint64_t memory[3] = {1, 1, 1};
+    uint8_t constant[20];
+    memset(constant, 9, sizeof constant);
+    uint64_t addresses[3] = {PTR(constant), PTR(memory), 0};
+    struct sg_image *image;
+    cr_assert_eq(sg_image_create(program, addresses, &image), GA_OK);
+    cr_assert(memory[0] == 7 && memory[1] == PTR(constant) && memory[2] == PTR(constant) + 4);
+    cr_assert_eq(constant[19], 0);
+    sg_image_destroy(image);
+    addresses[1] += 4;
+    cr_assert_eq(sg_image_create(program, addresses, &image), GA_INVALID);
+    sg_program_destroy(program);
+}
+
+Test(load, maps_know_their_bounds)
+{
+    struct sg_map *map = sg_map_create();
+    uint64_t at = UINT64_C(0x7f0000000000) - 3 * SG_MAP_CHUNK; /* across two leaves */
+    cr_assert_eq(sg_map_set(map, at, 6 * SG_MAP_CHUNK, SG_MAP_READ | SG_MAP_WRITE), GA_OK);
+    cr_assert(sg_map_allows(map, at, 6 * SG_MAP_CHUNK, SG_MAP_WRITE));
+    cr_assert_not(sg_map_allows(map, at, 6 * SG_MAP_CHUNK + 1, SG_MAP_READ));
+    cr_assert_not(sg_map_allows(map, at - 1, 1, SG_MAP_READ));
+    cr_assert_not(sg_map_allows(map, UINT64_MAX - 2, 4, SG_MAP_READ));
+    cr_assert_eq(sg_map_set(map, at, SG_MAP_CHUNK, SG_MAP_READ), GA_OK);
+    cr_assert_not(sg_map_allows(map, at + SG_MAP_CHUNK - 4, 8, SG_MAP_WRITE));
+    cr_assert(sg_map_allows(map, at + SG_MAP_CHUNK - 4, 8, SG_MAP_READ));
+    cr_assert_eq(sg_map_set(map, at + 1, SG_MAP_CHUNK, 0), GA_INVALID);
+    cr_assert_eq(sg_map_set(map, UINT64_C(1) << 47, SG_MAP_CHUNK, 1), GA_INVALID);
+    cr_assert_eq(sg_map_set(map, 0, UINT64_C(1) << 47, 0), GA_OK);
+    cr_assert_not(sg_map_allows(map, at, 1, SG_MAP_READ));
+    sg_map_destroy(map);
+}
