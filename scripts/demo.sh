@@ -90,7 +90,7 @@ run() { # WHERE PROGRAM [ARGUMENTS]: with one line of where it ran and what it t
 need_setup
 find_cuda
 say "Building (release)"
-configure_and_build release gpuaasd gpuaas client softgpu
+configure_and_build release gpuaasd gpuaas client_cuda softgpu_cuda
 say "Compiling the programs with plain nvcc"
 mkdir -p "$out"
 sources=(tests/kernels/{devices,vector_add,matrix_mul,nbody}.cu
