@@ -1,0 +1,358 @@
+/* The client's allocator: blocks in a window, slabs in blocks. */
+#include "client/allocator.h"
+
+#include <stdlib.h>
+
+#include "client/slab.h"
+
+enum block_state { BLOCK_PENDING, BLOCK_USED, BLOCK_DRAINING };
+
+struct block {
+    struct client_range range;
+    enum block_state state; /* PENDING: being mapped, or unmapped as a slab */
+    uint64_t asked, owner;
+    struct client_slab *slab; /* NULL: a large allocation */
+    struct ga_list in_slabs;
+};
+
+static struct block *block_of(struct client_range *range)
+{
+    return range != NULL ? ga_container(range, struct block, range) : NULL;
+}
+
+static void add_gap(struct client_allocator *a, uint64_t start, uint64_t bytes)
+{
+    struct client_range *before = start != 0 ? client_ranges_find(&a->gaps, start - 1) : NULL;
+    struct client_range *behind = client_ranges_find(&a->gaps, start + bytes);
+    if (before != NULL) {
+        client_ranges_remove(&a->gaps, before);
+        start = before->start;
+        bytes += before->bytes;
+    }
+    if (behind != NULL) {
+        client_ranges_remove(&a->gaps, behind);
+        bytes += behind->bytes;
+    }
+    struct client_range *gap = before != NULL ? before : behind;
+    if (before != NULL && behind != NULL) {
+        free(behind);
+    }
+    if (gap == NULL) {
+        gap = malloc(sizeof *gap);
+    }
+    if (gap == NULL) {
+        return; /* these addresses are not used again: there are plenty */
+    }
+    gap->start = start;
+    gap->bytes = bytes;
+    (void)client_ranges_insert(&a->gaps, gap);
+}
+
+/* First fit. */
+static bool take_gap(struct client_allocator *a, uint64_t bytes, uint64_t *start)
+{
+    struct client_range *gap = client_ranges_from(&a->gaps, 0);
+    while (gap != NULL && gap->bytes < bytes) {
+        gap = client_ranges_from(&a->gaps, gap->start + gap->bytes);
+    }
+    if (gap == NULL) {
+        return false;
+    }
+    *start = gap->start;
+    client_ranges_remove(&a->gaps, gap);
+    if (gap->bytes == bytes) {
+        free(gap);
+    } else {
+        gap->start += bytes;
+        gap->bytes -= bytes;
+        (void)client_ranges_insert(&a->gaps, gap);
+    }
+    return true;
+}
+
+void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t bytes,
+                           uint64_t granularity)
+{
+    *a = (struct client_allocator){.granularity = granularity != 0 ? granularity : 4096};
+    pthread_mutex_init(&a->lock, NULL);
+    ga_list_init(&a->slabs);
+    a->slab_bytes = a->granularity > ALLOCATOR_LARGE ? a->granularity : ALLOCATOR_LARGE;
+    add_gap(a, base, bytes);
+}
+
+static void block_free(struct client_allocator *a, struct block *block)
+{
+    client_ranges_remove(&a->blocks, &block->range);
+    add_gap(a, block->range.start, block->range.bytes);
+    if (block->slab != NULL) {
+        ga_list_remove(&block->in_slabs);
+        client_slab_destroy(block->slab);
+    }
+    free(block);
+}
+
+void client_allocator_fini(struct client_allocator *a)
+{
+    while (a->blocks.root != NULL) {
+        block_free(a, block_of(a->blocks.root));
+    }
+    while (a->gaps.root != NULL) {
+        struct client_range *gap = a->gaps.root;
+        client_ranges_remove(&a->gaps, gap);
+        free(gap);
+    }
+    pthread_mutex_destroy(&a->lock);
+}
+
+/* Under the lock: a block that is not usable yet. */
+static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                                bool slab)
+{
+    struct block *block = calloc(1, sizeof *block);
+    if (block == NULL) {
+        return NULL;
+    }
+    if (slab) {
+        block->slab = client_slab_create((uint32_t)(bytes / ALLOCATOR_UNIT));
+    }
+    uint64_t start;
+    if ((slab && block->slab == NULL) || !take_gap(a, bytes, &start)) {
+        if (block->slab != NULL) {
+            client_slab_destroy(block->slab);
+        }
+        free(block);
+        return NULL;
+    }
+    block->range.start = start;
+    block->range.bytes = bytes;
+    block->owner = owner;
+    ga_list_init(&block->in_slabs);
+    (void)client_ranges_insert(&a->blocks, &block->range);
+    return block;
+}
+
+/* Maps a new block; under the lock, which is released meanwhile. */
+static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner, bool slab,
+                     client_allocator_call *map, void *user, struct block **out)
+{
+    struct block *block = block_make(a, bytes, owner, slab);
+    if (block == NULL) {
+        return ALLOCATOR_FULL;
+    }
+    pthread_mutex_unlock(&a->lock);
+    int rc = map(user, block->range.start, bytes);
+    pthread_mutex_lock(&a->lock);
+    if (rc != ALLOCATOR_OK) {
+        block_free(a, block);
+        return rc;
+    }
+    block->state = BLOCK_USED;
+    if (slab) {
+        ga_list_append(&a->slabs, &block->in_slabs);
+        a->free_bytes += bytes;
+    }
+    *out = block;
+    return ALLOCATOR_OK;
+}
+
+static bool take_from(struct client_allocator *a, struct block *block, uint64_t bytes,
+                      uint64_t *address)
+{
+    uint32_t unit, used = block->slab->used;
+    if (!client_slab_take(block->slab, (uint32_t)bytes, &unit)) {
+        return false;
+    }
+    a->free_bytes -= (uint64_t)(block->slab->used - used) * ALLOCATOR_UNIT;
+    *address = block->range.start + (uint64_t)unit * ALLOCATOR_UNIT;
+    return true;
+}
+
+static int take_small(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                      client_allocator_call *map, void *user, uint64_t *address)
+{
+    ga_list_each(at, following, &a->slabs) {
+        struct block *block = ga_container(at, struct block, in_slabs);
+        if (block->owner == owner && block->state == BLOCK_USED &&
+            take_from(a, block, bytes, address)) {
+            return ALLOCATOR_OK;
+        }
+    }
+    struct block *block;
+    int rc = block_map(a, a->slab_bytes, owner, true, map, user, &block);
+    if (rc == ALLOCATOR_OK && !take_from(a, block, bytes, address)) {
+        rc = ALLOCATOR_FULL; /* another thread was quicker; not with a fresh slab in practice */
+    }
+    return rc;
+}
+
+int client_allocator_take(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                          client_allocator_call *map, void *user, uint64_t *address)
+{
+    int rc;
+    pthread_mutex_lock(&a->lock);
+    if (bytes < ALLOCATOR_LARGE) {
+        rc = take_small(a, bytes, owner, map, user, address);
+    } else {
+        uint64_t rounded = (bytes + a->granularity - 1) & ~(a->granularity - 1);
+        struct block *block;
+        rc = rounded < bytes ? ALLOCATOR_FULL
+                             : block_map(a, rounded, owner, false, map, user, &block);
+        if (rc == ALLOCATOR_OK) {
+            block->asked = bytes;
+            *address = block->range.start;
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+    return rc;
+}
+
+/* ---- finding */
+
+static uint32_t unit_of(const struct block *block, uint64_t address)
+{
+    return (uint32_t)((address - block->range.start) / ALLOCATOR_UNIT);
+}
+
+static struct block *find_live(struct client_allocator *a, uint64_t address,
+                               struct client_allocation *found)
+{
+    struct block *block = block_of(client_ranges_find(&a->blocks, address));
+    if (block == NULL || block->state != BLOCK_USED) {
+        return NULL;
+    }
+    found->owner = block->owner;
+    found->address = block->range.start;
+    found->bytes = block->asked;
+    if (block->slab != NULL) {
+        uint32_t first;
+        if (!client_slab_find(block->slab, unit_of(block, address), &first) ||
+            (block->slab->bytes[first] & SLAB_DRAINING) != 0) {
+            return NULL;
+        }
+        found->address = block->range.start + (uint64_t)first * ALLOCATOR_UNIT;
+        found->bytes = block->slab->bytes[first];
+    }
+    return address - found->address < found->bytes ? block : NULL;
+}
+
+bool client_allocator_find(struct client_allocator *a, uint64_t address,
+                           struct client_allocation *allocation)
+{
+    pthread_mutex_lock(&a->lock);
+    bool found = find_live(a, address, allocation) != NULL;
+    pthread_mutex_unlock(&a->lock);
+    return found;
+}
+
+uint64_t client_allocator_free_bytes(struct client_allocator *a)
+{
+    pthread_mutex_lock(&a->lock);
+    uint64_t bytes = a->free_bytes;
+    pthread_mutex_unlock(&a->lock);
+    return bytes;
+}
+
+/* ---- freeing */
+
+int client_allocator_drain(struct client_allocator *a, uint64_t address, uint64_t *unmap_bytes)
+{
+    struct client_allocation found;
+    pthread_mutex_lock(&a->lock);
+    struct block *block = find_live(a, address, &found);
+    if (block == NULL || found.address != address) {
+        pthread_mutex_unlock(&a->lock);
+        return ALLOCATOR_INVALID;
+    }
+    if (block->slab != NULL) {
+        block->slab->bytes[unit_of(block, address)] |= SLAB_DRAINING;
+        *unmap_bytes = 0;
+    } else {
+        block->state = BLOCK_DRAINING;
+        *unmap_bytes = block->range.bytes;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return ALLOCATOR_OK;
+}
+
+/* Under the lock, which is released meanwhile. */
+static void slab_unmap(struct client_allocator *a, struct block *block,
+                       client_allocator_call *unmap, void *user)
+{
+    block->state = BLOCK_PENDING;
+    a->free_bytes -= block->range.bytes;
+    pthread_mutex_unlock(&a->lock);
+    (void)unmap(user, block->range.start, block->range.bytes);
+    pthread_mutex_lock(&a->lock);
+    block_free(a, block);
+}
+
+/* An empty slab other than `keep`, of any owner (`of_owner` 0) or of one. */
+static struct block *empty_slab(struct client_allocator *a, const struct block *keep,
+                                uint64_t of_owner)
+{
+    ga_list_each(at, following, &a->slabs) {
+        struct block *block = ga_container(at, struct block, in_slabs);
+        if (block != keep && block->slab->used == 0 && block->state == BLOCK_USED &&
+            (of_owner == 0 || block->owner == of_owner)) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+void client_allocator_drained(struct client_allocator *a, uint64_t address,
+                              client_allocator_call *unmap, void *user)
+{
+    pthread_mutex_lock(&a->lock);
+    struct block *block = block_of(client_ranges_find(&a->blocks, address));
+    if (block != NULL && block->slab == NULL && block->state == BLOCK_DRAINING) {
+        block_free(a, block);
+    } else if (block != NULL && block->slab != NULL) {
+        uint32_t unit = unit_of(block, address), used = block->slab->used;
+        if ((block->slab->bytes[unit] & SLAB_DRAINING) != 0) {
+            client_slab_give(block->slab, unit);
+            a->free_bytes += (uint64_t)(used - block->slab->used) * ALLOCATOR_UNIT;
+            /* One empty slab per owner stays, for programs that free and allocate in turn. */
+            struct block *other =
+                block->slab->used == 0 ? empty_slab(a, block, block->owner) : NULL;
+            if (other != NULL) {
+                slab_unmap(a, other, unmap, user);
+            }
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void client_allocator_trim(struct client_allocator *a, client_allocator_call *unmap, void *user)
+{
+    struct block *block;
+    pthread_mutex_lock(&a->lock);
+    while ((block = empty_slab(a, NULL, 0)) != NULL) {
+        slab_unmap(a, block, unmap, user);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void client_allocator_drop(struct client_allocator *a, uint64_t owner,
+                           client_allocator_call *unmap, void *user)
+{
+    pthread_mutex_lock(&a->lock);
+    struct client_range *range = client_ranges_from(&a->blocks, 0);
+    while (range != NULL) {
+        struct block *block = block_of(range);
+        uint64_t end = range->start + range->bytes;
+        if (block->owner == owner && block->state == BLOCK_USED) {
+            block->state = BLOCK_PENDING;
+            if (block->slab != NULL) {
+                a->free_bytes -=
+                    (uint64_t)(block->slab->units - block->slab->used) * ALLOCATOR_UNIT;
+            }
+            pthread_mutex_unlock(&a->lock);
+            (void)unmap(user, block->range.start, block->range.bytes);
+            pthread_mutex_lock(&a->lock);
+            block_free(a, block);
+        }
+        range = client_ranges_from(&a->blocks, end);
+    }
+    pthread_mutex_unlock(&a->lock);
+}

@@ -1,0 +1,74 @@
+/* Who picks device addresses: the client. Device memory is mapped in blocks at addresses of the
+ * session's window; blocks of 2 MiB and more are one allocation each, smaller allocations share
+ * slabs. What is freed is not free at once: the caller first drains it (waits for the work that may
+ * still use it).
+ *
+ * Slabs belong to one owner (a context), so that everything of a context can go with it.
+ * The callbacks run without the allocator's lock; results are CUresult numbers, 0 is success. */
+#ifndef CLIENT_ALLOCATOR_H
+#define CLIENT_ALLOCATOR_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "client/ranges.h"
+
+#define ALLOCATOR_LARGE (UINT64_C(2) << 20) /* from here on a block of its own */
+#define ALLOCATOR_UNIT  512u                /* alignment of every address */
+
+#define ALLOCATOR_OK      0
+#define ALLOCATOR_INVALID 1 /* CUDA_ERROR_INVALID_VALUE */
+#define ALLOCATOR_FULL    2 /* CUDA_ERROR_OUT_OF_MEMORY */
+
+typedef int client_allocator_call(void *user, uint64_t address, uint64_t bytes);
+
+struct client_allocator {
+    pthread_mutex_t lock;
+    uint64_t granularity, slab_bytes;
+    struct client_ranges blocks; /* everything mapped, or being mapped or unmapped */
+    struct client_ranges gaps;   /* addresses of the window that no block has */
+    struct ga_list slabs;
+    uint64_t free_bytes; /* mapped and not in use: in slabs */
+};
+
+struct client_allocation {
+    uint64_t address, bytes; /* as asked for */
+    uint64_t owner;
+};
+
+/* `granularity`: of mappings; a power of two. */
+void client_allocator_init(struct client_allocator *allocator, uint64_t base, uint64_t bytes,
+                           uint64_t granularity);
+/* Only for tests: sessions live as long as the process. */
+void client_allocator_fini(struct client_allocator *allocator);
+
+/* Allocates, mapping a block if need be. `bytes` > 0. Errors: what `map` said, ALLOCATOR_FULL. */
+int client_allocator_take(struct client_allocator *allocator, uint64_t bytes, uint64_t owner,
+                          client_allocator_call *map, void *user, uint64_t *address);
+
+/* First step of freeing: from now on the allocation is not found any more, and its bytes are not
+ * given to others. *unmap_bytes: of the block that goes with it; 0: a part of a slab.
+ * ALLOCATOR_INVALID: no allocation starts there. */
+int client_allocator_drain(struct client_allocator *allocator, uint64_t address,
+                           uint64_t *unmap_bytes);
+/* Second step: no work uses it any more, and its block (if any) is unmapped. When this leaves a
+ * slab empty that is too much, `unmap` gives that back. */
+void client_allocator_drained(struct client_allocator *allocator, uint64_t address,
+                              client_allocator_call *unmap, void *user);
+
+/* Gives every empty slab back. */
+void client_allocator_trim(struct client_allocator *allocator, client_allocator_call *unmap,
+                           void *user);
+/* Everything of an owner goes, drained or not. */
+void client_allocator_drop(struct client_allocator *allocator, uint64_t owner,
+                           client_allocator_call *unmap, void *user);
+
+/* The live allocation that contains the address. */
+bool client_allocator_find(struct client_allocator *allocator, uint64_t address,
+                           struct client_allocation *allocation);
+uint64_t client_allocator_free_bytes(struct client_allocator *allocator);
+
+#endif

@@ -1,0 +1,250 @@
+/* A call on its way; see call.h. */
+#include "client/call.h"
+
+#include <assert.h>
+
+#include "client/state.h"
+#include "client/trace.h"
+#include "front/front.h"
+
+#define HEADER sizeof(struct wire_header)
+#define SWITCH 32u /* a WIRE_CONTEXT frame */
+
+CUresult client_call_enter_in(struct client_call *call, uint16_t op,
+                              struct client_context *context)
+{
+    call->op = op;
+    call->routed = false;
+    call->record = NULL;
+    call->context = context;
+    call->link = context->session->link;
+    return (CUresult)atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+}
+
+CUresult client_call_enter(struct client_call *call, uint16_t op)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
+}
+
+/* The first explicit handle decides where the call runs. */
+static CUresult route(struct client_call *call, struct client_context *context)
+{
+    if (context != call->context && !call->routed) {
+        if (!atomic_load(&context->active)) {
+            return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        }
+        call->context = context;
+        call->link = context->session->link;
+    }
+    call->routed = true;
+    if (context->session == NULL || context->session->link != call->link) {
+        return front_unsupported("a call between devices of different nodes");
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire)
+{
+    struct client_context *context;
+    CUresult rc = client_context_find(handle, &context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (!atomic_load(&context->active)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (context->session->link != call->link) {
+        return front_unsupported("a call between devices of different nodes");
+    }
+    *wire = context->object.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire)
+{
+    struct client_stream *stream = NULL;
+    CUresult rc = client_stream_find(call->context, handle, &stream, wire);
+    if (rc == CUDA_SUCCESS && stream != NULL) {
+        rc = route(call, stream->object.context);
+    } else {
+        call->routed = true;
+    }
+    return rc;
+}
+
+static CUresult object_check(struct client_call *call, enum ga_handle_type type, const void *handle,
+                             uint64_t *wire)
+{
+    const struct client_object *object = client_object_find(type, (uint64_t)(uintptr_t)handle);
+    if (object == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *wire = object->handle;
+    return object->context != NULL ? route(call, object->context) : CUDA_SUCCESS;
+}
+
+CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire)
+{
+    return object_check(call, GA_HANDLE_EVENT, handle, wire);
+}
+
+CUresult client_module_check(struct client_call *call, CUmodule handle, uint64_t *wire)
+{
+    return object_check(call, GA_HANDLE_MODULE, handle, wire);
+}
+
+CUresult client_library_check(struct client_call *call, CUlibrary handle, uint64_t *wire)
+{
+    return object_check(call, GA_HANDLE_LIBRARY, handle, wire);
+}
+
+CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t *wire)
+{
+    return object_check(call, GA_HANDLE_KERNEL, handle, wire);
+}
+
+CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire)
+{
+    struct client_function *function;
+    CUresult rc = client_function_resolve(call->context, handle, &function);
+    if (rc == CUDA_SUCCESS) {
+        *wire = function->object.handle;
+        rc = route(call, function->object.context);
+    }
+    return rc;
+}
+
+CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t *wire)
+{
+    (void)call;
+    struct client_device *device;
+    CUresult rc = client_device_find(ordinal, &device);
+    if (rc == CUDA_SUCCESS) {
+        *wire = (int32_t)device->index;
+    }
+    return rc;
+}
+
+CUresult client_range_check(struct client_call *call, CUdeviceptr start, size_t bytes)
+{
+    struct client_session *session;
+    CUresult rc = client_memory_check(start, bytes, &session);
+    if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
+        rc = front_unsupported("a copy between devices of different nodes");
+    }
+    return rc;
+}
+
+CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire)
+{
+    struct client_object *object = client_object_make(type, call->context);
+    if (object == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *wire = object->handle;
+    return CUDA_SUCCESS;
+}
+
+void client_handle_drop(uint64_t wire)
+{
+    void *object = client_object_find(ga_handle_type_of(wire), wire);
+    if (object != NULL) {
+        client_object_drop(object);
+    }
+}
+
+CUresult client_call_begin(struct client_call *call, size_t bound)
+{
+    int rc = client_link_lock(call->link, bound + HEADER + SWITCH + 16);
+    if (rc != 0) {
+        return (CUresult)rc;
+    }
+    client_link_context(call->link, call->context->session->number, call->context->object.handle);
+    call->writer = ga_writer_of(client_link_at(call->link) + HEADER, bound + 15);
+    return CUDA_SUCCESS;
+}
+
+static uint64_t append(struct client_call *call, uint64_t bulk)
+{
+    assert(!call->writer.failed); /* the bound was too small: a bug of ours */
+    if (client_trace_mode != CLIENT_TRACE_NONE) {
+        client_trace_call(call->op, call->writer.data, call->writer.at);
+    }
+    return client_link_frame(call->link, call->op, call->context->session->number,
+                             call->writer.at, bulk, true);
+}
+
+CUresult client_call_post(struct client_call *call)
+{
+    (void)append(call, 0);
+    client_link_unlock(call->link, false);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes)
+{
+    (void)append(call, bytes);
+    client_link_bulk(call->link, from, bytes);
+    client_link_unlock(call->link, false);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_post_expect(struct client_call *call, const struct link_want *want)
+{
+    uint64_t sequence = append(call, 0);
+    struct link_record *record = client_link_expect(call->link, sequence, false, want);
+    client_link_unlock(call->link, false);
+    if (record == NULL) {
+        /* The answer could not be placed when it comes: the link is no longer usable. */
+        client_link_lose(call->link, "no memory for an answer");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
+                               bool keep_late, const void *from, uint64_t bytes,
+                               struct ga_reader *reader)
+{
+    uint64_t sequence = append(call, bytes);
+    call->record = client_link_expect(call->link, sequence, true, want);
+    if (from != NULL) {
+        client_link_bulk(call->link, from, bytes);
+    }
+    client_link_unlock(call->link, true);
+    if (call->record == NULL) {
+        client_link_lose(call->link, "no memory for an answer");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    client_link_wait(call->link, call->record);
+    struct link_record *record = call->record;
+    *reader = ga_reader_of(record->results != NULL ? record->results : record->small,
+                           record->results_size);
+    reader->at = record->results_size < 8 ? record->results_size : 8;
+    CUresult rc = (CUresult)record->result;
+    if (rc == CUDA_SUCCESS && !keep_late) {
+        rc = (CUresult)atomic_exchange(&call->context->late, 0);
+    }
+    return rc;
+}
+
+CUresult client_call_wait(struct client_call *call, struct ga_reader *reader)
+{
+    return client_call_wait_want(call, NULL, false, NULL, 0, reader);
+}
+
+CUresult client_call_broken(struct client_call *call)
+{
+    client_link_lose(call->link, "it sent an answer that cannot be read");
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+void client_call_end(struct client_call *call)
+{
+    if (call->record != NULL) {
+        client_link_release(call->link, call->record);
+        call->record = NULL;
+    }
+}

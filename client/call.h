@@ -1,0 +1,85 @@
+/* A call on its way: what generated stubs and hand-written calls share.
+ *
+ *   client_call_enter   is there a context, is it alive
+ *   client_*_check      handles become what the wire carries; an explicit stream, event or module of
+ *                       another context sends the call there (as CUDA does)
+ *   client_call_begin   locks the sender and lends call.writer; nothing may wait from here on
+ *   client_call_post    sends; or client_call_wait, then client_call_end. */
+#ifndef CLIENT_CALL_H
+#define CLIENT_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/calls.h"
+#include "api/cuda_names.h"
+#include "base/cursor.h"
+#include "base/handle.h"
+#include "client/link.h"
+
+struct client_context;
+struct client_stream;
+struct client_event;
+
+struct client_call {
+    struct client_context *context;
+    struct client_link *link;
+    uint16_t op;
+    bool routed; /* a handle has decided where the call runs */
+    struct ga_writer writer;
+    struct link_record *record; /* between wait and end */
+};
+
+/* A reply that cannot be read is the end of the link. */
+CUresult client_call_enter(struct client_call *call, uint16_t op);
+/* The same in a given context, which need not be current. */
+CUresult client_call_enter_in(struct client_call *call, uint16_t op,
+                              struct client_context *context);
+
+CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire);
+CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire);
+CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire);
+CUresult client_module_check(struct client_call *call, CUmodule handle, uint64_t *wire);
+CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire);
+CUresult client_library_check(struct client_call *call, CUlibrary handle, uint64_t *wire);
+CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t *wire);
+CUresult client_device_check(struct client_call *call, CUdevice device, int32_t *wire);
+/* Device bytes that the call touches. */
+CUresult client_range_check(struct client_call *call, CUdeviceptr start, size_t bytes);
+
+/* A new object of the call's context. */
+CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire);
+void client_handle_drop(uint64_t wire);
+
+/* `bound`: bytes of values at most. On failure nothing is locked. */
+CUresult client_call_begin(struct client_call *call, size_t bound);
+CUresult client_call_post(struct client_call *call);
+/* Post with bulk bytes behind the values; they have been taken when it returns. */
+CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes);
+/* Post, and expect an answer that nobody waits for. */
+CUresult client_call_post_expect(struct client_call *call, const struct link_want *want);
+/* Waits. CUDA_SUCCESS: the reader is over the results. A late error of the context is given
+ * instead of success. client_call_end follows in any case. */
+CUresult client_call_wait(struct client_call *call, struct ga_reader *reader);
+/* As above: `want` says what the answer shall do besides; late errors stay for somebody else when
+ * `keep_late`; `from` is bulk (NULL: none). The results can be read also after an error. */
+CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
+                               bool keep_late, const void *from, uint64_t bytes,
+                               struct ga_reader *reader);
+CUresult client_call_broken(struct client_call *call);
+void client_call_end(struct client_call *call);
+
+/* begin, wait without results, end. */
+#define CLIENT_CALL_SIMPLE(call, name, args, keep_late, rc)                                        \
+    do {                                                                                           \
+        rc = client_call_begin(call, name##_args_bound(args));                                     \
+        if (rc == CUDA_SUCCESS) {                                                                  \
+            struct ga_reader reader_;                                                              \
+            name##_args_write(&(call)->writer, args);                                              \
+            rc = client_call_wait_want(call, NULL, keep_late, NULL, 0, &reader_);                  \
+            client_call_end(call);                                                                 \
+        }                                                                                          \
+    } while (0)
+
+#endif

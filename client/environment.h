@@ -1,0 +1,28 @@
+/* What the environment says; read once. */
+#ifndef CLIENT_ENVIRONMENT_H
+#define CLIENT_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENVIRONMENT_SERVERS "GPUAAS_SERVERS"
+
+/* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names. NULL: none. The text
+ * stays valid. */
+const char *client_environment_token(void);
+/* GPUAAS_TRACE=summary|calls, GPUAAS_LOG. */
+void client_environment_apply(void);
+
+/* One device of the list that GPUAAS_DEVICES or CUDA_VISIBLE_DEVICES chooses from. */
+struct client_choice {
+    const uint8_t *uuid;
+};
+
+/* Which of `count` devices a list like "1,0" or "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6" (a
+ * prefix is enough) means, in its order. The first entry that means none ends the list, as in CUDA.
+ * Gives the number of `chosen` ones; text NULL: all. */
+int client_environment_choose(const char *text, const struct client_choice *devices, int count,
+                              int *chosen);
+
+#endif

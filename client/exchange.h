@@ -1,0 +1,32 @@
+/* One greeting: a frame there, a frame back, in bounded time, on a connection that nobody else
+ * uses at the moment. */
+#ifndef CLIENT_EXCHANGE_H
+#define CLIENT_EXCHANGE_H
+
+#include "base/cursor.h"
+#include "base/status.h"
+#include "transport/frame.h"
+
+struct client_frame {
+    uint8_t *bytes; /* header and values; room for WIRE_HANDSHAKE_MOST */
+    struct ga_writer writer;
+};
+
+/* GA_NO_MEMORY. The writer is at the first value. */
+GA_CHECKED enum ga_status client_frame_begin(struct client_frame *frame);
+/* Finishes the header and sends all of it. `why` says what went wrong. */
+GA_CHECKED enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode,
+                                            uint16_t session, uint64_t sequence,
+                                            struct transport_conn *conn, uint64_t deadline_ns,
+                                            char *why, size_t why_size);
+void client_frame_end(struct client_frame *frame);
+
+/* Waits for the next frame; `values` is lent until the next use of the reader (frame_drop is the
+ * caller's). */
+GA_CHECKED enum ga_status client_frame_receive(struct frame_reader *reader,
+                                               struct transport_conn *conn, uint64_t deadline_ns,
+                                               struct wire_header *header,
+                                               struct ga_reader *values, char *why,
+                                               size_t why_size);
+
+#endif

@@ -1,0 +1,53 @@
+/* Life and death of a link. Its descriptors stay open after its end (a thread may still be inside
+ * poll); only the child after a fork closes them. */
+#include "client/link.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+
+enum ga_status client_link_init(struct client_link *link, struct transport_conn data,
+                                struct frame_reader reader)
+{
+    link->out = aligned_alloc(64, LINK_BUFFER);
+    if (link->out == NULL) {
+        return GA_NO_MEMORY;
+    }
+    link->data = data;
+    link->reader = reader;
+    ga_list_init(&link->waiters);
+    pthread_mutex_init(&link->send_lock, NULL);
+    pthread_mutex_init(&link->read_lock, NULL);
+    pthread_cond_init(&link->room, NULL);
+    return GA_OK;
+}
+
+static void end_link(struct client_link *link)
+{
+    (void)shutdown(link->data.fd, SHUT_RDWR); /* wakes who reads or polls */
+    link_read_try(link); /* completes everything outstanding, unless the reader does */
+}
+
+void client_link_lose(struct client_link *link, const char *why)
+{
+    int alive = 0;
+    if (!atomic_compare_exchange_strong(&link->dead, &alive, LINK_LOST)) {
+        return;
+    }
+    if (!atomic_load(&link->quiet)) {
+        ga_error("the connection to %s is lost: %s; every further CUDA call answers error 719",
+                 link->name, why);
+    }
+    end_link(link);
+}
+
+void client_link_condemn(struct client_link *link, int result, const char *why)
+{
+    int alive = 0;
+    if (!atomic_compare_exchange_strong(&link->dead, &alive, result)) {
+        return;
+    }
+    ga_warn("CUDA error %d on %s: %s", result, link->name, why);
+    end_link(link);
+}

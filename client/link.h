@@ -1,0 +1,174 @@
+/* One connection to a backend process: where calls leave and where their answers arrive.
+ *
+ * There is no reader thread. A thread that waits for an answer takes the reader role if it is free
+ * and completes the others' calls as their answers come by; else it sleeps until it is complete or
+ * is made the reader. Sending: threads append under send_lock, which is never held across a system
+ * call that may block; whoever cannot send polls for reading and writing and reads meanwhile, so
+ * that two full directions never wait for each other.
+ * Order of locks: send_lock before read_lock. */
+#ifndef CLIENT_LINK_H
+#define CLIENT_LINK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "base/list.h"
+#include "base/status.h"
+#include "transport/frame.h"
+#include "transport/transport.h"
+
+#define LINK_BUFFER      (1u << 20) /* bytes waiting to be sent, at most */
+#define LINK_BATCH       65536u     /* so many bytes are sent without waiting for more */
+#define LINK_DIRECT      16384u     /* bulk from here on is sent out of the caller's memory */
+#define LINK_FLUSH_NS    50000u     /* nothing waits longer in the buffer */
+#define LINK_DRAIN_NS    1000000u   /* answers without a waiter are looked for so often */
+#define LINK_BUCKETS     1024u      /* of the table of outstanding answers; power of two */
+#define LINK_INLINE      256u       /* results that need no memory of their own */
+#define LINK_LOST        719        /* CUDA_ERROR_LAUNCH_FAILED: what a lost connection gives */
+#define LINK_SWITCHES    256u       /* context switches remembered for late errors */
+
+struct client_link;
+
+/* What an answer shall do besides waking who waits. All zero: nothing. */
+struct link_want {
+    uint64_t context; /* handle; late errors go there */
+    /* Copies to the host: row r of the packed stream goes to `to + r * pitch`. One row: width and
+     * pitch are `bytes`. */
+    uint8_t *to;
+    uint64_t bytes, width, pitch;
+    /* Query: when it says "not ready", *watched is set to `watch_value` once it has become ready. */
+    _Atomic uint64_t *watched;
+    uint64_t watch_value;
+};
+
+/* What is expected under a sequence number. */
+struct link_record {
+    struct link_record *next; /* in its bucket, or in the free list */
+    struct client_link *link;
+    uint64_t sequence;
+    unsigned references; /* waiting threads; under read_lock */
+    bool waited;         /* somebody waits: else it goes when it is complete */
+    atomic_bool done;
+    uint16_t opcode; /* of the answer; 0 when the link was lost */
+    int result;      /* CUresult */
+    struct link_want want;
+    /* Results of the call, behind CUresult and padding. */
+    size_t results_size;
+    uint8_t *results; /* NULL: they are in `small` */
+    _Alignas(16) uint8_t small[LINK_INLINE];
+};
+
+struct link_switch {
+    uint64_t sequence, context;
+};
+
+struct client_link {
+    struct transport_conn data, side;
+    char name[300]; /* for people: where it leads */
+    void *owner;    /* the server it belongs to; for whoever opened it */
+    uint64_t process;
+    unsigned index; /* among the process's links */
+    atomic_int dead; /* CUresult that every call gets; 0: alive */
+    atomic_bool quiet; /* the end of the link is no news (exit, fork) */
+    /* Called once per failed call that nobody waits for: context handle, result, opcode. */
+    void (*on_error)(uint64_t context, int result, uint16_t opcode);
+
+    pthread_mutex_t send_lock;
+    pthread_cond_t room; /* the buffer shrank, exclusive or pumping ended */
+    uint8_t *out;
+    size_t out_start, out_end;
+    uint64_t out_sent;          /* bytes of the buffer sent since the beginning */
+    bool pumping, exclusive;
+    uint64_t sequence;          /* of the last call */
+    _Atomic uint64_t submitted; /* the same, to look at without the lock */
+    uint64_t context;           /* the last one told to the server */
+    struct link_switch switches[LINK_SWITCHES];
+    unsigned switch_count;
+    _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: empty or no hurry */
+
+    pthread_mutex_t read_lock;
+    bool reading; /* the reader role is taken */
+    struct ga_list waiters;
+    struct link_record *buckets[LINK_BUCKETS];
+    struct link_record *unused;
+    atomic_uint unwaited; /* answers outstanding that nobody waits for */
+    _Atomic uint64_t read_ns; /* last time something was read, when unwaited != 0 */
+
+    /* Owned by whoever has the reader role. */
+    struct frame_reader reader;
+    struct link_record *bulk; /* copy whose chunk is being read; NULL: none */
+    uint64_t bulk_at, bulk_left;
+    size_t bulk_padding;
+    uint8_t *bounce; /* rows in pieces */
+
+    /* Counters for the trace. */
+    atomic_ullong bytes_out, bytes_in, waits, waited_ns;
+};
+
+/* Takes the data connection over (its handshake is done, `reader` may hold bytes already). */
+GA_CHECKED enum ga_status client_link_init(struct client_link *link, struct transport_conn data,
+                                           struct frame_reader reader);
+
+/* ---- sending. Between lock and unlock: frames are appended. */
+
+/* Locks; `room` bytes of frames can be appended then. 0, or the CUresult of a dead link (and the
+ * lock is not held). */
+GA_CHECKED int client_link_lock(struct client_link *link, size_t room);
+/* Where the next frame goes. */
+uint8_t *client_link_at(struct client_link *link);
+/* Appends WIRE_CONTEXT if the next call runs in another context than the last one. Needs 32 bytes
+ * of room. */
+void client_link_context(struct client_link *link, uint16_t session, uint64_t context);
+/* Ends the frame at client_link_at: header, padding; `values` bytes are written behind the header,
+ * `bulk` bytes follow (16-aligned behind the values; not part of the buffer). Gives its sequence. */
+uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t session,
+                           size_t values, uint64_t bulk, bool call);
+/* Sends the bulk of the frame just appended out of the caller's memory; keeps the order. Unlocks
+ * while it waits: nobody else appends meanwhile. */
+void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes);
+/* Unlocks; what is buffered leaves now (`now`), when there is much of it, or within 50 us. */
+void client_link_unlock(struct client_link *link, bool now);
+/* Sends without waiting what can be sent. */
+void client_link_flush(struct client_link *link);
+
+/* ---- expecting and receiving */
+
+/* A record for the next answer; to be called between lock and unlock, with the sequence of the
+ * frame. NULL: no memory. */
+struct link_record *client_link_expect(struct client_link *link, uint64_t sequence, bool waited,
+                                       const struct link_want *want);
+/* Waits for it (flushing first). The record stays the caller's until client_link_release. */
+void client_link_wait(struct client_link *link, struct link_record *record);
+void client_link_release(struct client_link *link, struct link_record *record);
+/* Waits for every copy that writes into [start, start + bytes). */
+void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes);
+/* Flushes, and reads what is there, without waiting. */
+void client_link_drain(struct client_link *link);
+
+/* The link is lost: everything outstanding completes with LINK_LOST, calls get it from now on. One
+ * line says why. Only the first time counts. */
+void client_link_lose(struct client_link *link, const char *why);
+/* The same with a CUresult: work of the program went wrong in a way that condemns the process. */
+void client_link_condemn(struct client_link *link, int result, const char *why);
+
+/* ---- inside the link (link_send.c, link_read.c, link_table.c) */
+struct link_record *link_table_find(struct client_link *link, uint64_t sequence);
+void link_table_remove(struct client_link *link, struct link_record *record);
+struct link_record *link_table_add(struct client_link *link, uint64_t sequence);
+void link_table_free(struct client_link *link, struct link_record *record);
+/* Reads if the role is free and bytes are there. */
+void link_read_try(struct client_link *link);
+/* Sends until `target` bytes of the buffer have left, reading meanwhile. */
+void link_send_until(struct client_link *link, uint64_t target);
+/* Context of the call with this sequence, as far as remembered; 0: not. */
+uint64_t link_context_of(struct client_link *link, uint64_t sequence);
+/* Completes a record under read_lock and wakes who waits for it. */
+void link_complete(struct client_link *link, struct link_record *record, uint16_t opcode,
+                   int result);
+/* Wakes the service thread: bytes wait in the buffer, or answers nobody waits for. */
+extern void (*client_link_armed)(void);
+
+#endif

@@ -1,0 +1,257 @@
+/* The sending half of a link. `pumping` marks the one thread that polls for writability; others
+ * wait for `room`. `exclusive` marks a frame whose bulk leaves straight from the caller's memory:
+ * until it is complete nobody appends. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "client/cancel.h"
+#include "client/link.h"
+
+void (*client_link_armed)(void);
+
+static size_t buffered(const struct client_link *link)
+{
+    return link->out_end - link->out_start;
+}
+
+/* Under send_lock. GA_AGAIN: the socket is full. */
+static enum ga_status push(struct client_link *link)
+{
+    while (buffered(link) != 0) {
+        struct iovec piece = {.iov_base = link->out + link->out_start, .iov_len = buffered(link)};
+        size_t sent;
+        enum ga_status status = link->data.ops->send(&link->data, &piece, 1, &sent);
+        if (status == GA_AGAIN) {
+            return status;
+        }
+        if (status != GA_OK) {
+            client_link_lose(link, "the connection ended while sending");
+            return status;
+        }
+        link->out_start += sent;
+        link->out_sent += sent;
+        atomic_fetch_add_explicit(&link->bytes_out, sent, memory_order_relaxed);
+    }
+    link->out_start = 0;
+    link->out_end = 0;
+    atomic_store(&link->oldest_ns, 0);
+    return GA_OK;
+}
+
+/* Polls for room in the socket, reading meanwhile. Under no lock; `pumping` is ours. */
+static void pump_wait(struct client_link *link)
+{
+    struct pollfd at = {.fd = link->data.fd, .events = POLLIN | POLLOUT};
+    if (poll(&at, 1, -1) <= 0 || (at.revents & POLLIN) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&link->read_lock);
+    bool taken = link->reading;
+    pthread_mutex_unlock(&link->read_lock);
+    if (!taken) {
+        link_read_try(link);
+    } else if ((at.revents & POLLOUT) == 0) {
+        /* Another thread reads what made us wake up. Should it leave, we look again. */
+        at.events = POLLOUT;
+        (void)poll(&at, 1, 1);
+    }
+}
+
+/* Under send_lock, which is released while waiting. */
+static void wait_for_room(struct client_link *link)
+{
+    if (link->pumping) {
+        pthread_cond_wait(&link->room, &link->send_lock);
+        return;
+    }
+    link->pumping = true;
+    pthread_mutex_unlock(&link->send_lock);
+    pump_wait(link);
+    pthread_mutex_lock(&link->send_lock);
+    link->pumping = false;
+    pthread_cond_broadcast(&link->room);
+}
+
+static bool make_room(struct client_link *link, size_t room)
+{
+    if (LINK_BUFFER - link->out_end >= room) {
+        return true;
+    }
+    if (link->out_start != 0 && LINK_BUFFER - buffered(link) >= room) {
+        memmove(link->out, link->out + link->out_start, buffered(link));
+        link->out_end -= link->out_start;
+        link->out_start = 0;
+        return true;
+    }
+    return false;
+}
+
+int client_link_lock(struct client_link *link, size_t room)
+{
+    pthread_mutex_lock(&link->send_lock);
+    int dead = atomic_load(&link->dead);
+    if (dead == 0 && !link->exclusive && make_room(link, room)) {
+        return 0;
+    }
+    int before = client_cancel_off();
+    while ((dead = atomic_load(&link->dead)) == 0) {
+        if (link->exclusive) {
+            pthread_cond_wait(&link->room, &link->send_lock);
+        } else if (make_room(link, room)) {
+            break;
+        } else if (push(link) == GA_AGAIN && !make_room(link, room)) {
+            wait_for_room(link);
+        }
+    }
+    if (dead != 0) {
+        pthread_mutex_unlock(&link->send_lock);
+    }
+    client_cancel_back(before);
+    return dead;
+}
+
+uint8_t *client_link_at(struct client_link *link)
+{
+    return link->out + link->out_end;
+}
+
+static void remember_switch(struct client_link *link, uint64_t context)
+{
+    link->context = context;
+    link->switches[link->switch_count++ % LINK_SWITCHES] =
+        (struct link_switch){.sequence = link->sequence + 1, .context = context};
+}
+
+void client_link_context(struct client_link *link, uint16_t session, uint64_t context)
+{
+    if (context == link->context) {
+        return;
+    }
+    memcpy(client_link_at(link) + sizeof(struct wire_header), &context, sizeof context);
+    (void)client_link_frame(link, WIRE_CONTEXT, session, sizeof context, 0, false);
+    remember_switch(link, context);
+}
+
+uint64_t link_context_of(struct client_link *link, uint64_t sequence)
+{
+    uint64_t found = 0;
+    pthread_mutex_lock(&link->send_lock);
+    unsigned kept = link->switch_count < LINK_SWITCHES ? link->switch_count : LINK_SWITCHES;
+    for (unsigned i = 1; i <= kept; i++) {
+        const struct link_switch *at = &link->switches[(link->switch_count - i) % LINK_SWITCHES];
+        if (at->sequence <= sequence) {
+            found = at->context;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&link->send_lock);
+    return found;
+}
+
+uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t session,
+                           size_t values, uint64_t bulk, bool call)
+{
+    uint8_t *at = client_link_at(link);
+    uint32_t padded = wire_padded(values);
+    memset(at + sizeof(struct wire_header) + values, 0, padded - values);
+    struct wire_header header = {.length = padded + wire_padded(bulk),
+                                 .opcode = opcode,
+                                 .session = session,
+                                 .sequence = call ? ++link->sequence : 0};
+    memcpy(at, &header, sizeof header);
+    link->out_end += sizeof header + padded;
+    atomic_store_explicit(&link->submitted, link->sequence, memory_order_release);
+    return header.sequence;
+}
+
+void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes)
+{
+    static const uint8_t zeros[16];
+    uint64_t total = (bytes + 15) & ~UINT64_C(15), done = 0;
+    int before = client_cancel_off();
+    link->exclusive = true;
+    while (done < total && atomic_load(&link->dead) == 0) {
+        struct iovec pieces[3] = {
+            {.iov_base = link->out + link->out_start, .iov_len = buffered(link)}};
+        int count = buffered(link) != 0 ? 1 : 0;
+        if (done < bytes) {
+            pieces[count++] = (struct iovec){
+                .iov_base = (uint8_t *)(uintptr_t)from + done, .iov_len = bytes - done};
+        }
+        uint64_t zeros_done = done > bytes ? done - bytes : 0;
+        if (total != bytes) {
+            pieces[count++] = (struct iovec){.iov_base = (uint8_t *)(uintptr_t)zeros,
+                                             .iov_len = total - bytes - zeros_done};
+        }
+        size_t sent;
+        enum ga_status status = link->data.ops->send(&link->data, pieces, count, &sent);
+        if (status == GA_AGAIN) {
+            wait_for_room(link);
+            continue;
+        }
+        if (status != GA_OK) {
+            client_link_lose(link, "the connection ended while sending");
+            break;
+        }
+        atomic_fetch_add_explicit(&link->bytes_out, sent, memory_order_relaxed);
+        size_t head = sent < buffered(link) ? sent : buffered(link);
+        link->out_start += head;
+        link->out_sent += head;
+        done += sent - head;
+    }
+    link->exclusive = false;
+    if (buffered(link) == 0) {
+        link->out_start = 0;
+        link->out_end = 0;
+        atomic_store(&link->oldest_ns, 0);
+    }
+    pthread_cond_broadcast(&link->room);
+    client_cancel_back(before);
+}
+
+void client_link_unlock(struct client_link *link, bool now)
+{
+    bool arm = false;
+    if (now || buffered(link) >= LINK_BATCH) {
+        int before = client_cancel_off();
+        now = push(link) == GA_OK;
+        client_cancel_back(before);
+    }
+    if (buffered(link) != 0 && atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) == 0) {
+        atomic_store(&link->oldest_ns, ga_clock_ns());
+        arm = true;
+    }
+    pthread_mutex_unlock(&link->send_lock);
+    if (arm && client_link_armed != NULL) {
+        client_link_armed();
+    }
+}
+
+void client_link_flush(struct client_link *link)
+{
+    int before = client_cancel_off();
+    pthread_mutex_lock(&link->send_lock);
+    if (atomic_load(&link->dead) == 0 && !link->exclusive) {
+        (void)push(link);
+    }
+    pthread_mutex_unlock(&link->send_lock);
+    client_cancel_back(before);
+}
+
+void link_send_until(struct client_link *link, uint64_t target)
+{
+    pthread_mutex_lock(&link->send_lock);
+    if (target == 0) {
+        target = link->out_sent + buffered(link);
+    }
+    while (link->out_sent < target && atomic_load(&link->dead) == 0) {
+        if (link->exclusive) {
+            pthread_cond_wait(&link->room, &link->send_lock);
+        } else if (push(link) == GA_AGAIN) {
+            wait_for_room(link);
+        }
+    }
+    pthread_mutex_unlock(&link->send_lock);
+}

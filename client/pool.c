@@ -1,0 +1,389 @@
+/* Which servers there are, and the devices that they give: asked all at once, at cuInit, within two
+ * seconds. A server that does not answer is reported and skipped; two servers of one pool count
+ * once. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "client/environment.h"
+#include "client/exchange.h"
+#include "client/state.h"
+#include "client/trace.h"
+
+#define SERVERS_MOST   256
+#define ANSWER_NS      (2 * GA_NS_PER_S)
+#define CONTROL_BUFFER (2 * WIRE_HANDSHAKE_MOST)
+
+struct client_device *client_devices[CLIENT_DEVICES_MOST];
+int client_device_count;
+struct client_server *client_servers;
+uint8_t client_application[16];
+
+enum attempt_state { CONNECTING, ASKED, ANSWERED, FAILED };
+
+struct attempt {
+    enum attempt_state state;
+    char text[300];
+    char why[200];
+    CUresult result; /* what a refusal said */
+    struct client_server *server;
+    struct handshake_welcome welcome; /* lent from the reader's buffer */
+};
+
+static void fail(struct attempt *attempt, const char *why)
+{
+    attempt->state = FAILED;
+    if (why != NULL) {
+        snprintf(attempt->why, sizeof attempt->why, "%s", why);
+    }
+    if (attempt->server != NULL) {
+        struct transport_conn *conn = &attempt->server->control;
+        if (conn->ops != NULL && conn->fd >= 0) {
+            conn->ops->close(conn);
+        }
+        frame_reader_fini(&attempt->server->reader);
+        free(attempt->server);
+        attempt->server = NULL;
+    }
+}
+
+static void begin(struct attempt *attempt)
+{
+    struct transport_address address;
+    if (transport_address_parse(attempt->text, WIRE_DEFAULT_PORT, &address, attempt->why,
+                                sizeof attempt->why) != GA_OK) {
+        fail(attempt, NULL);
+        return;
+    }
+    attempt->server = calloc(1, sizeof *attempt->server);
+    if (attempt->server == NULL ||
+        frame_reader_init(&attempt->server->reader, CONTROL_BUFFER) != GA_OK) {
+        fail(attempt, "no memory");
+        return;
+    }
+    attempt->server->control.fd = -1;
+    snprintf(attempt->server->address, sizeof attempt->server->address, "%s", attempt->text);
+    if (address.ops->connect_begin(&address, &attempt->server->control, attempt->why,
+                                   sizeof attempt->why) != GA_OK) {
+        fail(attempt, NULL);
+    }
+}
+
+static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
+{
+    struct client_server *server = attempt->server;
+    enum ga_status status =
+        server->control.ops->connect_end(&server->control, attempt->why, sizeof attempt->why);
+    if (status == GA_AGAIN) {
+        return;
+    }
+    struct client_frame frame;
+    if (status != GA_OK || client_frame_begin(&frame) != GA_OK) {
+        fail(attempt, status != GA_OK ? NULL : "no memory");
+        return;
+    }
+    struct handshake_hello hello = {.magic = WIRE_MAGIC,
+                                    .major = WIRE_MAJOR,
+                                    .minor = WIRE_MINOR,
+                                    .pid = (uint32_t)getpid(),
+                                    .build = GPUAAS_VERSION,
+                                    .program = program_invocation_short_name,
+                                    .token = client_environment_token()};
+    memcpy(hello.application, client_application, sizeof hello.application);
+    handshake_hello_write(&frame.writer, &hello);
+    status = client_frame_send(&frame, WIRE_HELLO, 0, 0, &server->control, deadline_ns,
+                               attempt->why, sizeof attempt->why);
+    client_frame_end(&frame);
+    if (status != GA_OK) {
+        fail(attempt, NULL);
+        return;
+    }
+    attempt->state = ASKED;
+}
+
+static void read_refused(struct attempt *attempt, struct ga_reader *values)
+{
+    struct handshake_refused refused;
+    char why[sizeof attempt->why] = "it refused, and did not say why";
+    if (handshake_refused_read(values, &refused) == GA_OK) {
+        attempt->result = (CUresult)refused.result;
+        snprintf(why, sizeof why, "%s", refused.reason);
+    }
+    fail(attempt, why);
+}
+
+static void read_welcome(struct attempt *attempt, struct ga_reader *values)
+{
+    attempt->welcome.devices = calloc(HANDSHAKE_DEVICES_MOST, sizeof(struct handshake_device));
+    if (attempt->welcome.devices == NULL ||
+        handshake_welcome_read(values, &attempt->welcome) != GA_OK) {
+        fail(attempt, "it speaks something else");
+        return;
+    }
+    if (attempt->welcome.major != WIRE_MAJOR) {
+        char why[200];
+        snprintf(why, sizeof why, "it speaks protocol %u (build %s), this library %u (build %s)",
+                 attempt->welcome.major, attempt->welcome.build, WIRE_MAJOR, GPUAAS_VERSION);
+        attempt->result = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+        fail(attempt, why);
+        return;
+    }
+    attempt->state = ANSWERED;
+}
+
+static void read_answer(struct attempt *attempt)
+{
+    struct client_server *server = attempt->server;
+    struct wire_header header;
+    const uint8_t *at;
+    enum ga_status status = frame_next(&server->reader, &header, &at);
+    while (status == GA_AGAIN) {
+        status = frame_fill(&server->reader, &server->control);
+        if (status == GA_AGAIN) {
+            return;
+        }
+        if (status == GA_OK) {
+            status = frame_next(&server->reader, &header, &at);
+        }
+    }
+    if (status != GA_OK) {
+        fail(attempt, status == GA_LOST ? "it closed the connection" : "it speaks something else");
+        return;
+    }
+    struct ga_reader values = ga_reader_of(at, header.length);
+    if (header.opcode == WIRE_WELCOME) {
+        read_welcome(attempt, &values);
+    } else if (header.opcode == WIRE_REFUSED) {
+        read_refused(attempt, &values);
+    } else {
+        fail(attempt, "it speaks something else");
+    }
+}
+
+static void ask_all(struct attempt *attempts, int count)
+{
+    uint64_t deadline_ns = ga_clock_ns() + ANSWER_NS;
+    for (int i = 0; i < count; i++) {
+        begin(&attempts[i]);
+    }
+    for (;;) {
+        struct pollfd at[SERVERS_MOST];
+        int which[SERVERS_MOST];
+        nfds_t waiting = 0;
+        for (int i = 0; i < count; i++) {
+            if (attempts[i].state == CONNECTING || attempts[i].state == ASKED) {
+                short events = attempts[i].state == CONNECTING ? POLLOUT : POLLIN;
+                at[waiting] =
+                    (struct pollfd){.fd = attempts[i].server->control.fd, .events = events};
+                which[waiting++] = i;
+            }
+        }
+        uint64_t now = ga_clock_ns();
+        if (waiting == 0 || now >= deadline_ns) {
+            break;
+        }
+        (void)poll(at, waiting, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
+        for (nfds_t i = 0; i < waiting; i++) {
+            struct attempt *attempt = &attempts[which[i]];
+            if (at[i].revents != 0 && attempt->state == CONNECTING) {
+                say_hello(attempt, deadline_ns);
+            } else if (at[i].revents != 0) {
+                read_answer(attempt);
+            }
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        if (attempts[i].state == CONNECTING || attempts[i].state == ASKED) {
+            fail(&attempts[i], "no answer within 2 s");
+        }
+    }
+}
+
+static int split(const char *text, struct attempt *attempts)
+{
+    int count = 0;
+    while (*text != 0 && count < SERVERS_MOST) {
+        text += strspn(text, ", \t");
+        size_t length = strcspn(text, ", \t");
+        if (length != 0 && length < sizeof attempts[count].text) {
+            memcpy(attempts[count].text, text, length);
+            count++;
+        }
+        text += length;
+    }
+    return count;
+}
+
+/* ---- devices */
+
+static void add_device(struct client_server *server, uint32_t index,
+                       const struct handshake_device *facts)
+{
+    struct client_device *device = calloc(1, sizeof *device);
+    if (device == NULL || client_device_count == CLIENT_DEVICES_MOST) {
+        free(device);
+        return;
+    }
+    device->server = server;
+    device->index = index;
+    snprintf(device->name, sizeof device->name, "%s", facts->name);
+    memcpy(device->uuid, facts->uuid, sizeof device->uuid);
+    device->memory_bytes = facts->memory_bytes;
+    device->granularity_bytes = facts->granularity_bytes;
+    device->priority_least = facts->priority_least;
+    device->priority_greatest = facts->priority_greatest;
+    client_attributes_apply(device->attributes, facts->attributes,
+                            facts->attribute_count < CLIENT_ATTRIBUTES ? facts->attribute_count
+                                                                       : CLIENT_ATTRIBUTES);
+    pthread_mutex_init(&device->open_lock, NULL);
+    client_devices[client_device_count++] = device;
+}
+
+static bool pool_known(const char *pool)
+{
+    for (struct client_server *at = client_servers; at != NULL; at = at->next) {
+        if (strcmp(at->pool, pool) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void accept_server(struct attempt *attempt)
+{
+    struct client_server *server = attempt->server;
+    if (pool_known(attempt->welcome.pool)) {
+        fail(attempt, "");
+        return;
+    }
+    snprintf(server->pool, sizeof server->pool, "%s", attempt->welcome.pool);
+    snprintf(server->node, sizeof server->node, "%s", attempt->welcome.node);
+    server->driver_version = attempt->welcome.driver_version;
+    for (uint32_t i = 0; i < attempt->welcome.device_count; i++) {
+        add_device(server, i, &attempt->welcome.devices[i]);
+    }
+    frame_drop(&server->reader);
+    pthread_mutex_init(&server->control_lock, NULL);
+    client_process_own(server->control.fd);
+    struct client_server **last = &client_servers;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = server;
+}
+
+/* First the owner's choice, then, among those, the program's user's. */
+static void choose(const char *variable)
+{
+    static struct client_device *before[CLIENT_DEVICES_MOST];
+    static struct client_choice choices[CLIENT_DEVICES_MOST];
+    static int chosen[CLIENT_DEVICES_MOST];
+    const char *text = getenv(variable);
+    if (text == NULL) {
+        return;
+    }
+    int count = client_device_count;
+    for (int i = 0; i < count; i++) {
+        before[i] = client_devices[i];
+        choices[i].uuid = before[i]->uuid;
+    }
+    client_device_count = client_environment_choose(text, choices, count, chosen);
+    for (int i = 0; i < client_device_count; i++) {
+        client_devices[i] = before[chosen[i]];
+    }
+}
+
+/* One line when nobody answered, one per silent server when others did. */
+static CUresult report(const struct attempt *attempts, int count)
+{
+    static atomic_bool told;
+    char line[2048];
+    size_t used = 0;
+    int answered = 0;
+    CUresult refusal = CUDA_ERROR_NO_DEVICE;
+    for (int i = 0; i < count; i++) {
+        answered += attempts[i].state == ANSWERED;
+        refusal = attempts[i].result != CUDA_SUCCESS ? attempts[i].result : refusal;
+    }
+    for (int i = 0; i < count; i++) {
+        if (attempts[i].state != FAILED || attempts[i].why[0] == 0) {
+            continue;
+        }
+        if (answered != 0) {
+            ga_warn("server %s is left out: %s", attempts[i].text, attempts[i].why);
+        } else if (used < sizeof line - 1) {
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s (%s)",
+                                     used != 0 ? ", " : "", attempts[i].text, attempts[i].why);
+        }
+    }
+    if (answered != 0) {
+        return CUDA_SUCCESS;
+    }
+    if (!atomic_exchange(&told, true)) {
+        ga_error("no server of " ENVIRONMENT_SERVERS " can be used: %s", line);
+    }
+    return refusal;
+}
+
+static CUresult ask_servers(const char *servers)
+{
+    struct attempt *attempts = calloc(SERVERS_MOST, sizeof *attempts);
+    if (attempts == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    int count = split(servers, attempts);
+    ask_all(attempts, count);
+    CUresult rc = report(attempts, count);
+    for (int i = 0; i < count; i++) {
+        struct handshake_device *devices = attempts[i].welcome.devices;
+        if (attempts[i].state == ANSWERED) {
+            accept_server(&attempts[i]);
+        }
+        free(devices);
+    }
+    client_trace_setup((uint64_t)count);
+    free(attempts);
+    return rc;
+}
+
+CUresult client_pool_connect(void)
+{
+    static atomic_bool told;
+    const char *servers = getenv(ENVIRONMENT_SERVERS);
+    if (servers == NULL || servers[strspn(servers, ", \t")] == 0) {
+        if (!atomic_exchange(&told, true)) {
+            ga_error(ENVIRONMENT_SERVERS " is not set: it names the servers whose GPUs to use, for "
+                                         "example " ENVIRONMENT_SERVERS "=gpu1,gpu2:9955");
+        }
+        return CUDA_ERROR_NO_DEVICE;
+    }
+    if (getrandom(client_application, sizeof client_application, 0) !=
+        (ssize_t)sizeof client_application) {
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    CUresult rc = ask_servers(servers);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    choose("GPUAAS_DEVICES");
+    choose("CUDA_VISIBLE_DEVICES");
+    for (int i = 0; i < client_device_count; i++) {
+        client_devices[i]->ordinal = i;
+    }
+    return client_device_count != 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult client_device_find(CUdevice ordinal, struct client_device **device)
+{
+    if (ordinal < 0 || ordinal >= client_device_count) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    *device = client_devices[ordinal];
+    return CUDA_SUCCESS;
+}

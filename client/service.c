@@ -1,0 +1,232 @@
+/* The one thread of the library: sends what waits in a buffer for 50 us, reads answers that nobody
+ * waits for, keeps side connections alive and notices their end. It does nothing that a calling
+ * thread waits for. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "client/state.h"
+
+#define PING_NS     (2 * GA_NS_PER_S)
+#define POLLED_MOST 512
+#define FAR         UINT64_MAX
+
+static int wake_fd = -1;
+static atomic_bool asleep; /* for longer than the flush delay */
+static uint64_t pinged_ns;
+
+static void service_wake(void)
+{
+    if (atomic_exchange(&asleep, false)) {
+        uint64_t one = 1;
+        ssize_t written = write(wake_fd, &one, sizeof one);
+        (void)written; /* full: it is awake */
+    }
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Does what is due for a link; answers when it wants to be looked at again. */
+static uint64_t serve_link(struct client_link *link, uint64_t now)
+{
+    uint64_t next = FAR;
+    if (atomic_load(&link->dead) != 0) {
+        return FAR;
+    }
+    uint64_t oldest = atomic_load(&link->oldest_ns);
+    if (oldest != 0 && now >= oldest + LINK_FLUSH_NS) {
+        client_link_flush(link);
+        oldest = atomic_load(&link->oldest_ns);
+        if (oldest != 0 && now >= oldest + LINK_FLUSH_NS) {
+            next = now + GA_NS_PER_MS; /* the socket is full, and nobody waits for it */
+            oldest = 0;
+        }
+    }
+    if (oldest != 0) {
+        next = sooner(next, oldest + LINK_FLUSH_NS);
+    }
+    if (atomic_load(&link->unwaited) != 0) {
+        uint64_t due = atomic_load(&link->read_ns) + LINK_DRAIN_NS;
+        if (now >= due) {
+            link_read_try(link);
+            due = now + LINK_DRAIN_NS;
+        }
+        next = sooner(next, due);
+    }
+    return next;
+}
+
+static void ping(struct client_link *link)
+{
+    static const struct wire_header header = {.opcode = WIRE_PING};
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)&header, .iov_len = sizeof header};
+    size_t sent;
+    if (link->side.ops->send(&link->side, &piece, 1, &sent) == GA_LOST) {
+        client_link_lose(link, "its side connection ended");
+    }
+}
+
+/* Answers to pings, and pings. Their content says nothing. */
+static void read_side(struct client_link *link)
+{
+    uint8_t bytes[4096];
+    size_t got;
+    for (;;) {
+        enum ga_status status = link->side.ops->receive(&link->side, bytes, sizeof bytes, &got);
+        if (status == GA_AGAIN) {
+            return;
+        }
+        if (status != GA_OK) {
+            client_link_lose(link, "its side connection ended");
+            return;
+        }
+    }
+}
+
+static void server_lost(struct client_server *server)
+{
+    atomic_store(&server->lost, true);
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (link->owner == server) {
+            client_link_lose(link, "its gpuaasd ended");
+        }
+    }
+}
+
+struct watched {
+    struct pollfd at[POLLED_MOST];
+    struct client_link *links[POLLED_MOST]; /* NULL: see servers */
+    struct client_server *servers[POLLED_MOST];
+    nfds_t count;
+};
+
+static void watch(struct watched *w, int fd, short events, struct client_link *link,
+                  struct client_server *server)
+{
+    if (w->count < POLLED_MOST) {
+        w->at[w->count] = (struct pollfd){.fd = fd, .events = events};
+        w->links[w->count] = link;
+        w->servers[w->count++] = server;
+    }
+}
+
+static void watch_all(struct watched *w)
+{
+    w->count = 0;
+    watch(w, wake_fd, POLLIN, NULL, NULL);
+    for (struct client_server *at = client_servers; at != NULL; at = at->next) {
+        if (!atomic_load(&at->lost)) {
+            watch(w, at->control.fd, POLLRDHUP, NULL, at);
+        }
+    }
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (atomic_load(&link->dead) == 0) {
+            watch(w, link->side.fd, POLLIN, link, NULL);
+        }
+    }
+}
+
+static void handle_events(const struct watched *w)
+{
+    if (w->at[0].revents != 0) {
+        uint64_t count;
+        ssize_t got = read(wake_fd, &count, sizeof count);
+        (void)got;
+    }
+    for (nfds_t i = 1; i < w->count; i++) {
+        if (w->at[i].revents == 0) {
+            continue;
+        }
+        if (w->links[i] != NULL) {
+            read_side(w->links[i]);
+        } else {
+            server_lost(w->servers[i]);
+        }
+    }
+}
+
+static uint64_t serve_all(uint64_t now)
+{
+    uint64_t next = FAR;
+    bool due = now >= pinged_ns + PING_NS;
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (due && atomic_load(&link->dead) == 0) {
+            ping(link);
+        }
+        next = sooner(next, serve_link(link, now));
+    }
+    if (due) {
+        pinged_ns = now;
+    }
+    return sooner(next, pinged_ns + PING_NS);
+}
+
+static void *service_run(void *unused)
+{
+    (void)unused;
+    static struct watched watched;
+    prctl(PR_SET_NAME, "gpuaas-service");
+    prctl(PR_SET_TIMERSLACK, 1);
+    for (;;) {
+        uint64_t now = ga_clock_ns();
+        uint64_t next = serve_all(now);
+        if (next > now + LINK_FLUSH_NS) {
+            /* Who fills a buffer from here on wakes us; what was filled before is seen below. */
+            atomic_store(&asleep, true);
+            next = sooner(next, serve_all(ga_clock_ns()));
+        }
+        watch_all(&watched);
+        now = ga_clock_ns();
+        uint64_t nap = next > now ? next - now : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(nap / GA_NS_PER_S),
+                                   .tv_nsec = (long)(nap % GA_NS_PER_S)};
+        int ready = ppoll(watched.at, watched.count, &timeout, NULL);
+        atomic_store(&asleep, false);
+        if (ready > 0) {
+            handle_events(&watched);
+        }
+    }
+    return NULL;
+}
+
+void client_service_start(void)
+{
+    static bool started;
+    if (started) {
+        service_wake();
+        return;
+    }
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0) {
+        ga_warn("no event descriptor: buffered calls leave only when one waits");
+        return;
+    }
+    client_process_own(wake_fd);
+    pinged_ns = ga_clock_ns();
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    int rc = pthread_create(&thread, NULL, service_run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        ga_warn("no service thread: buffered calls leave only when one waits");
+        return;
+    }
+    pthread_detach(thread);
+    started = true;
+    client_link_armed = service_wake;
+}

@@ -1,0 +1,26 @@
+/* A slab: units of 512 bytes, a bit for each unit in use. Not locked. */
+#ifndef CLIENT_SLAB_H
+#define CLIENT_SLAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client_slab {
+    uint32_t units, used;
+    uint32_t longest; /* no free run is longer: may be too large, never too small */
+    uint64_t *bits;
+    uint32_t *bytes; /* of the allocation that starts at this unit; 0: none; see SLAB_DRAINING */
+};
+
+#define SLAB_DRAINING 0x80000000u /* or-ed to the bytes of an allocation that is being freed */
+
+/* NULL: no memory. */
+struct client_slab *client_slab_create(uint32_t units);
+void client_slab_destroy(struct client_slab *slab);
+/* Takes `bytes`; false: no room. */
+bool client_slab_take(struct client_slab *slab, uint32_t bytes, uint32_t *unit);
+void client_slab_give(struct client_slab *slab, uint32_t unit);
+/* The allocation that contains the unit: its first unit; false: none. */
+bool client_slab_find(const struct client_slab *slab, uint32_t unit, uint32_t *first);
+
+#endif

@@ -1,0 +1,232 @@
+/* What the process knows: servers, devices, sessions, contexts and their objects.
+ *
+ * Objects are never given back to malloc but used again for objects of their type: a thread that
+ * uses a handle which another thread destroys meets an object that is gone or another one, never
+ * foreign memory. A field that says nothing else is written under client_state_lock. */
+#ifndef CLIENT_STATE_H
+#define CLIENT_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "api/handshake.h"
+#include "base/handle.h"
+#include "base/list.h"
+#include "client/allocator.h"
+#include "client/link.h"
+
+#define CLIENT_DEVICES_MOST 1024
+#define CLIENT_ATTRIBUTES   256 /* CUdevice_attribute numbers that can be known */
+
+struct client_context;
+
+/* One gpuaasd that answered; its control connection stays open for the client's life. */
+struct client_server {
+    struct client_server *next;
+    char address[300];
+    char pool[128], node[128];
+    int32_t driver_version;
+    struct transport_conn control;
+    struct frame_reader reader;
+    pthread_mutex_t control_lock; /* one question at a time */
+    uint64_t control_sequence;
+    atomic_bool lost;
+};
+
+/* A session: this application on one device. */
+struct client_session {
+    struct client_link *link;
+    struct client_server *server;
+    uint16_t number;
+    struct client_allocator allocator;
+};
+
+struct client_device {
+    int ordinal;
+    struct client_server *server;
+    uint32_t index; /* in the server's list */
+    char name[256];
+    uint8_t uuid[16];
+    uint64_t memory_bytes, granularity_bytes;
+    int32_t priority_least, priority_greatest;
+    int32_t attributes[CLIENT_ATTRIBUTES]; /* as programs see them */
+    pthread_mutex_t open_lock;             /* opening the session, primary context life */
+    struct client_session *_Atomic session; /* NULL: not opened; never closed */
+    struct client_context *primary;
+};
+
+/* What every object begins with. */
+struct client_object {
+    uint64_t handle; /* 0: gone */
+    enum ga_handle_type type;
+    struct client_context *context; /* NULL: libraries and kernels */
+    struct ga_list in_context;
+    struct client_object *unused;
+};
+
+struct client_context {
+    struct client_object object;
+    unsigned long long id;
+    struct client_device *device;
+    struct client_session *session; /* NULL: never active */
+    bool primary;
+    atomic_bool active;   /* the server has it, and it is retained or not destroyed */
+    unsigned retained, flags;
+    atomic_int late;      /* first CUresult of a call nobody waited for; 0: none */
+    struct ga_list objects;
+};
+
+struct client_stream {
+    struct client_object object;
+    unsigned long long id;
+    bool per_thread;
+    unsigned flags;
+    /* Marks (link index << 56 | sequence): all work up to it is known to be done; a watch for work
+     * up to it is outstanding. */
+    _Atomic uint64_t ready, watched;
+};
+
+struct client_event {
+    struct client_object object;
+    _Atomic uint64_t recorded; /* counts recordings */
+    _Atomic uint64_t ready;    /* the recording that is known to be done; at first `recorded` */
+    _Atomic uint64_t watched;  /* the recording that is being watched */
+};
+
+struct client_param {
+    uint32_t offset, size;
+};
+
+struct client_library;
+struct client_kernel;
+
+struct client_global {
+    struct client_global *next;
+    char *name;
+    uint64_t address, bytes;
+};
+
+struct client_module {
+    struct client_object object;
+    struct client_library *library; /* NULL: loaded by cuModuleLoad* */
+    struct client_function *functions;
+    struct client_global *globals;
+    uint32_t function_count; /* valid when `listed` */
+    bool listed;
+    char *names; /* of all functions, each with its NUL; owned */
+    size_t names_bytes;
+};
+
+struct client_function {
+    struct client_object object;
+    struct client_function *next; /* of the module */
+    struct client_module *module;
+    struct client_kernel *kernel; /* NULL: not of a library */
+    char *name;
+    int32_t attributes[16];
+    uint32_t param_count, param_bytes;
+    struct client_param *params;
+};
+
+/* Outlives contexts: loaded where it is used first, again after a reset. */
+struct client_library {
+    struct client_object object;
+    const void *image;
+    uint64_t image_bytes;
+    void *owned; /* copy of the image; NULL: the program promised to keep it */
+    struct client_kernel *kernels;
+    uint32_t max_registers, optimization;
+    uint32_t kernel_count;
+    bool listed;
+    char *names;
+    size_t names_bytes;
+};
+
+struct client_kernel {
+    struct client_object object;
+    struct client_kernel *next;
+    struct client_library *library;
+    char *name;
+};
+
+extern pthread_mutex_t client_state_lock;
+
+/* ---- process (process.c) */
+extern atomic_bool client_dead;    /* the child of a fork: nothing works */
+extern atomic_bool client_exiting; /* exit() has begun */
+/* Closes this descriptor in the child of a fork. */
+void client_process_own(int fd);
+CUresult client_process_start(void);
+
+/* ---- pool (pool.c) */
+extern struct client_device *client_devices[CLIENT_DEVICES_MOST];
+extern int client_device_count;
+extern struct client_server *client_servers;
+extern uint8_t client_application[16];
+CUresult client_pool_connect(void);
+/* CUDA_ERROR_INVALID_DEVICE: no such device. */
+CUresult client_device_find(CUdevice ordinal, struct client_device **device);
+/* Attributes as programs may see them, from the driver's (attributes.c). */
+void client_attributes_apply(int32_t *seen, const int32_t *driver, uint32_t count);
+
+/* ---- sessions (session.c): opened with a device's first context. `device->open_lock` is held. */
+CUresult client_session_open(struct client_device *device, struct client_session **session);
+/* Every link there is; NULL ends. Links are never taken away. */
+struct client_link *client_link_at_index(unsigned index);
+struct client_link *client_link_of_process(const struct client_server *server, uint64_t process);
+void client_link_add(struct client_link *link);
+
+/* ---- service thread (service.c); under client_state_lock */
+void client_service_start(void);
+
+/* ---- objects (objects.c) */
+/* Makes an object; `context` may be NULL. NULL: no memory. */
+void *client_object_make(enum ga_handle_type type, struct client_context *context);
+/* NULL: not live. */
+void *client_object_find(enum ga_handle_type type, uint64_t handle);
+/* The handle and the object are gone, with what the object owns. */
+void client_object_drop(void *object);
+/* All objects of a context go. */
+void client_objects_drop_all(struct client_context *context);
+
+/* ---- contexts (context.c) */
+/* CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
+CUresult client_context_find(CUcontext handle, struct client_context **context);
+/* The current context, active; sticky errors of its link. */
+CUresult client_context_current(struct client_context **context);
+void client_context_late(uint64_t context, int result, uint16_t opcode);
+
+/* ---- streams (stream.c) */
+CUresult client_stream_find(struct client_context *context, CUstream stream,
+                            struct client_stream **object, uint64_t *wire);
+
+/* ---- modules, libraries, functions */
+CUresult client_function_resolve(struct client_context *context, CUfunction handle,
+                                 struct client_function **function);
+CUresult client_library_module(struct client_library *library, struct client_context *context,
+                               struct client_module **module);
+CUresult client_module_function(struct client_module *module, const char *name,
+                                struct client_function **function);
+CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,
+                              uint64_t *bytes);
+CUresult client_module_names(struct client_module *module);
+void client_module_release(struct client_module *module);
+void client_function_release(struct client_function *function);
+void client_library_release(struct client_library *library);
+
+/* ---- memory (memory.c, host_memory.c) */
+/* The session whose window or module global holds the address; NULL: no device memory of ours. */
+struct client_session *client_memory_session(uint64_t address);
+/* CUDA_ERROR_INVALID_VALUE unless all bytes belong to one live allocation or global. */
+CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_session **session);
+void client_global_known(struct client_session *session, uint64_t address, uint64_t bytes,
+                         const struct client_module *module);
+void client_globals_forget(const struct client_module *module);
+void client_memory_forget(struct client_context *context);
+/* All bytes lie in memory that we pinned. */
+bool client_host_pinned(const void *start, uint64_t bytes);
+
+#endif
