@@ -15,6 +15,7 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op,
 {
     call->op = op;
     call->routed = false;
+    call->bare = false;
     call->record = NULL;
     call->context = context;
     call->link = context->session->link;
@@ -161,7 +162,10 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
     if (rc != 0) {
         return (CUresult)rc;
     }
-    client_link_context(call->link, call->context->session->number, call->context->object.handle);
+    if (!call->bare) {
+        client_link_context(call->link, call->context->session->number,
+                            call->context->object.handle);
+    }
     call->writer = ga_writer_of(client_link_at(call->link) + HEADER, bound + 15);
     return CUDA_SUCCESS;
 }
@@ -189,6 +193,17 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
     client_link_bulk(call->link, from, bytes);
     client_link_unlock(call->link, false);
     return CUDA_SUCCESS;
+}
+
+uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes)
+{
+    return ga_write_room(&call->writer, bytes, 1, 16);
+}
+
+CUresult client_call_post_copied(struct client_call *call, const void *from, uint64_t bytes)
+{
+    ga_write_array(&call->writer, from, bytes, 1, 16);
+    return client_call_post(call);
 }
 
 CUresult client_call_post_expect(struct client_call *call, const struct link_want *want)

@@ -27,6 +27,7 @@ struct client_call {
     struct client_link *link;
     uint16_t op;
     bool routed; /* a handle has decided where the call runs */
+    bool bare;   /* it names its context itself: the current one of the connection stays */
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
 };
@@ -57,6 +58,11 @@ CUresult client_call_begin(struct client_call *call, size_t bound);
 CUresult client_call_post(struct client_call *call);
 /* Post with bulk bytes behind the values; they have been taken when it returns. */
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes);
+/* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
+ * caller fills it and posts. */
+uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes);
+/* The same, copying. */
+CUresult client_call_post_copied(struct client_call *call, const void *from, uint64_t bytes);
 /* Post, and expect an answer that nobody waits for. */
 CUresult client_call_post_expect(struct client_call *call, const struct link_want *want);
 /* Waits. CUDA_SUCCESS: the reader is over the results. A late error of the context is given

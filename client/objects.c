@@ -147,3 +147,15 @@ void client_objects_drop_all(struct client_context *context)
         client_object_drop(object);
     }
 }
+
+struct client_context *client_context_next(uint32_t *index)
+{
+    uint64_t handle;
+    pthread_mutex_lock(&client_state_lock);
+    struct client_context *context =
+        tables[GA_HANDLE_CONTEXT].limit != 0
+            ? ga_handle_table_next(&tables[GA_HANDLE_CONTEXT], index, &handle)
+            : NULL;
+    pthread_mutex_unlock(&client_state_lock);
+    return context;
+}

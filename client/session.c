@@ -405,6 +405,8 @@ CUresult client_session_open(struct client_device *device, struct client_session
     session->link = link;
     session->server = server;
     session->number = opening.session;
+    session->window_base = opening.window.base;
+    session->window_bytes = opening.window.bytes;
     client_allocator_init(&session->allocator, opening.window.base, opening.window.bytes,
                           device->granularity_bytes);
     *out = session;

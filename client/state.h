@@ -41,6 +41,7 @@ struct client_session {
     struct client_link *link;
     struct client_server *server;
     uint16_t number;
+    uint64_t window_base, window_bytes;
     struct client_allocator allocator;
 };
 
@@ -74,6 +75,7 @@ struct client_context {
     struct client_session *session; /* NULL: never active */
     bool primary;
     atomic_bool active;   /* the server has it, and it is retained or not destroyed */
+    bool fresh;           /* reset, and not retained since */
     unsigned retained, flags;
     atomic_int late;      /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
@@ -192,14 +194,24 @@ void client_object_drop(void *object);
 /* All objects of a context go. */
 void client_objects_drop_all(struct client_context *context);
 
+/* Walks all contexts; start with 0. NULL ends. */
+struct client_context *client_context_next(uint32_t *index);
+
 /* ---- contexts (context.c) */
 /* CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult client_context_find(CUcontext handle, struct client_context **context);
 /* The current context, active; sticky errors of its link. */
 CUresult client_context_current(struct client_context **context);
+/* As above, without the context. */
+CUresult client_usable(void);
+/* The handle of the primary context, active or not. */
+CUresult client_primary_handle(CUdevice device, CUcontext *handle);
 void client_context_late(uint64_t context, int result, uint16_t opcode);
 
 /* ---- streams (stream.c) */
+/* `stream` NULL: the legacy one. */
+unsigned long long client_stream_id(const struct client_context *context,
+                                    const struct client_stream *stream);
 CUresult client_stream_find(struct client_context *context, CUstream stream,
                             struct client_stream **object, uint64_t *wire);
 
@@ -218,6 +230,14 @@ void client_function_release(struct client_function *function);
 void client_library_release(struct client_library *library);
 
 /* ---- memory (memory.c, host_memory.c) */
+/* A live allocation, module global, or pinned range. */
+struct client_memory {
+    struct client_session *session; /* NULL: host memory */
+    uint64_t start, bytes;
+    uint64_t context; /* handle; 0: none */
+};
+bool client_memory_find(uint64_t address, struct client_memory *memory);
+bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags);
 /* The session whose window or module global holds the address; NULL: no device memory of ours. */
 struct client_session *client_memory_session(uint64_t address);
 /* CUDA_ERROR_INVALID_VALUE unless all bytes belong to one live allocation or global. */

@@ -8,7 +8,6 @@
 enum client_trace { CLIENT_TRACE_NONE, CLIENT_TRACE_SUMMARY, CLIENT_TRACE_CALLS };
 extern enum client_trace client_trace_mode;
 
-void client_trace_start(void);
 void client_trace_call(uint16_t op, const uint8_t *values, size_t bytes);
 void client_trace_setup(uint64_t round_trips);
 /* On stderr, once. */

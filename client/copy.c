@@ -1,0 +1,174 @@
+/* Linear copies. No call keeps a reference to the program's memory after it has returned, except to
+ * pinned memory that is copied into. */
+#include "client/copy.h"
+
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/state.h"
+#include "client/trace.h"
+#include "front/front.h"
+
+CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
+                        uint64_t stream)
+{
+    const uint8_t *at = from;
+    call->op = API_OP_ga_copy_in;
+    while (bytes != 0) {
+        uint64_t part = bytes < WIRE_CHUNK ? bytes : WIRE_CHUNK;
+        struct ga_copy_in_args args = {.dst = to, .bytes = part, .stream = stream};
+        bool direct = part >= LINK_DIRECT;
+        CUresult rc = client_call_begin(call, ga_copy_in_args_bound(&args) +
+                                                  (direct ? 0 : (size_t)part));
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+        ga_copy_in_args_write(&call->writer, &args);
+        rc = direct ? client_call_post_bulk(call, at, part)
+                    : client_call_post_copied(call, at, part);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+        at += part;
+        to += part;
+        bytes -= part;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
+                         uint64_t stream, bool wait)
+{
+    struct ga_copy_out_args args = {.src = from, .bytes = bytes, .stream = stream};
+    struct link_want want = {.context = call->context->object.handle,
+                             .to = to,
+                             .bytes = bytes,
+                             .width = bytes,
+                             .pitch = bytes};
+    call->op = API_OP_ga_copy_out;
+    CUresult rc = client_call_begin(call, ga_copy_out_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_copy_out_args_write(&call->writer, &args);
+    if (!wait && client_host_pinned(to, bytes)) {
+        return client_call_post_expect(call, &want);
+    }
+    struct ga_reader reader;
+    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    client_call_end(call);
+    return rc;
+}
+
+CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream)
+{
+    struct ga_stream_synchronize_args args = {.stream = stream};
+    CUresult rc;
+    call->op = API_OP_ga_stream_synchronize;
+    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, &args, false, rc);
+    return rc;
+}
+
+/* Enters, checks the stream and the device range. */
+static CUresult enter(struct client_call *call, CUstream stream, uint64_t device, uint64_t bytes,
+                      const void *host, uint64_t *wire)
+{
+    CUresult rc = client_call_enter(call, API_OP_ga_copy_in);
+    if (rc == CUDA_SUCCESS && bytes != 0 && host == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(call, stream, wire);
+    }
+    return rc == CUDA_SUCCESS ? client_range_check(call, device, bytes) : rc;
+}
+
+static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    struct client_call call;
+    uint64_t wire;
+    CUresult rc = enter(&call, stream, to, bytes, from, &wire);
+    return rc == CUDA_SUCCESS ? client_copy_in(&call, to, from, bytes, wire) : rc;
+}
+
+static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream,
+                               bool wait)
+{
+    struct client_call call;
+    uint64_t wire;
+    CUresult rc = enter(&call, stream, from, bytes, to, &wire);
+    if (rc != CUDA_SUCCESS || bytes == 0) {
+        return rc;
+    }
+    return client_copy_out(&call, to, from, bytes, wire, wait);
+}
+
+static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream stream)
+{
+    struct client_call call;
+    uint64_t wire;
+    CUresult rc = client_call_enter(&call, API_OP_ga_stream_synchronize);
+    if (rc == CUDA_SUCCESS && bytes != 0 && (to == NULL || from == NULL)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, stream, &wire);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_copy_stream_wait(&call, wire); /* what came before may write `from` */
+    }
+    if (rc == CUDA_SUCCESS) {
+        memmove(to, from, bytes);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return host_to_device(dstDevice, srcHost, ByteCount, NULL);
+}
+
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                                      CUstream hStream)
+{
+    return host_to_device(dstDevice, srcHost, ByteCount, hStream);
+}
+
+CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return device_to_host(dstHost, srcDevice, ByteCount, NULL, true);
+}
+
+CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                                      CUstream hStream)
+{
+    return device_to_host(dstHost, srcDevice, ByteCount, hStream, false);
+}
+
+/* Unified addressing: the addresses say what they are. */
+static CUresult unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream, bool wait)
+{
+    bool from_device = client_memory_session(src) != NULL;
+    bool to_device = client_memory_session(dst) != NULL;
+    if (from_device && to_device) {
+        return cuMemcpyDtoDAsync_v2(dst, src, bytes, stream);
+    }
+    if (to_device) {
+        return host_to_device(dst, (const void *)(uintptr_t)src, bytes, stream);
+    }
+    if (from_device) {
+        return device_to_host((void *)(uintptr_t)dst, src, bytes, stream, wait);
+    }
+    return host_to_host((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes, stream);
+}
+
+CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return unified(dst, src, ByteCount, NULL, true);
+}
+
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
+                               CUstream hStream)
+{
+    return unified(dst, src, ByteCount, hStream, false);
+}

@@ -1,0 +1,236 @@
+/* Copies of rows. Rows travel packed; the pitch stays where the memory is. */
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/copy.h"
+#include "client/state.h"
+#include "front/front.h"
+
+/* One side of a copy, after offsets: row r is at `at + r * pitch`. */
+struct side {
+    bool device;
+    uint64_t at, pitch;
+};
+
+struct rows {
+    struct side from, to;
+    uint64_t width, count;
+    uint64_t stream;
+    bool wait;
+};
+
+static CUresult side_of(CUmemorytype type, const void *host, CUdeviceptr device, size_t pitch,
+                        size_t x, size_t y, size_t width, struct side *side)
+{
+    pitch = pitch != 0 ? pitch : x + width;
+    if (pitch < x + width) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    side->pitch = pitch;
+    switch (type) {
+    case CU_MEMORYTYPE_HOST:
+        side->device = false;
+        side->at = (uint64_t)(uintptr_t)host;
+        break;
+    case CU_MEMORYTYPE_DEVICE:
+        side->device = true;
+        side->at = device;
+        break;
+    case CU_MEMORYTYPE_UNIFIED:
+        side->device = client_memory_session(device) != NULL;
+        side->at = device;
+        break;
+    case CU_MEMORYTYPE_ARRAY:
+        return front_unsupported("cuMemcpy2D with an array");
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (side->at == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    side->at += y * pitch + x;
+    return CUDA_SUCCESS;
+}
+
+static CUresult side_check(struct client_call *call, const struct side *side,
+                           const struct rows *rows)
+{
+    uint64_t bytes = (rows->count - 1) * side->pitch + rows->width;
+    return side->device ? client_range_check(call, side->at, bytes) : CUDA_SUCCESS;
+}
+
+static const uint8_t *host_row(const struct side *side, uint64_t row)
+{
+    return (const uint8_t *)(uintptr_t)(side->at + row * side->pitch);
+}
+
+/* As many rows as a chunk holds: gathered in the buffer, or straight from packed memory. */
+static CUresult send_rows(struct client_call *call, const struct rows *rows, uint64_t first,
+                          uint64_t count)
+{
+    uint64_t bytes = count * rows->width;
+    bool direct = rows->from.pitch == rows->width && bytes >= LINK_DIRECT;
+    struct ga_copy_in_2d_args args = {.dst = rows->to.at + first * rows->to.pitch,
+                                      .pitch = rows->to.pitch,
+                                      .width = rows->width,
+                                      .rows = count,
+                                      .stream = rows->stream};
+    CUresult rc = client_call_begin(call, ga_copy_in_2d_args_bound(&args) +
+                                              (direct ? 0 : (size_t)bytes));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_copy_in_2d_args_write(&call->writer, &args);
+    if (direct) {
+        return client_call_post_bulk(call, host_row(&rows->from, first), bytes);
+    }
+    uint8_t *to = client_call_bulk_room(call, bytes);
+    for (uint64_t row = 0; row < count; row++) {
+        memcpy(to + row * rows->width, host_row(&rows->from, first + row), rows->width);
+    }
+    return client_call_post(call);
+}
+
+static CUresult rows_in(struct client_call *call, const struct rows *rows)
+{
+    CUresult rc = CUDA_SUCCESS;
+    if (rows->width > WIRE_CHUNK) {
+        for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
+            rc = client_copy_in(call, rows->to.at + row * rows->to.pitch,
+                                host_row(&rows->from, row), rows->width, rows->stream);
+        }
+        return rc;
+    }
+    call->op = API_OP_ga_copy_in_2d;
+    uint64_t most = WIRE_CHUNK / rows->width;
+    for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row += most) {
+        uint64_t left = rows->count - row;
+        rc = send_rows(call, rows, row, left < most ? left : most);
+    }
+    return rc;
+}
+
+static CUresult rows_out(struct client_call *call, const struct rows *rows)
+{
+    struct ga_copy_out_2d_args args = {.src = rows->from.at,
+                                       .pitch = rows->from.pitch,
+                                       .width = rows->width,
+                                       .rows = rows->count,
+                                       .stream = rows->stream};
+    uint8_t *to = (uint8_t *)(uintptr_t)rows->to.at;
+    struct link_want want = {.context = call->context->object.handle,
+                             .to = to,
+                             .bytes = rows->width * rows->count,
+                             .width = rows->width,
+                             .pitch = rows->to.pitch};
+    uint64_t extent = (rows->count - 1) * rows->to.pitch + rows->width;
+    call->op = API_OP_ga_copy_out_2d;
+    CUresult rc = client_call_begin(call, ga_copy_out_2d_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_copy_out_2d_args_write(&call->writer, &args);
+    if (!rows->wait && client_host_pinned(to, extent)) {
+        return client_call_post_expect(call, &want);
+    }
+    struct ga_reader reader;
+    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    client_call_end(call);
+    return rc;
+}
+
+static CUresult rows_inside(struct client_call *call, const struct rows *rows)
+{
+    struct ga_copy_2d_args args = {.dst = rows->to.at,
+                                   .dst_pitch = rows->to.pitch,
+                                   .src = rows->from.at,
+                                   .src_pitch = rows->from.pitch,
+                                   .width = rows->width,
+                                   .rows = rows->count,
+                                   .stream = rows->stream};
+    call->op = API_OP_ga_copy_2d;
+    CUresult rc = client_call_begin(call, ga_copy_2d_args_bound(&args));
+    if (rc == CUDA_SUCCESS) {
+        ga_copy_2d_args_write(&call->writer, &args);
+        rc = client_call_post(call);
+    }
+    return rc;
+}
+
+static CUresult rows_on_host(struct client_call *call, const struct rows *rows)
+{
+    CUresult rc = client_copy_stream_wait(call, rows->stream);
+    for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
+        memmove((uint8_t *)(uintptr_t)host_row(&rows->to, row), host_row(&rows->from, row),
+                rows->width);
+    }
+    return rc;
+}
+
+static CUresult move(struct client_call *call, const struct rows *rows)
+{
+    bool packed = rows->from.pitch == rows->width && rows->to.pitch == rows->width;
+    uint64_t bytes = rows->width * rows->count;
+    if (rows->from.device && rows->to.device) {
+        return rows_inside(call, rows);
+    }
+    if (rows->to.device) {
+        return packed || rows->count == 1 ? client_copy_in(call, rows->to.at,
+                                                           host_row(&rows->from, 0), bytes,
+                                                           rows->stream)
+                                          : rows_in(call, rows);
+    }
+    if (rows->from.device) {
+        return packed || rows->count == 1
+                   ? client_copy_out(call, (void *)(uintptr_t)rows->to.at, rows->from.at, bytes,
+                                     rows->stream, rows->wait)
+                   : rows_out(call, rows);
+    }
+    return rows_on_host(call, rows);
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool wait)
+{
+    struct client_call call;
+    struct rows rows = {.wait = wait};
+    CUresult rc = client_call_enter(&call, API_OP_ga_copy_2d);
+    if (rc == CUDA_SUCCESS && copy == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, stream, &rows.stream);
+    }
+    if (rc != CUDA_SUCCESS || copy->WidthInBytes == 0 || copy->Height == 0) {
+        return rc;
+    }
+    rows.width = copy->WidthInBytes;
+    rows.count = copy->Height;
+    rc = side_of(copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcPitch,
+                 copy->srcXInBytes, copy->srcY, rows.width, &rows.from);
+    if (rc == CUDA_SUCCESS) {
+        rc = side_of(copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstPitch,
+                     copy->dstXInBytes, copy->dstY, rows.width, &rows.to);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = side_check(&call, &rows.from, &rows);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = side_check(&call, &rows.to, &rows);
+    }
+    return rc == CUDA_SUCCESS ? move(&call, &rows) : rc;
+}
+
+CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, false);
+}

@@ -1,0 +1,151 @@
+/* Events: recording, asking, waiting. The rest is generated. */
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/state.h"
+
+static CUresult event_of(CUevent handle, struct client_event **event)
+{
+    *event = client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
+    return *event != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct cuEventRecordWithFlags_args args = {.flags = flags};
+    CUresult rc = client_call_enter(&call, API_OP_cuEventRecordWithFlags);
+    if (rc == CUDA_SUCCESS && (flags & ~1u) != 0) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS && event->object.context != call.context) {
+        rc = CUDA_ERROR_INVALID_HANDLE; /* an event is recorded in its own context */
+    }
+    if (rc == CUDA_SUCCESS) {
+        args.hEvent = event->object.handle;
+        rc = client_call_begin(&call, cuEventRecordWithFlags_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        /* Inside the sender's lock: recordings are counted in the order in which they travel. */
+        atomic_fetch_add(&event->recorded, 1);
+        cuEventRecordWithFlags_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct cuEventRecord_args args;
+    CUresult rc = client_call_enter(&call, API_OP_cuEventRecord);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS && event->object.context != call.context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        args.hEvent = event->object.handle;
+        rc = client_call_begin(&call, cuEventRecord_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        atomic_fetch_add(&event->recorded, 1);
+        cuEventRecord_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+/* Asks the server, which tells later when it has become ready. */
+static CUresult query_remote(struct client_call *call, struct client_event *event)
+{
+    struct ga_event_query_args args = {.event = event->object.handle, .watch = 1};
+    struct ga_reader reader;
+    CUresult rc = client_call_begin(call, ga_event_query_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    uint64_t recorded = atomic_load(&event->recorded);
+    struct link_want want = {.watched = &event->ready, .watch_value = recorded};
+    atomic_store(&event->watched, recorded);
+    ga_event_query_args_write(&call->writer, &args);
+    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    client_call_end(call);
+    if (rc == CUDA_SUCCESS) {
+        atomic_store(&event->ready, recorded);
+    } else if (rc != CUDA_ERROR_NOT_READY) {
+        atomic_store(&event->watched, recorded - 1);
+    }
+    return rc;
+}
+
+/* The first question about a recording travels; the others look whether its answer has come. */
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    uint64_t wire;
+    CUresult rc = client_call_enter(&call, API_OP_ga_event_query);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &wire);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    uint64_t recorded = atomic_load(&event->recorded);
+    if (atomic_load(&event->ready) == recorded) {
+        return (CUresult)atomic_exchange(&call.context->late, 0);
+    }
+    if (atomic_load(&event->watched) != recorded) {
+        return query_remote(&call, event);
+    }
+    client_link_drain(call.link);
+    int dead = atomic_load(&call.link->dead);
+    if (dead != 0) {
+        return (CUresult)dead;
+    }
+    if (atomic_load(&event->ready) != recorded) {
+        return CUDA_ERROR_NOT_READY;
+    }
+    return (CUresult)atomic_exchange(&call.context->late, 0);
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct ga_event_synchronize_args args;
+    CUresult rc = client_call_enter(&call, API_OP_ga_event_synchronize);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &args.event);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    uint64_t recorded = atomic_load(&event->recorded);
+    if (atomic_load(&event->ready) == recorded) {
+        return (CUresult)atomic_exchange(&call.context->late, 0);
+    }
+    CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
+    if (rc == CUDA_SUCCESS) {
+        atomic_store(&event->ready, recorded);
+    }
+    return rc;
+}

@@ -1,0 +1,1 @@
+/* A shared library needs one file of its own. */

@@ -1,0 +1,141 @@
+/* Variables of modules: their addresses are the server's, asked once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/image.h"
+#include "client/state.h"
+
+static struct client_global *known_global(struct client_module *module, const char *name)
+{
+    pthread_mutex_lock(&client_state_lock);
+    struct client_global *at = module->globals;
+    while (at != NULL && strcmp(at->name, name) != 0) {
+        at = at->next;
+    }
+    pthread_mutex_unlock(&client_state_lock);
+    return at;
+}
+
+static CUresult fetch_global(struct client_module *module, const char *name,
+                             struct client_global **out)
+{
+    struct client_call call;
+    struct ga_module_global_args args = {.module = module->object.handle, .name = name};
+    struct ga_module_global_results results;
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_global, module->object.context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_module_global_args_bound(&args));
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct ga_reader reader;
+    ga_module_global_args_write(&call.writer, &args);
+    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
+    if (rc == CUDA_SUCCESS) {
+        ga_module_global_results_read(&reader, &results);
+        rc = reader.failed ? client_call_broken(&call) : CUDA_SUCCESS;
+    }
+    client_call_end(&call);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct client_global *global = calloc(1, sizeof *global);
+    if (global == NULL || (global->name = strdup(name)) == NULL) {
+        free(global);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    global->address = results.address;
+    global->bytes = results.bytes;
+    *out = global;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,
+                              uint64_t *bytes)
+{
+    struct client_global *global = known_global(module, name);
+    if (strlen(name) > CLIENT_NAME_MOST) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    if (global == NULL) {
+        CUresult rc = fetch_global(module, name, &global);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+        pthread_mutex_lock(&client_state_lock);
+        global->next = module->globals;
+        module->globals = global;
+        pthread_mutex_unlock(&client_state_lock);
+        client_global_known(module->object.context->session, global->address, global->bytes,
+                            module);
+    }
+    *address = global->address;
+    *bytes = global->bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult answer(struct client_module *module, const char *name, CUdeviceptr *dptr,
+                       size_t *bytes)
+{
+    uint64_t address, size;
+    CUresult rc = client_module_global(module, name, &address, &size);
+    if (rc == CUDA_SUCCESS && dptr != NULL) {
+        *dptr = address;
+    }
+    if (rc == CUDA_SUCCESS && bytes != NULL) {
+        *bytes = size;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+                                      const char *name)
+{
+    CUresult rc = client_usable();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (name == NULL || (dptr == NULL && bytes == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct client_module *module =
+        client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)hmod);
+    return module != NULL ? answer(module, name, dptr, bytes) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* In the current context, where the library is loaded if it is not yet. */
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                                    const char *name)
+{
+    struct client_context *context;
+    struct client_module *module;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (name == NULL || (dptr == NULL && bytes == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct client_library *found =
+        client_object_find(GA_HANDLE_LIBRARY, (uint64_t)(uintptr_t)library);
+    rc = found != NULL ? client_library_module(found, context, &module) : CUDA_ERROR_INVALID_HANDLE;
+    return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
+}
+
+/* There is no managed memory (MANAGED_MEMORY is 0), hence no managed variable. */
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                                     const char *name)
+{
+    CUresult rc = client_usable();
+    if (rc == CUDA_SUCCESS && (name == NULL || (dptr == NULL && bytes == NULL))) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS &&
+        client_object_find(GA_HANDLE_LIBRARY, (uint64_t)(uintptr_t)library) == NULL) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_NOT_FOUND : rc;
+}

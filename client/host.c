@@ -1,0 +1,94 @@
+/* What front/ asks of the library that it is part of. */
+#include <string.h>
+
+#include "client/state.h"
+#include "front/front.h"
+
+static CUresult device_count(int *count)
+{
+    *count = client_device_count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult device_identity(CUdevice ordinal, struct front_identity *identity)
+{
+    struct client_device *device;
+    CUresult rc = client_device_find(ordinal, &device);
+    if (rc == CUDA_SUCCESS) {
+        memcpy(identity->uuid, device->uuid, sizeof identity->uuid);
+        identity->pci_domain = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
+        identity->pci_bus = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
+        identity->pci_device = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
+    }
+    return rc;
+}
+
+static CUresult context_check(CUcontext handle)
+{
+    struct client_context *context;
+    return client_context_find(handle, &context);
+}
+
+static CUresult context_device(CUcontext handle, CUdevice *device)
+{
+    struct client_context *context;
+    CUresult rc = client_context_find(handle, &context);
+    if (rc == CUDA_SUCCESS) {
+        *device = context->device->ordinal;
+    }
+    return rc;
+}
+
+static CUresult context_id(CUcontext handle, unsigned long long *id)
+{
+    struct client_context *context;
+    CUresult rc = client_context_find(handle, &context);
+    if (rc == CUDA_SUCCESS) {
+        *id = context->id;
+    }
+    return rc;
+}
+
+/* What drivers answer for contexts of every version of cuCtxCreate. */
+static CUresult context_api_version(CUcontext handle, unsigned int *version)
+{
+    struct client_context *context;
+    CUresult rc = client_context_find(handle, &context);
+    if (rc == CUDA_SUCCESS) {
+        *version = 3020;
+    }
+    return rc;
+}
+
+static CUresult stream_id(CUcontext handle, CUstream stream, unsigned long long *id)
+{
+    struct client_context *context;
+    struct client_stream *found;
+    uint64_t wire;
+    CUresult rc = client_context_find(handle, &context);
+    if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
+        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_find(context, stream, &found, &wire);
+    }
+    if (rc == CUDA_SUCCESS) {
+        *id = client_stream_id(context, found);
+    }
+    return rc;
+}
+
+const struct front_host front_host = {
+    .forwards = true,
+    .init = client_process_start,
+    .device_count = device_count,
+    .device_identity = device_identity,
+    .primary_context = client_primary_handle,
+    .context_check = context_check,
+    .context_device = context_device,
+    .context_id = context_id,
+    .context_api_version = context_api_version,
+    .stream_id = stream_id,
+    .module_function_count = cuModuleGetFunctionCount,
+    .module_functions = cuModuleEnumerateFunctions,
+};

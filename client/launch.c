@@ -1,0 +1,248 @@
+/* Launches. What cached facts decide is decided here: those errors come from the call itself. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/image.h"
+#include "client/state.h"
+#include "front/front.h"
+
+#define FLAG_COOPERATIVE 1u
+#define STACK_PARAMS     4096u
+
+struct shape {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes, flags;
+};
+
+static bool within(const uint32_t *at, const int32_t *attributes, CUdevice_attribute first)
+{
+    for (int i = 0; i < 3; i++) {
+        if (at[i] == 0 || at[i] > (uint32_t)attributes[(int)first + i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static CUresult check(const struct client_function *function, const struct shape *shape)
+{
+    const int32_t *device = function->object.context->device->attributes;
+    uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
+    if (!within(shape->grid, device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) ||
+        !within(shape->block, device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X) ||
+        threads > (uint64_t)device[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK]) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (threads > (uint64_t)function->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK]) {
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
+    int32_t dynamic = function->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
+    if (shape->shared_bytes > (uint32_t)dynamic) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if ((shape->flags & FLAG_COOPERATIVE) != 0 &&
+        device[CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH] == 0) {
+        return front_unsupported("cuLaunchCooperativeKernel");
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- parameters */
+
+struct params {
+    const void *bytes;
+    uint32_t size;
+    uint8_t few[STACK_PARAMS];
+};
+
+/* Room for the rare kernel with many parameters: one buffer per thread, freed at its end. */
+static pthread_key_t large_key;
+static pthread_once_t large_once = PTHREAD_ONCE_INIT;
+
+static void large_key_make(void)
+{
+    (void)pthread_key_create(&large_key, free);
+}
+
+static uint8_t *large_room(void)
+{
+    (void)pthread_once(&large_once, large_key_make);
+    uint8_t *room = pthread_getspecific(large_key);
+    if (room == NULL) {
+        room = malloc(CLIENT_PARAMS_MOST);
+        (void)pthread_setspecific(large_key, room);
+    }
+    return room;
+}
+
+static CUresult gather(const struct client_function *function, void **values,
+                       struct params *params)
+{
+    params->size = function->param_bytes;
+    uint8_t *to = params->size <= STACK_PARAMS ? params->few : large_room();
+    if (to == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memset(to, 0, params->size); /* what lies between parameters is nobody's business */
+    for (uint32_t i = 0; i < function->param_count; i++) {
+        if (values[i] == NULL) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        memcpy(to + function->params[i].offset, values[i], function->params[i].size);
+    }
+    params->bytes = to;
+    return CUDA_SUCCESS;
+}
+
+/* A list of names and values: the block of parameters as the kernel declares it. */
+static CUresult from_extra(void **extra, struct params *params)
+{
+    const size_t *size = NULL;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            params->bytes = extra[1];
+        } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+            size = extra[1];
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    if (size == NULL || *size > CLIENT_PARAMS_MOST || (params->bytes == NULL && *size != 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    params->size = (uint32_t)*size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult find_params(const struct client_function *function, void **values, void **extra,
+                            struct params *params)
+{
+    params->bytes = NULL;
+    params->size = 0;
+    if (values != NULL && extra != NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (extra != NULL) {
+        return from_extra(extra, params);
+    }
+    if (function->param_count == 0) {
+        return CUDA_SUCCESS;
+    }
+    return values != NULL ? gather(function, values, params) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- the launch */
+
+static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream, void **values,
+                       void **extra)
+{
+    struct client_call call;
+    struct client_function *function;
+    struct params params;
+    struct ga_launch_args args = {.shared_bytes = shape->shared_bytes, .flags = shape->flags};
+    CUresult rc = client_call_enter(&call, API_OP_ga_launch);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, stream, &args.stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_function_resolve(call.context, f, &function);
+    }
+    if (rc == CUDA_SUCCESS && function->object.context != call.context) {
+        rc = CUDA_ERROR_INVALID_HANDLE; /* function and stream belong to one context */
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = check(function, shape);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = find_params(function, values, extra, &params);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    memcpy(args.grid, shape->grid, sizeof args.grid);
+    memcpy(args.block, shape->block, sizeof args.block);
+    args.function = function->object.handle;
+    args.param_bytes = params.size;
+    args.params = params.bytes;
+    rc = client_call_begin(&call, ga_launch_args_bound(&args));
+    if (rc == CUDA_SUCCESS) {
+        ga_launch_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                unsigned int gridDimZ, unsigned int blockDimX,
+                                unsigned int blockDimY, unsigned int blockDimZ,
+                                unsigned int sharedMemBytes, CUstream hStream,
+                                void **kernelParams, void **extra)
+{
+    const struct shape shape = {.grid = {gridDimX, gridDimY, gridDimZ},
+                                .block = {blockDimX, blockDimY, blockDimZ},
+                                .shared_bytes = sharedMemBytes};
+    return launch(f, &shape, hStream, kernelParams, extra);
+}
+
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
+                                           unsigned int gridDimY, unsigned int gridDimZ,
+                                           unsigned int blockDimX, unsigned int blockDimY,
+                                           unsigned int blockDimZ, unsigned int sharedMemBytes,
+                                           CUstream hStream, void **kernelParams)
+{
+    const struct shape shape = {.grid = {gridDimX, gridDimY, gridDimZ},
+                                .block = {blockDimX, blockDimY, blockDimZ},
+                                .shared_bytes = sharedMemBytes,
+                                .flags = FLAG_COOPERATIVE};
+    return launch(f, &shape, hStream, kernelParams, NULL);
+}
+
+/* Attributes that only hint may be left out; one that changes what happens may not. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, struct shape *shape)
+{
+    switch ((int)attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        shape->flags |= attribute->value.cooperative != 0 ? FLAG_COOPERATIVE : 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        if (attribute->value.clusterDim.x == 1 && attribute->value.clusterDim.y == 1 &&
+            attribute->value.clusterDim.z == 1) {
+            return CUDA_SUCCESS;
+        }
+        return front_unsupported("cuLaunchKernelEx with clusters");
+    default:
+        return front_unsupported("cuLaunchKernelEx with this attribute");
+    }
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                                  void **extra)
+{
+    CUresult rc = client_usable();
+    if (rc == CUDA_SUCCESS &&
+        (config == NULL || (config->attrs == NULL && config->numAttrs != 0))) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                          .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                          .shared_bytes = config->sharedMemBytes};
+    for (unsigned i = 0; i < config->numAttrs && rc == CUDA_SUCCESS; i++) {
+        rc = read_attribute(&config->attrs[i], &shape);
+    }
+    return rc == CUDA_SUCCESS ? launch(f, &shape, config->hStream, kernelParams, extra) : rc;
+}

@@ -1,0 +1,289 @@
+/* Device memory: the allocator picks the address, the server maps it. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/state.h"
+#include "front/front.h"
+
+/* ---- module globals: addresses that the server gave */
+
+struct global_range {
+    struct client_range range;
+    struct client_session *session;
+    const struct client_module *module;
+    struct global_range *next;
+};
+
+static struct client_ranges globals;
+static struct global_range *global_list;
+
+void client_global_known(struct client_session *session, uint64_t address, uint64_t bytes,
+                         const struct client_module *module)
+{
+    struct global_range *global = bytes != 0 ? calloc(1, sizeof *global) : NULL;
+    if (global == NULL) {
+        return;
+    }
+    global->range.start = address;
+    global->range.bytes = bytes;
+    global->session = session;
+    global->module = module;
+    pthread_mutex_lock(&client_state_lock);
+    if (client_ranges_insert(&globals, &global->range)) {
+        global->next = global_list;
+        global_list = global;
+        global = NULL;
+    }
+    pthread_mutex_unlock(&client_state_lock);
+    free(global);
+}
+
+void client_globals_forget(const struct client_module *module)
+{
+    pthread_mutex_lock(&client_state_lock);
+    for (struct global_range **at = &global_list; *at != NULL;) {
+        struct global_range *global = *at;
+        if (global->module == module) {
+            client_ranges_remove(&globals, &global->range);
+            *at = global->next;
+            free(global);
+        } else {
+            at = &global->next;
+        }
+    }
+    pthread_mutex_unlock(&client_state_lock);
+}
+
+/* ---- what an address is */
+
+static struct client_session *window_session(uint64_t address)
+{
+    for (int i = 0; i < client_device_count; i++) {
+        struct client_session *session = atomic_load(&client_devices[i]->session);
+        if (session != NULL && address - session->window_base < session->window_bytes) {
+            return session;
+        }
+    }
+    return NULL;
+}
+
+bool client_memory_find(uint64_t address, struct client_memory *memory)
+{
+    struct client_session *session = window_session(address);
+    if (session != NULL) {
+        struct client_allocation allocation;
+        if (!client_allocator_find(&session->allocator, address, &allocation)) {
+            return false;
+        }
+        *memory = (struct client_memory){.session = session,
+                                         .start = allocation.address,
+                                         .bytes = allocation.bytes,
+                                         .context = allocation.owner};
+        return true;
+    }
+    pthread_mutex_lock(&client_state_lock);
+    struct client_range *range = client_ranges_find(&globals, address);
+    if (range != NULL) {
+        struct global_range *global = ga_container(range, struct global_range, range);
+        *memory = (struct client_memory){.session = global->session,
+                                         .start = range->start,
+                                         .bytes = range->bytes,
+                                         .context = global->module->object.context->object.handle};
+    }
+    pthread_mutex_unlock(&client_state_lock);
+    return range != NULL;
+}
+
+struct client_session *client_memory_session(uint64_t address)
+{
+    struct client_session *session = window_session(address);
+    struct client_memory memory;
+    if (session == NULL && client_memory_find(address, &memory)) {
+        session = memory.session;
+    }
+    return session;
+}
+
+CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_session **session)
+{
+    struct client_memory memory;
+    if (bytes == 0) {
+        *session = NULL;
+        return CUDA_SUCCESS;
+    }
+    if (!client_memory_find(address, &memory) ||
+        bytes > memory.bytes - (address - memory.start)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *session = memory.session;
+    return CUDA_SUCCESS;
+}
+
+/* ---- allocating and freeing */
+
+static int map_block(void *user, uint64_t address, uint64_t bytes)
+{
+    struct client_call call;
+    struct ga_memory_map_args args = {.address = address, .bytes = bytes};
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_map, user);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_memory_map, &args, true, rc);
+    }
+    return (int)rc;
+}
+
+static CUresult unmap(struct client_context *context, uint64_t address, uint64_t bytes, bool wait)
+{
+    struct client_call call;
+    struct ga_memory_unmap_args args = {
+        .address = address, .bytes = bytes, .wait_for_work = wait};
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
+    }
+    return rc;
+}
+
+static int unmap_idle(void *user, uint64_t address, uint64_t bytes)
+{
+    return (int)unmap(user, address, bytes, false);
+}
+
+static int unmap_waiting(void *user, uint64_t address, uint64_t bytes)
+{
+    return (int)unmap(user, address, bytes, true);
+}
+
+static CUresult allocate(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
+{
+    struct client_allocator *allocator = &context->session->allocator;
+    uint64_t address, owner = context->object.handle;
+    int rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
+    if (rc == ALLOCATOR_FULL) {
+        client_allocator_trim(allocator, unmap_idle, context);
+        rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
+    }
+    if (rc == ALLOCATOR_OK) {
+        *out = address;
+    }
+    return (CUresult)rc;
+}
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS && (dptr == NULL || bytesize == 0)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc == CUDA_SUCCESS ? allocate(context, bytesize, dptr) : rc;
+}
+
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                    size_t Height, unsigned int ElementSizeBytes)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
+    if (dptr == NULL || pPitch == NULL || WidthInBytes == 0 || Height == 0 || !element) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    size_t align =
+        (size_t)context->device->attributes[CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT];
+    align = align < ALLOCATOR_UNIT ? ALLOCATOR_UNIT : align;
+    size_t pitch = (WidthInBytes + align - 1) / align * align;
+    if (pitch < WidthInBytes || pitch > SIZE_MAX / Height) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    rc = allocate(context, pitch * Height, dptr);
+    if (rc == CUDA_SUCCESS) {
+        *pPitch = pitch;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
+        return rc;
+    }
+    struct client_memory memory;
+    struct client_session *session = window_session(dptr);
+    uint64_t bytes;
+    if (session == NULL || !client_memory_find(dptr, &memory) ||
+        client_allocator_drain(&session->allocator, dptr, &bytes) != ALLOCATOR_OK) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    /* Work of the context that allocated it may use it; the current one is as good when that is
+     * gone, for then its work is, too. */
+    struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
+    owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
+    rc = unmap(owner, bytes != 0 ? dptr : 0, bytes, true);
+    client_allocator_drained(&session->allocator, dptr, unmap_idle, owner);
+    return rc;
+}
+
+void client_memory_forget(struct client_context *context)
+{
+    client_allocator_drop(&context->session->allocator, context->object.handle, unmap_waiting,
+                          context);
+}
+
+/* ---- asking */
+
+CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    struct client_call call;
+    CUresult rc = client_call_enter(&call, API_OP_ga_memory_info);
+    if (rc == CUDA_SUCCESS && (free_bytes == NULL || total == NULL)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, 0);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct ga_reader reader;
+    struct ga_memory_info_results results;
+    rc = client_call_wait(&call, &reader);
+    if (rc == CUDA_SUCCESS) {
+        ga_memory_info_results_read(&reader, &results);
+        if (reader.failed) {
+            rc = client_call_broken(&call);
+        } else {
+            /* What the allocator holds and nobody uses is as good as free. */
+            *free_bytes = results.free_bytes +
+                          client_allocator_free_bytes(&call.context->session->allocator);
+            *total = results.total_bytes;
+        }
+    }
+    client_call_end(&call);
+    return rc;
+}
+
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+    struct client_context *context;
+    struct client_memory memory;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (!client_memory_find(dptr, &memory)) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    if (pbase != NULL) {
+        *pbase = memory.start;
+    }
+    if (psize != NULL) {
+        *psize = memory.bytes;
+    }
+    return CUDA_SUCCESS;
+}

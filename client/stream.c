@@ -1,0 +1,280 @@
+/* Streams. Handle 0 and 1 mean the context's legacy stream; handle 2 means a stream that the client
+ * makes for each thread and context. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/state.h"
+#include "front/front.h"
+
+/* ---- the stream of a thread */
+
+struct own_stream {
+    struct own_stream *next;
+    uint64_t context, stream; /* handles */
+};
+
+static _Thread_local struct own_stream *own;
+static pthread_key_t own_key;
+static pthread_once_t own_once = PTHREAD_ONCE_INIT;
+
+/* The thread ends: its streams go when their work is done. */
+static void own_end(void *list)
+{
+    for (struct own_stream *at = list, *next; at != NULL; at = next) {
+        next = at->next;
+        if (!atomic_load(&client_exiting) && !atomic_load(&client_dead) &&
+            client_object_find(GA_HANDLE_STREAM, at->stream) != NULL &&
+            front_context_push((CUcontext)(uintptr_t)at->context) == CUDA_SUCCESS) {
+            (void)cuStreamDestroy_v2((CUstream)(uintptr_t)at->stream);
+            (void)cuCtxPopCurrent_v2(NULL);
+        }
+        free(at);
+    }
+    own = NULL;
+}
+
+static void own_key_make(void)
+{
+    (void)pthread_key_create(&own_key, own_end);
+}
+
+static CUresult create_own(struct client_context *context, struct client_stream **out)
+{
+    struct client_call call;
+    CUresult rc = client_call_enter_in(&call, API_OP_cuStreamCreate, context);
+    struct client_stream *stream =
+        rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, context) : NULL;
+    if (stream == NULL) {
+        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct cuStreamCreate_args args = {.phStream = stream->object.handle};
+    rc = client_call_begin(&call, cuStreamCreate_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        client_object_drop(stream);
+        return rc;
+    }
+    cuStreamCreate_args_write(&call.writer, &args);
+    *out = stream;
+    return client_call_post(&call);
+}
+
+static CUresult own_find(struct client_context *context, struct client_stream **out)
+{
+    struct own_stream *at = own;
+    while (at != NULL && at->context != context->object.handle) {
+        at = at->next;
+    }
+    *out = at != NULL ? client_object_find(GA_HANDLE_STREAM, at->stream) : NULL;
+    if (*out != NULL) {
+        return CUDA_SUCCESS;
+    }
+    if (at == NULL) {
+        at = calloc(1, sizeof *at);
+        if (at == NULL) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        at->context = context->object.handle;
+        at->next = own;
+        own = at;
+        (void)pthread_once(&own_once, own_key_make);
+        (void)pthread_setspecific(own_key, own);
+    }
+    CUresult rc = create_own(context, out);
+    if (rc == CUDA_SUCCESS) {
+        at->stream = (*out)->object.handle;
+    }
+    return rc;
+}
+
+CUresult client_stream_find(struct client_context *context, CUstream handle,
+                            struct client_stream **object, uint64_t *wire)
+{
+    *object = NULL;
+    *wire = (uint64_t)(uintptr_t)handle;
+    if (handle == NULL || handle == CU_STREAM_LEGACY) {
+        return CUDA_SUCCESS;
+    }
+    if (handle == CU_STREAM_PER_THREAD) {
+        CUresult rc = own_find(context, object);
+        if (rc == CUDA_SUCCESS) {
+            *wire = (*object)->object.handle;
+        }
+        return rc;
+    }
+    *object = client_object_find(GA_HANDLE_STREAM, *wire);
+    return *object != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* ---- waiting and asking */
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
+{
+    struct client_call call;
+    struct ga_stream_synchronize_args args;
+    CUresult rc = client_call_enter(&call, API_OP_ga_stream_synchronize);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_stream_synchronize, &args, false, rc);
+    }
+    return rc;
+}
+
+static uint64_t mark_of(const struct client_link *link, uint64_t sequence)
+{
+    return (uint64_t)link->index << 56 | sequence;
+}
+
+static bool mark_reaches(uint64_t mark, uint64_t wanted)
+{
+    return mark >> 56 == wanted >> 56 && mark >= wanted;
+}
+
+/* Asks the server, which tells later when it has become ready. */
+static CUresult query_remote(struct client_call *call, struct client_stream *stream, uint64_t wire)
+{
+    struct ga_stream_query_args args = {.stream = wire, .watch = stream != NULL};
+    struct link_want want = {0};
+    struct ga_reader reader;
+    CUresult rc = client_call_begin(call, ga_stream_query_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    uint64_t mark = mark_of(call->link, call->link->sequence + 1);
+    if (stream != NULL) {
+        atomic_store(&stream->watched, mark);
+        want = (struct link_want){.watched = &stream->ready, .watch_value = mark};
+    }
+    ga_stream_query_args_write(&call->writer, &args);
+    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    client_call_end(call);
+    if (stream != NULL && rc != CUDA_ERROR_NOT_READY) {
+        atomic_store(&stream->ready, mark);
+    }
+    return rc;
+}
+
+/* A program that only polls: while a watch is outstanding, work before it is not done, and neither
+ * is the stream; nothing travels then. */
+CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+{
+    struct client_call call;
+    struct client_stream *stream;
+    uint64_t wire;
+    CUresult rc = client_call_enter(&call, API_OP_ga_stream_query);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &wire);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_find(call.context, hStream, &stream, &wire);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (stream != NULL) {
+        client_link_drain(call.link);
+        if (atomic_load(&call.link->dead) != 0) {
+            return (CUresult)atomic_load(&call.link->dead);
+        }
+        uint64_t ready = atomic_load(&stream->ready), watched = atomic_load(&stream->watched);
+        if (watched != 0 && !mark_reaches(ready, watched)) {
+            return CUDA_ERROR_NOT_READY;
+        }
+        if (mark_reaches(ready, mark_of(call.link, atomic_load(&call.link->submitted))) &&
+            watched != 0) {
+            int late = atomic_exchange(&call.context->late, 0);
+            return (CUresult)late;
+        }
+    }
+    return query_remote(&call, stream, wire);
+}
+
+/* ---- facts */
+
+static CUresult stream_of(CUstream handle, struct client_call *call, struct client_stream **stream)
+{
+    uint64_t wire;
+    CUresult rc = client_call_enter(call, 0);
+    return rc == CUDA_SUCCESS ? client_stream_find(call->context, handle, stream, &wire) : rc;
+}
+
+static struct client_context *context_of(const struct client_call *call,
+                                         const struct client_stream *stream)
+{
+    return stream != NULL ? stream->object.context : call->context;
+}
+
+CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct client_call call;
+    struct client_stream *stream;
+    CUresult rc = stream_of(hStream, &call, &stream);
+    if (rc == CUDA_SUCCESS && streamId == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *streamId = client_stream_id(call.context, stream);
+    }
+    return rc;
+}
+
+/* Legacy streams share the numbers with contexts: bit 63 tells them from made streams. */
+unsigned long long client_stream_id(const struct client_context *context,
+                                    const struct client_stream *stream)
+{
+    return stream != NULL ? stream->id : 1ull << 63 | context->id;
+}
+
+CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct client_call call;
+    struct client_stream *stream;
+    CUresult rc = stream_of(hStream, &call, &stream);
+    if (rc == CUDA_SUCCESS && pctx == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *pctx = (CUcontext)(uintptr_t)context_of(&call, stream)->object.handle;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    CUresult rc = cuStreamGetCtx(hStream, pCtx);
+    if (rc == CUDA_SUCCESS && pGreenCtx != NULL) {
+        *pGreenCtx = NULL; /* there are none */
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct client_call call;
+    struct client_stream *stream;
+    CUresult rc = stream_of(hStream, &call, &stream);
+    if (rc == CUDA_SUCCESS && device == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *device = context_of(&call, stream)->device->ordinal;
+    }
+    return rc;
+}
+
+/* Capture cannot be begun, so nothing is ever captured. */
+CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct client_call call;
+    struct client_stream *stream;
+    CUresult rc = stream_of(hStream, &call, &stream);
+    if (rc == CUDA_SUCCESS && captureStatus == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    }
+    return rc;
+}

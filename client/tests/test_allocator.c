@@ -1,0 +1,264 @@
+/* The allocator against a simple model: a list of what is allocated, and of what is mapped. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "client/allocator.h"
+
+#define BASE        UINT64_C(0x100000000)
+#define BYTES       (UINT64_C(1) << 32)
+#define GRANULARITY (UINT64_C(64) << 10)
+#define MOST        2048
+
+struct piece {
+    uint64_t at, bytes, owner;
+    bool draining;
+};
+
+struct model {
+    struct piece mapped[MOST];
+    int mapped_count;
+    uint64_t capacity, used; /* of the device */
+};
+
+static int model_map(void *user, uint64_t at, uint64_t bytes)
+{
+    struct model *model = user;
+    cr_assert(at >= BASE && bytes <= BYTES && at - BASE <= BYTES - bytes);
+    cr_assert_eq(at % GRANULARITY, 0);
+    cr_assert_eq(bytes % GRANULARITY, 0);
+    if (model->used + bytes > model->capacity) {
+        return ALLOCATOR_FULL;
+    }
+    for (int i = 0; i < model->mapped_count; i++) {
+        const struct piece *other = &model->mapped[i];
+        cr_assert(at + bytes <= other->at || other->at + other->bytes <= at,
+                  "mapped twice");
+    }
+    cr_assert_lt(model->mapped_count, MOST);
+    model->mapped[model->mapped_count++] = (struct piece){.at = at, .bytes = bytes};
+    model->used += bytes;
+    return ALLOCATOR_OK;
+}
+
+static int model_unmap(void *user, uint64_t at, uint64_t bytes)
+{
+    struct model *model = user;
+    for (int i = 0; i < model->mapped_count; i++) {
+        if (model->mapped[i].at == at) {
+            cr_assert_eq(model->mapped[i].bytes, bytes);
+            model->used -= bytes;
+            model->mapped[i] = model->mapped[--model->mapped_count];
+            return ALLOCATOR_OK;
+        }
+    }
+    cr_assert_fail("unmapped what was not mapped");
+}
+
+static void start(struct client_allocator *allocator)
+{
+    client_allocator_init(allocator, BASE, BYTES, GRANULARITY);
+}
+
+static void give(struct client_allocator *allocator, struct model *model, uint64_t at)
+{
+    uint64_t bytes;
+    cr_assert_eq(client_allocator_drain(allocator, at, &bytes), ALLOCATOR_OK);
+    if (bytes != 0) {
+        model_unmap(model, at, bytes);
+    }
+    client_allocator_drained(allocator, at, model_unmap, model);
+}
+
+Test(allocator, small_ones_share_a_block)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = UINT64_C(1) << 30};
+    uint64_t a, b;
+    start(&allocator);
+    cr_assert_eq(client_allocator_take(&allocator, 1, 7, model_map, &model, &a), 0);
+    cr_assert_eq(client_allocator_take(&allocator, 513, 7, model_map, &model, &b), 0);
+    cr_assert_eq(model.mapped_count, 1);
+    cr_assert_eq(a % ALLOCATOR_UNIT, 0);
+    cr_assert_eq(b % ALLOCATOR_UNIT, 0);
+    struct client_allocation found;
+    cr_assert(client_allocator_find(&allocator, b + 512, &found));
+    cr_assert_eq(found.address, b);
+    cr_assert_eq(found.bytes, 513);
+    cr_assert_eq(found.owner, 7);
+    cr_assert_not(client_allocator_find(&allocator, b + 513, &found));
+    cr_assert_not(client_allocator_find(&allocator, a + 1, &found));
+    cr_assert_eq(client_allocator_free_bytes(&allocator), ALLOCATOR_LARGE - 3 * ALLOCATOR_UNIT);
+    client_allocator_fini(&allocator);
+}
+
+Test(allocator, owners_do_not_share)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = UINT64_C(1) << 30};
+    uint64_t a, b;
+    start(&allocator);
+    cr_assert_eq(client_allocator_take(&allocator, 100, 1, model_map, &model, &a), 0);
+    cr_assert_eq(client_allocator_take(&allocator, 100, 2, model_map, &model, &b), 0);
+    cr_assert_eq(model.mapped_count, 2);
+    client_allocator_drop(&allocator, 1, model_unmap, &model);
+    cr_assert_eq(model.mapped_count, 1);
+    struct client_allocation found;
+    cr_assert_not(client_allocator_find(&allocator, a, &found));
+    cr_assert(client_allocator_find(&allocator, b, &found));
+    cr_assert_eq(client_allocator_free_bytes(&allocator), ALLOCATOR_LARGE - ALLOCATOR_UNIT);
+    client_allocator_fini(&allocator);
+}
+
+Test(allocator, what_drains_is_neither_found_nor_given)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = UINT64_C(1) << 30};
+    struct client_allocation found;
+    uint64_t a, b, bytes;
+    start(&allocator);
+    cr_assert_eq(client_allocator_take(&allocator, 4096, 1, model_map, &model, &a), 0);
+    cr_assert_eq(client_allocator_drain(&allocator, a, &bytes), 0);
+    cr_assert_eq(bytes, 0);
+    cr_assert_not(client_allocator_find(&allocator, a, &found));
+    cr_assert_eq(client_allocator_drain(&allocator, a, &bytes), ALLOCATOR_INVALID);
+    cr_assert_eq(client_allocator_take(&allocator, 4096, 1, model_map, &model, &b), 0);
+    cr_assert_neq(a, b);
+    client_allocator_drained(&allocator, a, model_unmap, &model);
+    uint64_t c;
+    cr_assert_eq(client_allocator_take(&allocator, 4096, 1, model_map, &model, &c), 0);
+    cr_assert_eq(a, c);
+    client_allocator_fini(&allocator);
+}
+
+Test(allocator, wrong_frees_are_refused)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = UINT64_C(1) << 30};
+    uint64_t small, large, bytes;
+    start(&allocator);
+    cr_assert_eq(client_allocator_take(&allocator, 4096, 1, model_map, &model, &small), 0);
+    cr_assert_eq(client_allocator_take(&allocator, 4 << 20, 1, model_map, &model, &large), 0);
+    cr_assert_eq(client_allocator_drain(&allocator, small + 512, &bytes), ALLOCATOR_INVALID);
+    cr_assert_eq(client_allocator_drain(&allocator, large + 512, &bytes), ALLOCATOR_INVALID);
+    cr_assert_eq(client_allocator_drain(&allocator, BASE - 1, &bytes), ALLOCATOR_INVALID);
+    give(&allocator, &model, large);
+    cr_assert_eq(client_allocator_drain(&allocator, large, &bytes), ALLOCATOR_INVALID);
+    client_allocator_fini(&allocator);
+}
+
+Test(allocator, full_device_and_trim)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = 4 << 20};
+    uint64_t a, b;
+    start(&allocator);
+    cr_assert_eq(client_allocator_take(&allocator, 4096, 1, model_map, &model, &a), 0);
+    give(&allocator, &model, a);
+    cr_assert_eq(model.mapped_count, 1, "one empty slab stays");
+    cr_assert_eq(client_allocator_take(&allocator, 3 << 20, 1, model_map, &model, &b),
+                 ALLOCATOR_FULL);
+    client_allocator_trim(&allocator, model_unmap, &model);
+    cr_assert_eq(model.mapped_count, 0);
+    cr_assert_eq(client_allocator_take(&allocator, 3 << 20, 1, model_map, &model, &b), 0);
+    cr_assert_eq(client_allocator_take(&allocator, BYTES, 1, model_map, &model, &a),
+                 ALLOCATOR_FULL);
+    cr_assert_eq(client_allocator_take(&allocator, UINT64_MAX - 5, 1, model_map, &model, &a),
+                 ALLOCATOR_FULL);
+    client_allocator_fini(&allocator);
+}
+
+/* ---- torture */
+
+static uint64_t state = 88172645463325252u;
+
+static uint64_t draw(uint64_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % below;
+}
+
+static uint64_t draw_size(void)
+{
+    switch (draw(4)) {
+    case 0:
+        return 1 + draw(1024);
+    case 1:
+        return 1 + draw(64 << 10);
+    case 2:
+        return 1 + draw(2 << 20);
+    default:
+        return (2 << 20) + draw(6 << 20);
+    }
+}
+
+static void check_taken(const struct piece *live, int count, const struct model *model,
+                        uint64_t at, uint64_t bytes)
+{
+    bool inside = false;
+    for (int i = 0; i < model->mapped_count; i++) {
+        const struct piece *map = &model->mapped[i];
+        inside |= at >= map->at && at + bytes <= map->at + map->bytes;
+    }
+    cr_assert(inside, "allocated where nothing is mapped");
+    for (int i = 0; i < count; i++) {
+        cr_assert(at + bytes <= live[i].at || live[i].at + live[i].bytes <= at,
+                  "allocated twice");
+    }
+}
+
+static void free_one(struct client_allocator *allocator, struct model *model, struct piece *live,
+                     int *count)
+{
+    int i = (int)draw((uint64_t)*count);
+    struct client_allocation found;
+    uint64_t bytes;
+    if (!live[i].draining) {
+        cr_assert(client_allocator_find(allocator, live[i].at + draw(live[i].bytes), &found));
+        cr_assert_eq(found.address, live[i].at);
+        cr_assert_eq(found.bytes, live[i].bytes);
+        cr_assert_eq(client_allocator_drain(allocator, live[i].at, &bytes), 0);
+        live[i].draining = true;
+    } else {
+        for (int k = 0; k < model->mapped_count; k++) {
+            if (model->mapped[k].at == live[i].at && live[i].bytes >= ALLOCATOR_LARGE) {
+                model_unmap(model, live[i].at, model->mapped[k].bytes);
+                break;
+            }
+        }
+        client_allocator_drained(allocator, live[i].at, model_unmap, model);
+        live[i] = live[--*count];
+    }
+}
+
+Test(allocator, torture)
+{
+    static struct piece live[MOST];
+    struct client_allocator allocator;
+    static struct model model = {.capacity = UINT64_C(512) << 20};
+    int count = 0;
+    start(&allocator);
+    for (int step = 0; step < 60000; step++) {
+        if (draw(100) < 48 && count < MOST) {
+            uint64_t bytes = draw_size(), owner = 1 + draw(3), at;
+            int rc = client_allocator_take(&allocator, bytes, owner, model_map, &model, &at);
+            if (rc == 0) {
+                check_taken(live, count, &model, at, bytes);
+                live[count++] = (struct piece){.at = at, .bytes = bytes, .owner = owner};
+            } else {
+                cr_assert_eq(rc, ALLOCATOR_FULL);
+                client_allocator_trim(&allocator, model_unmap, &model);
+            }
+        } else if (count != 0) {
+            free_one(&allocator, &model, live, &count);
+        }
+    }
+    while (count != 0) {
+        free_one(&allocator, &model, live, &count);
+    }
+    client_allocator_trim(&allocator, model_unmap, &model);
+    cr_assert_eq(model.mapped_count, 0);
+    cr_assert_eq(client_allocator_free_bytes(&allocator), 0);
+    client_allocator_fini(&allocator);
+}

@@ -1,0 +1,95 @@
+/* Counters of what travelled, printed at exit. */
+#include "client/trace.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "api/calls.h"
+#include "client/state.h"
+
+#define OPS 4096u
+
+enum client_trace client_trace_mode;
+
+static atomic_ullong counts[OPS];
+static atomic_ullong setup_round_trips;
+
+void client_trace_setup(uint64_t round_trips)
+{
+    atomic_fetch_add(&setup_round_trips, round_trips);
+}
+
+void client_trace_call(uint16_t op, const uint8_t *values, size_t bytes)
+{
+    if (op < OPS) {
+        atomic_fetch_add_explicit(&counts[op], 1, memory_order_relaxed);
+    }
+    if (client_trace_mode == CLIENT_TRACE_CALLS) {
+        char text[512];
+        struct ga_reader reader = ga_reader_of(values, bytes);
+        (void)api_call_print(text, sizeof text, op, &reader);
+        fprintf(stderr, "gpuaas[%d] call: %s\n", (int)getpid(), text);
+    }
+}
+
+static int by_count(const void *a, const void *b)
+{
+    unsigned long long left = counts[*(const uint16_t *)a], right = counts[*(const uint16_t *)b];
+    return left < right ? 1 : left > right ? -1 : 0;
+}
+
+static void print_calls(int pid)
+{
+    static uint16_t ops[OPS];
+    size_t used = 0;
+    for (unsigned op = 0; op < OPS; op++) {
+        if (counts[op] != 0) {
+            ops[used++] = (uint16_t)op;
+        }
+    }
+    qsort(ops, used, sizeof ops[0], by_count);
+    for (size_t i = 0; i < used; i++) {
+        fprintf(stderr, "gpuaas[%d] trace: %12llu %s\n", pid, counts[ops[i]],
+                api_op_name(ops[i]));
+    }
+}
+
+static void print_devices(int pid)
+{
+    for (int i = 0; i < client_device_count; i++) {
+        const struct client_device *device = client_devices[i];
+        if (atomic_load(&device->session) != NULL) {
+            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s)\n", pid, i,
+                    device->name, device->server->node, device->server->address);
+        }
+    }
+}
+
+void client_trace_summary(void)
+{
+    static atomic_bool once;
+    if (client_trace_mode == CLIENT_TRACE_NONE || atomic_exchange(&once, true)) {
+        return;
+    }
+    int pid = (int)getpid();
+    unsigned long long calls = 0, waits = 0, waited_ns = 0, out = 0, in = 0;
+    struct client_link *link;
+    for (unsigned op = 0; op < OPS; op++) {
+        calls += counts[op];
+    }
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        waits += link->waits;
+        waited_ns += link->waited_ns;
+        out += link->bytes_out;
+        in += link->bytes_in;
+    }
+    print_devices(pid);
+    print_calls(pid);
+    fprintf(stderr,
+            "gpuaas[%d] trace: calls %llu, round trips %llu (and %llu to connect), "
+            "bytes out %llu, bytes in %llu, waited %llu.%03llu ms\n",
+            pid, calls, waits, atomic_load(&setup_round_trips), out, in, waited_ns / 1000000,
+            waited_ns / 1000 % 1000);
+}
