@@ -52,6 +52,7 @@ static int model_unmap(void *user, uint64_t at, uint64_t bytes)
         }
     }
     cr_assert_fail("unmapped what was not mapped");
+    return ALLOCATOR_INVALID;
 }
 
 static void start(struct client_allocator *allocator)
