@@ -166,6 +166,17 @@ static enum ga_status take_fault(struct client_link *link, const struct wire_hea
     return GA_LOST;
 }
 
+/* The current frame is done with. */
+static void drop(struct client_link *link)
+{
+    struct wire_header header;
+    if (frame_header(&link->reader, &header) == GA_OK) {
+        atomic_fetch_add_explicit(&link->bytes_in, sizeof header + header.length,
+                                  memory_order_relaxed);
+        frame_drop(&link->reader);
+    }
+}
+
 static enum ga_status take_frame(struct client_link *link)
 {
     struct wire_header header;
@@ -188,7 +199,7 @@ static enum ga_status take_frame(struct client_link *link)
     default:
         status = GA_INVALID;
     }
-    frame_drop(&link->reader);
+    drop(link);
     return status;
 }
 
@@ -251,7 +262,6 @@ static enum ga_status chunk_read(struct client_link *link)
             link->bulk_at += got;
         }
         link->bulk_left -= got;
-        atomic_fetch_add_explicit(&link->bytes_in, got, memory_order_relaxed);
     }
     while (frame_bulk_left(&link->reader, 16) != 0) {
         uint8_t padding[16];
@@ -265,7 +275,7 @@ static enum ga_status chunk_read(struct client_link *link)
     }
     link->bulk_padding = 0;
     link->bulk = NULL;
-    frame_drop(&link->reader);
+    drop(link);
     return GA_OK;
 }
 
@@ -300,12 +310,8 @@ static enum ga_status read_all(struct client_link *link, const struct link_recor
             if (link->bulk != NULL) {
                 return GA_AGAIN;
             }
-            size_t before = link->reader.end - link->reader.start;
             status = frame_fill(&link->reader, &link->data);
             if (status == GA_OK) {
-                atomic_fetch_add_explicit(&link->bytes_in,
-                                          link->reader.end - link->reader.start - before,
-                                          memory_order_relaxed);
                 continue;
             }
             if (status == GA_AGAIN) {
