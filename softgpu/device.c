@@ -20,8 +20,9 @@ enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
     for (unsigned i = 0; i < SG_ENGINES; i++) {
         ga_list_init(&device->engines[i].queue);
         device->engines[i].lanes = i == SG_ENGINE_COMPUTE ? COMPUTE_LANES : 1;
-        pthread_cond_init(&device->engines[i].work, NULL);
+        device->threads_max += device->engines[i].lanes;
     }
+    pthread_cond_init(&device->work, NULL);
     return GA_OK;
 }
 
@@ -29,8 +30,6 @@ void sg_device_fini(struct sg_device *device)
 {
     sg_physical_close(&device->memory);
     sg_map_destroy(device->map);
-    for (unsigned i = 0; i < SG_ENGINES; i++) {
-        pthread_cond_destroy(&device->engines[i].work);
-    }
+    pthread_cond_destroy(&device->work);
     memset(device, 0, sizeof *device);
 }

@@ -34,9 +34,6 @@ struct sg_engine {
     unsigned queued;
     unsigned lanes; /* how many items run at once */
     unsigned running;
-    unsigned threads; /* started so far: on demand, lanes at most */
-    unsigned idle;    /* threads that wait for work */
-    pthread_cond_t work;
 };
 
 struct sg_context;
@@ -48,7 +45,11 @@ struct sg_device {
     struct ga_list slabs; /* chunks cut into small allocations */
     struct sg_map *map;   /* what its kernels may touch */
     struct sg_engine engines[SG_ENGINES];
-    struct sg_context *primary; /* always there; active while retained */
+    pthread_cond_t work;           /* the device's threads wait for it */
+    unsigned threads, threads_max; /* started; at most: all lanes together */
+    unsigned idle;                 /* wait for work */
+    unsigned called;               /* of these, told that there is some */
+    struct sg_context *primary;    /* always there; active while retained */
     unsigned primary_retains;
     unsigned primary_flags;
 };

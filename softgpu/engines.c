@@ -1,16 +1,47 @@
-/* The engines of a device: threads that run ready items. Threads are started when there is work
- * that no idle one can take, up to the engine's lanes; they live as long as the process. */
-#include "softgpu/queue.h"
-
+/* The engines of a device, and the threads that run what is ready in them. An engine is a queue and
+ * a number of items that may run at once; any thread of the device serves any engine, so that the
+ * copy behind a kernel needs no hand-over. Threads are started when there is work that no idle one
+ * can take; they live as long as the process. */
 #include <pthread.h>
 #include <signal.h>
 
 #include "base/log.h"
 #include "softgpu/process.h"
+#include "softgpu/queue.h"
+
+/* The device that this thread will look for work in as soon as it is done here. */
+static _Thread_local struct sg_device *about_to_look;
 
 static struct sg_engine *item_engine(const struct sg_item *item)
 {
     return &item->stream->context->device->engines[item->engine];
+}
+
+static unsigned engine_runnable(const struct sg_engine *engine)
+{
+    unsigned room = engine->lanes > engine->running ? engine->lanes - engine->running : 0;
+    return engine->queued < room ? engine->queued : room;
+}
+
+static void thread_start(struct sg_device *device);
+
+/* Sees to it that somebody comes for every item that may run. */
+static void device_kick(struct sg_device *device)
+{
+    unsigned runnable = 0, coming = about_to_look == device;
+    for (unsigned i = 0; i < SG_ENGINES; i++) {
+        runnable += engine_runnable(&device->engines[i]);
+    }
+    while (runnable > coming + device->called) {
+        if (device->idle > device->called) {
+            device->called++;
+            pthread_cond_signal(&device->work);
+        } else if (device->threads < device->threads_max) {
+            thread_start(device);
+        } else {
+            break;
+        }
+    }
 }
 
 /* With the lock; releases it while the item runs. */
@@ -23,41 +54,65 @@ static void item_run(struct sg_engine *engine, struct sg_item *item)
     sg_lock();
     engine->running--;
     sg_item_finish(item, result);
-    if (!ga_list_empty(&engine->queue)) {
-        pthread_cond_signal(&engine->work);
-    }
 }
 
-static void *engine_main(void *argument)
+/* The next item that may run, taken from its queue; NULL: none. */
+static struct sg_item *device_next(struct sg_device *device)
 {
-    struct sg_engine *engine = argument;
+    for (unsigned i = SG_ENGINES; i-- > 0;) { /* copies first: they are short */
+        struct sg_engine *engine = &device->engines[i];
+        if (engine_runnable(engine) != 0) {
+            struct sg_item *item = ga_container(engine->queue.next, struct sg_item, in_engine);
+            sg_engine_remove(item);
+            return item;
+        }
+    }
+    return NULL;
+}
+
+static void *thread_main(void *argument)
+{
+    struct sg_device *device = argument;
     sg_lock();
     for (;;) {
-        while (ga_list_empty(&engine->queue) || engine->running >= engine->lanes) {
-            engine->idle++;
-            pthread_cond_wait(&engine->work, &sg_process.lock);
-            engine->idle--;
+        while (device->called == 0) {
+            device->idle++;
+            pthread_cond_wait(&device->work, &sg_process.lock);
+            device->idle--;
         }
-        struct sg_item *item = ga_container(engine->queue.next, struct sg_item, in_engine);
-        sg_engine_remove(item);
-        item_run(engine, item);
+        device->called--;
+        struct sg_item *item;
+        while ((item = device_next(device)) != NULL) {
+            about_to_look = NULL;
+            struct sg_engine *engine = item_engine(item);
+            engine->running++; /* counted, so that the kick leaves out what is taken */
+            device_kick(device);
+            engine->running--;
+            about_to_look = device;
+            item_run(engine, item);
+        }
+        about_to_look = NULL;
     }
     return NULL;
 }
 
 /* Signals are the application's business: its handlers never run on our threads. */
-static void engine_start_thread(struct sg_engine *engine)
+static void thread_start(struct sg_device *device)
 {
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, engine_main, engine) == 0) {
+    if (pthread_create(&thread, NULL, thread_main, device) == 0) {
         pthread_detach(thread);
-        engine->threads++;
-    } else if (engine->threads == 0) {
-        ga_error("softgpu: cannot start a thread for the device's work");
-        sg_process_condemn(CUDA_ERROR_OPERATING_SYSTEM);
+        device->threads++;
+        device->called++; /* it comes at once */
+    } else {
+        device->threads_max = device->threads;
+        if (device->threads == 0) {
+            ga_error("softgpu: cannot start a thread for the device's work");
+            sg_process_condemn(CUDA_ERROR_OPERATING_SYSTEM);
+        }
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -74,11 +129,7 @@ void sg_engine_push(struct sg_item *item)
     item->state = SG_ITEM_QUEUED;
     ga_list_append(before->next, &item->in_engine); /* right behind `before` */
     engine->queued++;
-    if (engine->queued > engine->idle && engine->threads < engine->lanes) {
-        engine_start_thread(engine);
-    } else {
-        pthread_cond_signal(&engine->work);
-    }
+    device_kick(item->stream->context->device);
 }
 
 void sg_engine_remove(struct sg_item *item)
@@ -90,9 +141,11 @@ void sg_engine_remove(struct sg_item *item)
 bool sg_engine_run_here(struct sg_item *item)
 {
     struct sg_engine *engine = item_engine(item);
-    if (engine->running >= engine->lanes || !ga_list_empty(&engine->queue)) {
+    struct sg_device *device = item->stream->context->device;
+    if (engine->running >= engine->lanes || engine->queued != 0) {
         return false;
     }
     item_run(engine, item);
+    device_kick(device);
     return true;
 }

@@ -47,6 +47,9 @@ CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flag
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (rounded >= SG_CHUNK_BYTES) {
+        (void)madvise(space, rounded + SG_MAP_CHUNK, MADV_HUGEPAGE); /* fewer first touches */
+    }
     made->space_base = (uint64_t)(uintptr_t)space;
     made->space_bytes = rounded + SG_MAP_CHUNK;
     made->span.base = (made->space_base + SG_MAP_CHUNK - 1) & ~(SG_MAP_CHUNK - 1);

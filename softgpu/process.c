@@ -11,7 +11,7 @@
 /* Live objects at most, per kind: a loop that leaks must end in an error, not eat the machine. */
 #define OBJECTS_MAX (1u << 22)
 
-struct sg_process sg_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct sg_process sg_process = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
 
 /* In a child of fork() nothing of ours runs: CUDA answers "not initialized" there. */
 static _Atomic int forked;
@@ -135,9 +135,11 @@ void sg_process_fini(void)
 
 CUresult sg_process_pool(void)
 {
+    if (sg_process.pool != NULL) {
+        return CUDA_SUCCESS;
+    }
     int cores = get_nprocs();
-    if (sg_process.pool == NULL &&
-        sg_pool_create(cores > 1 ? (unsigned)cores - 1 : 0, &sg_process.pool) != GA_OK) {
+    if (sg_pool_create(cores > 1 ? (unsigned)cores - 1 : 0, &sg_process.pool) != GA_OK) {
         ga_error("softgpu: cannot start the threads that run kernels");
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
