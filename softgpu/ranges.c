@@ -90,6 +90,14 @@ static bool range_allows(const struct sg_range *range, unsigned rights)
     return false;
 }
 
+/* Address space without memory is nobody's to copy from. */
+static bool space_reserved(uint64_t address, uint64_t end)
+{
+    const struct sg_spans *reservations = &sg_process.memory.reservations;
+    size_t i = sg_spans_index(reservations, address);
+    return i < reservations->count && reservations->items[i]->base < end;
+}
+
 enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
                           struct sg_range **range)
 {
@@ -102,7 +110,7 @@ enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
         return SG_PLACE_WRONG;
     }
     if (i == ranges->count || ranges->items[i]->base >= end) {
-        return SG_PLACE_PAGEABLE;
+        return space_reserved(address, end) ? SG_PLACE_WRONG : SG_PLACE_PAGEABLE;
     }
     struct sg_range *first = (struct sg_range *)ranges->items[i];
     if (first->span.base > address) {

@@ -167,6 +167,7 @@ Test(memory, mappings_follow_their_access, .init = setup)
     cr_assert_eq(sg_vmm_create(device, 4 * MIB, &handle), CUDA_SUCCESS);
     cr_assert_eq(sg_vmm_create(device, 2 * MIB, &other), CUDA_SUCCESS);
     cr_assert_eq(free_bytes(), 58 * MIB);
+    cr_assert_eq(sg_place_of(space + MIB, 1, RW, &found), SG_PLACE_WRONG, "nothing is mapped");
     cr_assert_eq(sg_vmm_map(space, 4 * MIB, 0, handle), CUDA_SUCCESS);
     cr_assert_eq(sg_vmm_map(space + 2 * MIB, 2 * MIB, 0, other), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(sg_vmm_map(space + 4 * MIB, 2 * MIB, 0, other), CUDA_SUCCESS);
