@@ -57,3 +57,12 @@ foreach(name programs scheduler maths load ops)
     target_compile_definitions(test_softgpu_${name} PRIVATE SG_TEST_KERNELS="${SG_TEST_KERNELS}")
     add_dependencies(test_softgpu_${name} softgpu_test_kernels)
 endforeach()
+
+# Figures, not a test: build/release/tests/bench_engine
+add_executable(bench_engine tests/bench_engine.c tests/engine_fixture.c)
+target_link_libraries(bench_engine PRIVATE softgpu_engine)
+target_compile_definitions(bench_engine PRIVATE SG_TEST_KERNELS="${SG_TEST_KERNELS}")
+add_dependencies(bench_engine softgpu_test_kernels)
+set_target_properties(bench_engine PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+set_source_files_properties(tests/test_ops.c PROPERTIES COMPILE_OPTIONS
+    "-ffp-contract=off;-frounding-math;-Wno-conversion;-Wno-unused-function")
