@@ -128,10 +128,12 @@ CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t
     return rc;
 }
 
-CUresult client_range_check(struct client_call *call, CUdeviceptr start, size_t bytes)
+CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
+                            uint64_t bytes)
 {
     struct client_session *session;
-    CUresult rc = client_memory_check(start, bytes, &session);
+    CUresult rc = start % align == 0 ? client_memory_check(start, bytes, &session)
+                                     : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
         rc = front_unsupported("a copy between devices of different nodes");
     }

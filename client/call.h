@@ -46,8 +46,9 @@ CUresult client_function_check(struct client_call *call, CUfunction handle, uint
 CUresult client_library_check(struct client_call *call, CUlibrary handle, uint64_t *wire);
 CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t *wire);
 CUresult client_device_check(struct client_call *call, CUdevice device, int32_t *wire);
-/* Device bytes that the call touches. */
-CUresult client_range_check(struct client_call *call, CUdeviceptr start, size_t bytes);
+/* Device bytes that the call touches, and how the first is aligned. */
+CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
+                            uint64_t bytes);
 
 /* A new object of the call's context. */
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire);

@@ -9,6 +9,14 @@
 #include "client/trace.h"
 #include "front/front.h"
 
+void client_copy_source(const void *from, uint64_t bytes)
+{
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        client_link_wait_range(link, from, bytes);
+    }
+}
+
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
                         uint64_t stream)
 {
@@ -80,7 +88,7 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t device
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(call, stream, wire);
     }
-    return rc == CUDA_SUCCESS ? client_range_check(call, device, bytes) : rc;
+    return rc == CUDA_SUCCESS ? client_range_check(call, device, 1, bytes) : rc;
 }
 
 static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
@@ -88,7 +96,11 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     struct client_call call;
     uint64_t wire;
     CUresult rc = enter(&call, stream, to, bytes, from, &wire);
-    return rc == CUDA_SUCCESS ? client_copy_in(&call, to, from, bytes, wire) : rc;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    client_copy_source(from, bytes);
+    return client_copy_in(&call, to, from, bytes, wire);
 }
 
 static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream,

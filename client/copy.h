@@ -8,6 +8,9 @@
 
 #include "client/call.h"
 
+/* Host memory is about to be read: copies that still write into it end first. (On a GPU the copy
+ * would read it later, in stream order.) */
+void client_copy_source(const void *from, uint64_t bytes);
 /* The source has been taken when it returns. */
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
                         uint64_t stream);

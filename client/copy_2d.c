@@ -56,7 +56,7 @@ static CUresult side_check(struct client_call *call, const struct side *side,
                            const struct rows *rows)
 {
     uint64_t bytes = (rows->count - 1) * side->pitch + rows->width;
-    return side->device ? client_range_check(call, side->at, bytes) : CUDA_SUCCESS;
+    return side->device ? client_range_check(call, side->at, 1, bytes) : CUDA_SUCCESS;
 }
 
 static const uint8_t *host_row(const struct side *side, uint64_t row)
@@ -175,6 +175,8 @@ static CUresult move(struct client_call *call, const struct rows *rows)
         return rows_inside(call, rows);
     }
     if (rows->to.device) {
+        client_copy_source(host_row(&rows->from, 0),
+                           (rows->count - 1) * rows->from.pitch + rows->width);
         return packed || rows->count == 1 ? client_copy_in(call, rows->to.at,
                                                            host_row(&rows->from, 0), bytes,
                                                            rows->stream)

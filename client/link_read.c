@@ -452,10 +452,9 @@ static struct link_record *overlapping(struct client_link *link, const uint8_t *
 
 void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes)
 {
-    for (;;) {
+    while (atomic_load(&link->unwaited) != 0) {
         pthread_mutex_lock(&link->read_lock);
-        struct link_record *record =
-            atomic_load(&link->unwaited) != 0 ? overlapping(link, start, bytes) : NULL;
+        struct link_record *record = overlapping(link, start, bytes);
         if (record != NULL) {
             record->references++;
         }

@@ -4,6 +4,7 @@ What a stub does, in order: is the process ready for calls; NULL pointers and fl
 then the frame. Nothing is locked while a handle is checked: a check may itself wait.
 """
 from model import C_OF
+from ranges import element, size
 from text import HEADER, prototype
 
 
@@ -45,6 +46,9 @@ def _fill(call):
                        f"        args.{p.name} = ({C_OF[p.kind]})*{p.name};\n    }}")
         else:
             out.append(f"args.{p.name} = ({C_OF[p.kind]})*{p.name};")
+    for r in call.ranges:
+        out.append(_try(f"client_range_check(&call, args.{r.param.name}, {element(r)},\n"
+                        f"                            {size(r)})"))
     return out
 
 
@@ -99,6 +103,6 @@ def _stub(call):
 
 
 def source(model):
-    out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/cuda_names.h"\n'
+    out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/cuda_names.h"\n#include "api/range.h"\n'
                     '#include "base/handle.h"\n#include "client/call.h"\n')
     return out + "".join(_stub(c) for c in model.travelling() if c.client == "auto")

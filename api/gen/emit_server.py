@@ -2,6 +2,7 @@
 
 A handler answers false only for bytes that no client of ours sends: the session ends.
 """
+from ranges import size
 from text import HEADER, guard
 
 HANDLER = "(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader)"
@@ -32,20 +33,8 @@ server_handler *server_dispatch_find(uint16_t op);
 {custom}""")
 
 
-def _product(factors):
-    text = None
-    for factor in factors:
-        term = factor if factor.isdigit() else f"(uint64_t)args.{factor}"
-        text = term if text is None else f"api_range_times({text}, {term})"
-    return text
-
-
 def _range(r):
-    if r.factors:
-        size = _product(r.factors)
-    else:
-        size = f"api_range_pitched({', '.join(_product(f) for f in r.pitched)})"
-    return f"server_range_check(conn, args.{r.param.name},\n                                {size})"
+    return f"server_range_check(conn, args.{r.param.name},\n                                {size(r)})"
 
 
 def _pass(p):
