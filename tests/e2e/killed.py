@@ -2,6 +2,7 @@
 """kill -9 of the client in a copy, of a backend in a kernel, of gpuaasd: who is left says so, goes
 on, and nothing stays behind."""
 
+import contextlib
 import os
 import re
 import signal
@@ -41,14 +42,15 @@ def test_client_in_a_kernel(build):
 def test_backend_in_a_kernel(build):
     with harness.serving(build) as server:
         traces = harness.Traces(server)
-        with start_endless(build, server, "kernel") as program, \
-                start_endless(build, server, "idle") as other:
+        with contextlib.ExitStack() as programs:
+            program = programs.enter_context(start_endless(build, server, "kernel"))
             program.wait_for_line("started", 60)
-            mine = set(server.backends())
+            backends = server.backends()
+            expect(len(backends) == 1, f"one backend process is due: {backends}")
+            other = programs.enter_context(start_endless(build, server, "idle"))
             other.wait_for_line("started", 60)
-            expect(len(mine) == 1, f"one backend process is due: {mine}")
-            backend = mine.pop()
             begin = time.monotonic()
+            backend = backends[0]
             os.kill(backend, signal.SIGKILL)
             program.wait_for_line(r"cudaDeviceSynchronize: error 719\b", 10)
             seconds = time.monotonic() - begin
