@@ -28,3 +28,18 @@ gpuaas_cuda_exports(softgpu_cuda)
 target_link_libraries(softgpu_cuda PRIVATE softgpu_driver front api base)
 set_target_properties(softgpu_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/softgpu)
+
+# These see it as a server does.
+set(_softgpu_library ${CMAKE_BINARY_DIR}/lib/softgpu/libcuda.so.1)
+gpuaas_unit_test(test_softgpu_handles tests/test_handles.c LIBS api base)
+gpuaas_needs_api(test_softgpu_handles)
+target_compile_definitions(test_softgpu_handles PRIVATE SOFTGPU_LIBRARY="${_softgpu_library}")
+add_dependencies(test_softgpu_handles softgpu_cuda)
+
+add_executable(softgpu_churn tests/churn.c)
+gpuaas_needs_api(softgpu_churn)
+target_link_libraries(softgpu_churn PRIVATE api base)
+set_target_properties(softgpu_churn PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_dependencies(softgpu_churn softgpu_cuda)
+add_test(NAME softgpu_churn COMMAND softgpu_churn ${_softgpu_library})
+set_tests_properties(softgpu_churn PROPERTIES LABELS unit TIMEOUT 300)
