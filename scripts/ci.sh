@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What must pass before a merge. Without --full: lint, format check, dev build and all its tests.
 # With --full also the tsan build with the unit tests, and the release build with the rules about
-# the client library and the end-to-end tests.
+# the client library, the end-to-end tests and the demo.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 . scripts/lib.sh
@@ -27,5 +27,7 @@ if [ -n "$full" ]; then
     configure_and_build release
     python3 tests/lint/run.py --release build/release
     run_tests release -L 'lint|e2e'
+    step "demo"
+    ./dev demo >/dev/null
 fi
 note "ci: passed"

@@ -22,7 +22,11 @@ cleanup() {
     [ -z "$folder" ] || rm -rf "$folder"
 }
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold="" plain=""
+if [ -t 1 ]; then
+    bold=$'\033[1m' plain=$'\033[0m'
+fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 # 9955 is the port that a client assumes; where something else listens there, any free one.
 choose_port() {
@@ -75,16 +79,21 @@ compile() { # SOURCE: into $out, unless that is newer
     fi
 }
 
-run() { # WHERE PROGRAM [ARGUMENTS]: with one line of where it ran and what it took
-    local where=$1 program=$2 begin end
-    shift 2
+# The trace of the client library says which devices a program used, and what that took.
+run() { # PROGRAM [ARGUMENTS]
+    local program=$1 begin end
+    shift
     say "\$ GPUAAS_SERVERS=$list ./$program $*"
     begin=$(date +%s%N)
-    LD_LIBRARY_PATH=$build/lib/gpuaas GPUAAS_SERVERS=$list "$out/$program" "$@" ||
-        die "$program failed; the servers' logs: $(cat "$folder"/*.log)"
+    LD_LIBRARY_PATH=$build/lib/gpuaas GPUAAS_SERVERS=$list GPUAAS_TRACE=summary \
+        "$out/$program" "$@" 2>"$folder/trace" ||
+        die "$program failed: $(cat "$folder/trace"); the servers' logs: $(cat "$folder"/*.log)"
     end=$(date +%s%N)
-    printf -- '-- ran on %s; %d.%03d s in all\n' "$where" \
-        $(((end - begin) / 1000000000)) $(((end - begin) / 1000000 % 1000))
+    printf -- '-- %d.%03d s in all; ' $(((end - begin) / 1000000000)) \
+        $(((end - begin) / 1000000 % 1000))
+    sed -n 's/.* trace: device \(.*\)/\1/p' "$folder/trace" | paste -sd ';' | sed 's/;/; /g' |
+        sed 's/^$/used no device/; s/^\([0-9]\)/ran on device \1/; s/; \([0-9]\)/; device \1/g'
+    sed -n 's/.* trace: \(calls .*\)/   \1/p' "$folder/trace"
 }
 
 need_setup
@@ -105,11 +114,10 @@ say "Starting two servers with two software GPUs each"
 start_servers
 list=$(IFS=, && echo "${addresses[*]}")
 
-run "no device, it only asked both servers" devices
-run "device 0, at ${addresses[0]}" vector_add
-run "device 0, at ${addresses[0]}" matrix_mul
-run "device 0, at ${addresses[0]}" nbody
-run "device 1, at ${addresses[0]}" mandelbrot_picture 1
-run "device 3, at ${addresses[1]}" mandelbrot_picture 3
-run "all four devices, at ${addresses[0]} and ${addresses[1]}" pi_on_all
+run devices
+run vector_add
+run matrix_mul
+run nbody
+run mandelbrot_picture 3
+run pi_on_all
 say "The demo is over: every program ran on the servers' GPUs, none knew of it."
