@@ -170,7 +170,7 @@ static bool take_from(struct client_allocator *a, struct block *block, uint64_t 
 static int take_small(struct client_allocator *a, uint64_t bytes, uint64_t owner,
                       client_allocator_call *map, void *user, uint64_t *address)
 {
-    ga_list_each(at, following, &a->slabs) {
+    ga_list_each (at, following, &a->slabs) {
         struct block *block = ga_container(at, struct block, in_slabs);
         if (block->owner == owner && block->state == BLOCK_USED &&
             take_from(a, block, bytes, address)) {
@@ -290,7 +290,7 @@ static void slab_unmap(struct client_allocator *a, struct block *block,
 static struct block *empty_slab(struct client_allocator *a, const struct block *keep,
                                 uint64_t of_owner)
 {
-    ga_list_each(at, following, &a->slabs) {
+    ga_list_each (at, following, &a->slabs) {
         struct block *block = ga_container(at, struct block, in_slabs);
         if (block != keep && block->slab->used == 0 && block->state == BLOCK_USED &&
             (of_owner == 0 || block->owner == of_owner)) {
@@ -333,8 +333,8 @@ void client_allocator_trim(struct client_allocator *a, client_allocator_call *un
     pthread_mutex_unlock(&a->lock);
 }
 
-void client_allocator_drop(struct client_allocator *a, uint64_t owner,
-                           client_allocator_call *unmap, void *user)
+void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_allocator_call *unmap,
+                           void *user)
 {
     pthread_mutex_lock(&a->lock);
     struct client_range *range = client_ranges_from(&a->blocks, 0);

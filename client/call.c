@@ -10,8 +10,7 @@
 #define HEADER sizeof(struct wire_header)
 #define SWITCH 32u /* a WIRE_CONTEXT frame */
 
-CUresult client_call_enter_in(struct client_call *call, uint16_t op,
-                              struct client_context *context)
+CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct client_context *context)
 {
     call->op = op;
     call->routed = false;
@@ -132,8 +131,8 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
                             uint64_t bytes)
 {
     struct client_session *session;
-    CUresult rc = start % align == 0 ? client_memory_check(start, bytes, &session)
-                                     : CUDA_ERROR_INVALID_VALUE;
+    CUresult rc =
+        start % align == 0 ? client_memory_check(start, bytes, &session) : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
         rc = front_unsupported("a copy between devices of different nodes");
     }
@@ -178,8 +177,8 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
     if (client_trace_mode != CLIENT_TRACE_NONE) {
         client_trace_call(call->op, call->writer.data, call->writer.at);
     }
-    return client_link_frame(call->link, call->op, call->context->session->number,
-                             call->writer.at, bulk, true);
+    return client_link_frame(call->link, call->op, call->context->session->number, call->writer.at,
+                             bulk, true);
 }
 
 CUresult client_call_post(struct client_call *call)

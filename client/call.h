@@ -1,10 +1,10 @@
 /* A call on its way: what generated stubs and hand-written calls share.
  *
  *   client_call_enter   is there a context, is it alive
- *   client_*_check      handles become what the wire carries; an explicit stream, event or module of
- *                       another context sends the call there (as CUDA does)
- *   client_call_begin   locks the sender and lends call.writer; nothing may wait from here on
- *   client_call_post    sends; or client_call_wait, then client_call_end. */
+ *   client_*_check      handles become what the wire carries; an explicit stream, event or module
+ * of another context sends the call there (as CUDA does) client_call_begin   locks the sender and
+ * lends call.writer; nothing may wait from here on client_call_post    sends; or client_call_wait,
+ * then client_call_end. */
 #ifndef CLIENT_CALL_H
 #define CLIENT_CALL_H
 

@@ -26,8 +26,8 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
         uint64_t part = bytes < WIRE_CHUNK ? bytes : WIRE_CHUNK;
         struct ga_copy_in_args args = {.dst = to, .bytes = part, .stream = stream};
         bool direct = part >= LINK_DIRECT;
-        CUresult rc = client_call_begin(call, ga_copy_in_args_bound(&args) +
-                                                  (direct ? 0 : (size_t)part));
+        CUresult rc =
+            client_call_begin(call, ga_copy_in_args_bound(&args) + (direct ? 0 : (size_t)part));
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
@@ -103,8 +103,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     return client_copy_in(&call, to, from, bytes, wire);
 }
 
-static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream,
-                               bool wait)
+static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream, bool wait)
 {
     struct client_call call;
     uint64_t wire;
@@ -179,8 +178,7 @@ CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
     return unified(dst, src, ByteCount, NULL, true);
 }
 
-CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
-                               CUstream hStream)
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
     return unified(dst, src, ByteCount, hStream, false);
 }

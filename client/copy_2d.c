@@ -75,8 +75,8 @@ static CUresult send_rows(struct client_call *call, const struct rows *rows, uin
                                       .width = rows->width,
                                       .rows = count,
                                       .stream = rows->stream};
-    CUresult rc = client_call_begin(call, ga_copy_in_2d_args_bound(&args) +
-                                              (direct ? 0 : (size_t)bytes));
+    CUresult rc =
+        client_call_begin(call, ga_copy_in_2d_args_bound(&args) + (direct ? 0 : (size_t)bytes));
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -177,10 +177,10 @@ static CUresult move(struct client_call *call, const struct rows *rows)
     if (rows->to.device) {
         client_copy_source(host_row(&rows->from, 0),
                            (rows->count - 1) * rows->from.pitch + rows->width);
-        return packed || rows->count == 1 ? client_copy_in(call, rows->to.at,
-                                                           host_row(&rows->from, 0), bytes,
-                                                           rows->stream)
-                                          : rows_in(call, rows);
+        return packed || rows->count == 1
+                   ? client_copy_in(call, rows->to.at, host_row(&rows->from, 0), bytes,
+                                    rows->stream)
+                   : rows_in(call, rows);
     }
     if (rows->from.device) {
         return packed || rows->count == 1

@@ -5,7 +5,7 @@
 
 #include "base/cursor.h"
 #include "base/status.h"
-#include "transport/frame.h"
+#include "transport/transport.h"
 
 struct client_frame {
     uint8_t *bytes; /* header and values; room for WIRE_HANDSHAKE_MOST */
@@ -25,8 +25,7 @@ void client_frame_end(struct client_frame *frame);
  * caller's). */
 GA_CHECKED enum ga_status client_frame_receive(struct frame_reader *reader,
                                                struct transport_conn *conn, uint64_t deadline_ns,
-                                               struct wire_header *header,
-                                               struct ga_reader *values, char *why,
-                                               size_t why_size);
+                                               struct wire_header *header, struct ga_reader *values,
+                                               char *why, size_t why_size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Functions and kernels: facts are asked once, with the function, and answered from here. A CUkernel
- * is taken wherever a CUfunction is: it means its function in the current context. */
+/* Functions and kernels: facts are asked once, with the function, and answered from here. A
+ * CUkernel is taken wherever a CUfunction is: it means its function in the current context. */
 #include <string.h>
 
 #include "api/calls.h"
@@ -105,14 +105,12 @@ static CUresult set_attribute(struct client_function *function, CUfunction_attri
                               int value)
 {
     struct client_call call;
-    struct cuFuncSetAttribute_args args = {.hfunc = function->object.handle,
-                                           .attrib = (uint32_t)attrib,
-                                           .value = value};
+    struct cuFuncSetAttribute_args args = {
+        .hfunc = function->object.handle, .attrib = (uint32_t)attrib, .value = value};
     if ((int)attrib < 0 || (int)attrib >= CU_FUNC_ATTRIBUTE_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc =
-        client_call_enter_in(&call, API_OP_cuFuncSetAttribute, function->object.context);
+    CUresult rc = client_call_enter_in(&call, API_OP_cuFuncSetAttribute, function->object.context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, cuFuncSetAttribute, &args, true, rc);
     }

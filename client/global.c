@@ -101,8 +101,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     if (name == NULL || (dptr == NULL && bytes == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct client_module *module =
-        client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)hmod);
+    struct client_module *module = client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)hmod);
     return module != NULL ? answer(module, name, dptr, bytes) : CUDA_ERROR_INVALID_HANDLE;
 }
 

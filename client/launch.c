@@ -78,8 +78,7 @@ static uint8_t *large_room(void)
     return room;
 }
 
-static CUresult gather(const struct client_function *function, void **values,
-                       struct params *params)
+static CUresult gather(const struct client_function *function, void **values, struct params *params)
 {
     params->size = function->param_bytes;
     uint8_t *to = params->size <= STACK_PARAMS ? params->few : large_room();
@@ -178,8 +177,8 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
                                 unsigned int gridDimZ, unsigned int blockDimX,
                                 unsigned int blockDimY, unsigned int blockDimZ,
-                                unsigned int sharedMemBytes, CUstream hStream,
-                                void **kernelParams, void **extra)
+                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,
+                                void **extra)
 {
     const struct shape shape = {.grid = {gridDimX, gridDimY, gridDimZ},
                                 .block = {blockDimX, blockDimY, blockDimZ},

@@ -24,7 +24,7 @@ static struct client_module *loaded_module(const struct client_library *library,
 {
     struct client_module *found = NULL;
     pthread_mutex_lock(&client_state_lock);
-    ga_list_each(at, following, &context->objects) {
+    ga_list_each (at, following, &context->objects) {
         struct client_object *object = ga_container(at, struct client_object, in_context);
         if (object->type == GA_HANDLE_MODULE &&
             ((struct client_module *)object)->library == library) {
@@ -112,8 +112,8 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     struct client_jit jit;
     struct client_image image;
     CUresult rc = front_ready();
-    bool wrong = library == NULL || code == NULL ||
-                 (numLibraryOptions != 0 && libraryOptions == NULL);
+    bool wrong =
+        library == NULL || code == NULL || (numLibraryOptions != 0 && libraryOptions == NULL);
     if (rc == CUDA_SUCCESS) {
         rc = wrong ? CUDA_ERROR_INVALID_VALUE
                    : client_jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);

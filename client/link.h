@@ -17,18 +17,17 @@
 #include "base/cursor.h"
 #include "base/list.h"
 #include "base/status.h"
-#include "transport/frame.h"
 #include "transport/transport.h"
 
-#define LINK_BUFFER      (1u << 20) /* bytes waiting to be sent, at most */
-#define LINK_BATCH       65536u     /* so many bytes are sent without waiting for more */
-#define LINK_DIRECT      16384u     /* bulk from here on is sent out of the caller's memory */
-#define LINK_FLUSH_NS    50000u     /* nothing waits longer in the buffer */
-#define LINK_DRAIN_NS    1000000u   /* answers without a waiter are looked for so often */
-#define LINK_BUCKETS     1024u      /* of the table of outstanding answers; power of two */
-#define LINK_INLINE      256u       /* results that need no memory of their own */
-#define LINK_LOST        719        /* CUDA_ERROR_LAUNCH_FAILED: what a lost connection gives */
-#define LINK_SWITCHES    256u       /* context switches remembered for late errors */
+#define LINK_BUFFER   (1u << 20) /* bytes waiting to be sent, at most */
+#define LINK_BATCH    65536u     /* so many bytes are sent without waiting for more */
+#define LINK_DIRECT   16384u     /* bulk from here on is sent out of the caller's memory */
+#define LINK_FLUSH_NS 50000u     /* nothing waits longer in the buffer */
+#define LINK_DRAIN_NS 1000000u   /* answers without a waiter are looked for so often */
+#define LINK_BUCKETS  1024u      /* of the table of outstanding answers; power of two */
+#define LINK_INLINE   256u       /* results that need no memory of their own */
+#define LINK_LOST     719        /* CUDA_ERROR_LAUNCH_FAILED: what a lost connection gives */
+#define LINK_SWITCHES 256u       /* context switches remembered for late errors */
 
 struct client_link;
 
@@ -39,7 +38,8 @@ struct link_want {
      * pitch are `bytes`. */
     uint8_t *to;
     uint64_t bytes, width, pitch;
-    /* Query: when it says "not ready", *watched is set to `watch_value` once it has become ready. */
+    /* Query: when it says "not ready", *watched is set to `watch_value` once it has become ready.
+     */
     _Atomic uint64_t *watched;
     uint64_t watch_value;
 };
@@ -70,8 +70,8 @@ struct client_link {
     char name[300]; /* for people: where it leads */
     void *owner;    /* the server it belongs to; for whoever opened it */
     uint64_t process;
-    unsigned index; /* among the process's links */
-    atomic_int dead; /* CUresult that every call gets; 0: alive */
+    unsigned index;    /* among the process's links */
+    atomic_int dead;   /* CUresult that every call gets; 0: alive */
     atomic_bool quiet; /* the end of the link is no news (exit, fork) */
     /* Called once per failed call that nobody waits for: context handle, result, opcode. */
     void (*on_error)(uint64_t context, int result, uint16_t opcode);
@@ -80,7 +80,7 @@ struct client_link {
     pthread_cond_t room; /* the buffer shrank, exclusive or pumping ended */
     uint8_t *out;
     size_t out_start, out_end;
-    uint64_t out_sent;          /* bytes of the buffer sent since the beginning */
+    uint64_t out_sent; /* bytes of the buffer sent since the beginning */
     bool pumping, exclusive;
     uint64_t sequence;          /* of the last call */
     _Atomic uint64_t submitted; /* the same, to look at without the lock */
@@ -94,7 +94,7 @@ struct client_link {
     struct ga_list waiters;
     struct link_record *buckets[LINK_BUCKETS];
     struct link_record *unused;
-    atomic_uint unwaited; /* answers outstanding that nobody waits for */
+    atomic_uint unwaited;     /* answers outstanding that nobody waits for */
     _Atomic uint64_t read_ns; /* last time something was read, when unwaited != 0 */
 
     /* Owned by whoever has the reader role. */
@@ -123,7 +123,8 @@ uint8_t *client_link_at(struct client_link *link);
  * of room. */
 void client_link_context(struct client_link *link, uint16_t session, uint64_t context);
 /* Ends the frame at client_link_at: header, padding; `values` bytes are written behind the header,
- * `bulk` bytes follow (16-aligned behind the values; not part of the buffer). Gives its sequence. */
+ * `bulk` bytes follow (16-aligned behind the values; not part of the buffer). Gives its sequence.
+ */
 uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t session,
                            size_t values, uint64_t bulk, bool call);
 /* Sends the bulk of the frame just appended out of the caller's memory; keeps the order. Unlocks

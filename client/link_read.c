@@ -43,7 +43,7 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
         link_table_free(link, record);
         return;
     }
-    ga_list_each(at, following, &link->waiters) {
+    ga_list_each (at, following, &link->waiters) {
         struct link_waiter *waiter = ga_container(at, struct link_waiter, at);
         if (waiter->record == record) {
             ga_list_remove(at);
@@ -442,7 +442,8 @@ static struct link_record *overlapping(struct client_link *link, const uint8_t *
         for (struct link_record *at = link->buckets[i]; at != NULL; at = at->next) {
             uint64_t rows = at->want.width != 0 ? at->want.bytes / at->want.width : 1;
             uint64_t extent = rows != 0 ? (rows - 1) * at->want.pitch + at->want.width : 0;
-            if (at->want.to != NULL && at->want.to < start + bytes && start < at->want.to + extent) {
+            if (at->want.to != NULL && at->want.to < start + bytes &&
+                start < at->want.to + extent) {
                 return at;
             }
         }

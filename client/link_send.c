@@ -177,8 +177,8 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
             {.iov_base = link->out + link->out_start, .iov_len = buffered(link)}};
         int count = buffered(link) != 0 ? 1 : 0;
         if (done < bytes) {
-            pieces[count++] = (struct iovec){
-                .iov_base = (uint8_t *)(uintptr_t)from + done, .iov_len = bytes - done};
+            pieces[count++] = (struct iovec){.iov_base = (uint8_t *)(uintptr_t)from + done,
+                                             .iov_len = bytes - done};
         }
         uint64_t zeros_done = done > bytes ? done - bytes : 0;
         if (total != bytes) {

@@ -112,8 +112,7 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
         *session = NULL;
         return CUDA_SUCCESS;
     }
-    if (!client_memory_find(address, &memory) ||
-        bytes > memory.bytes - (address - memory.start)) {
+    if (!client_memory_find(address, &memory) || bytes > memory.bytes - (address - memory.start)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *session = memory.session;
@@ -136,8 +135,7 @@ static int map_block(void *user, uint64_t address, uint64_t bytes)
 static CUresult unmap(struct client_context *context, uint64_t address, uint64_t bytes, bool wait)
 {
     struct client_call call;
-    struct ga_memory_unmap_args args = {
-        .address = address, .bytes = bytes, .wait_for_work = wait};
+    struct ga_memory_unmap_args args = {.address = address, .bytes = bytes, .wait_for_work = wait};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
@@ -192,8 +190,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (dptr == NULL || pPitch == NULL || WidthInBytes == 0 || Height == 0 || !element) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    size_t align =
-        (size_t)context->device->attributes[CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT];
+    size_t align = (size_t)context->device->attributes[CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT];
     align = align < ALLOCATOR_UNIT ? ALLOCATOR_UNIT : align;
     size_t pitch = (WidthInBytes + align - 1) / align * align;
     if (pitch < WidthInBytes || pitch > SIZE_MAX / Height) {
@@ -259,8 +256,8 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
             rc = client_call_broken(&call);
         } else {
             /* What the allocator holds and nobody uses is as good as free. */
-            *free_bytes = results.free_bytes +
-                          client_allocator_free_bytes(&call.context->session->allocator);
+            *free_bytes =
+                results.free_bytes + client_allocator_free_bytes(&call.context->session->allocator);
             *total = results.total_bytes;
         }
     }

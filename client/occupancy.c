@@ -13,8 +13,8 @@ static CUresult try_size(struct search *search, int size)
 {
     int blocks;
     size_t shared = search->shared_of != NULL ? search->shared_of(size) : search->shared_bytes;
-    CUresult rc = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        &blocks, search->function, size, shared, search->flags);
+    CUresult rc = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, search->function,
+                                                                       size, shared, search->flags);
     if (rc == CUDA_SUCCESS && blocks * size > search->best_threads) {
         search->best_threads = blocks * size;
         search->best_blocks = blocks;
@@ -49,8 +49,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
     int most = function->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
     int resident = device[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR];
     most = blockSizeLimit != 0 && blockSizeLimit < most ? blockSizeLimit : most;
-    for (int size = (most + warp - 1) / warp * warp; size > 0 && rc == CUDA_SUCCESS;
-         size -= warp) {
+    for (int size = (most + warp - 1) / warp * warp; size > 0 && rc == CUDA_SUCCESS; size -= warp) {
         rc = try_size(&search, size < most ? size : most);
         if (search.best_threads == resident) {
             break; /* no size can do better */
@@ -63,8 +62,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
     return rc;
 }
 
-CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
-                                                  CUfunction func,
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
                                                   CUoccupancyB2DSize blockSizeToDynamicSMemSize,
                                                   size_t dynamicSMemSize, int blockSizeLimit)
 {

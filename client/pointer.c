@@ -34,8 +34,7 @@ static struct pointer look(uint64_t address)
 
 static int32_t ordinal_of(const struct pointer *p)
 {
-    const struct client_context *context =
-        client_object_find(GA_HANDLE_CONTEXT, p->memory.context);
+    const struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, p->memory.context);
     return context != NULL ? context->device->ordinal : -2; /* CU_DEVICE_INVALID */
 }
 
@@ -123,9 +122,8 @@ static size_t size_of(CUpointer_attribute attribute)
 }
 
 /* A pointer that CUDA does not know is no error here: its attributes are zero. */
-CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes,
-                                        CUpointer_attribute *attributes, void **data,
-                                        CUdeviceptr ptr)
+CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+                                        void **data, CUdeviceptr ptr)
 {
     struct client_context *context;
     CUresult rc = client_context_current(&context);

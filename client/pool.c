@@ -210,12 +210,15 @@ static int split(const char *text, struct attempt *attempts)
     int count = 0;
     while (*text != 0 && count < SERVERS_MOST) {
         text += strspn(text, ", \t");
-        size_t length = strcspn(text, ", \t");
+        size_t whole = strcspn(text, ","), length = whole;
+        while (length != 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
+            length--;
+        }
         if (length != 0 && length < sizeof attempts[count].text) {
             memcpy(attempts[count].text, text, length);
             count++;
         }
-        text += length;
+        text += whole;
     }
     return count;
 }

@@ -100,8 +100,7 @@ static enum ga_status ask_ticket(struct opening *opening)
         if (mine && header.opcode == WIRE_TICKET) {
             status = handshake_ticket_read(&values, &opening->ticket);
             if (status == GA_OK) {
-                snprintf(opening->address, sizeof opening->address, "%s",
-                         opening->ticket.address);
+                snprintf(opening->address, sizeof opening->address, "%s", opening->ticket.address);
             }
         } else if (mine) {
             take_refusal(opening, &values);
@@ -197,8 +196,8 @@ static enum ga_status greet(struct opening *opening, struct transport_conn *conn
     GA_TRY(status);
     struct wire_header header;
     struct ga_reader values;
-    GA_TRY(client_frame_receive(reader, conn, opening->deadline_ns, &header, &values,
-                                opening->why, sizeof opening->why));
+    GA_TRY(client_frame_receive(reader, conn, opening->deadline_ns, &header, &values, opening->why,
+                                sizeof opening->why));
     opening->round_trips++;
     status = read_data_welcome(opening, header.opcode, &values, welcome);
     frame_drop(reader);
@@ -316,8 +315,7 @@ static enum ga_status ask_on_link(struct opening *opening, struct client_link *l
         snprintf(opening->why, sizeof opening->why, "the connection is lost");
         return GA_LOST;
     }
-    struct ga_writer writer =
-        ga_writer_of(client_link_at(link) + sizeof(struct wire_header), 4000);
+    struct ga_writer writer = ga_writer_of(client_link_at(link) + sizeof(struct wire_header), 4000);
     if (opcode == WIRE_SESSION_OPEN) {
         handshake_data_hello_write(&writer, &hello);
     } else {

@@ -53,8 +53,8 @@ struct client_device {
     uint8_t uuid[16];
     uint64_t memory_bytes, granularity_bytes;
     int32_t priority_least, priority_greatest;
-    int32_t attributes[CLIENT_ATTRIBUTES]; /* as programs see them */
-    pthread_mutex_t open_lock;             /* opening the session, primary context life */
+    int32_t attributes[CLIENT_ATTRIBUTES];  /* as programs see them */
+    pthread_mutex_t open_lock;              /* opening the session, primary context life */
     struct client_session *_Atomic session; /* NULL: not opened; never closed */
     struct client_context *primary;
 };
@@ -74,10 +74,10 @@ struct client_context {
     struct client_device *device;
     struct client_session *session; /* NULL: never active */
     bool primary;
-    atomic_bool active;   /* the server has it, and it is retained or not destroyed */
-    bool fresh;           /* reset, and not retained since */
+    atomic_bool active; /* the server has it, and it is retained or not destroyed */
+    bool fresh;         /* reset, and not retained since */
     unsigned retained, flags;
-    atomic_int late;      /* first CUresult of a call nobody waited for; 0: none */
+    atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
 };
 

@@ -51,8 +51,7 @@ static void print_calls(int pid)
     }
     qsort(ops, used, sizeof ops[0], by_count);
     for (size_t i = 0; i < used; i++) {
-        fprintf(stderr, "gpuaas[%d] trace: %12llu %s\n", pid, counts[ops[i]],
-                api_op_name(ops[i]));
+        fprintf(stderr, "gpuaas[%d] trace: %12llu %s\n", pid, counts[ops[i]], api_op_name(ops[i]));
     }
 }
 
@@ -61,8 +60,8 @@ static void print_devices(int pid)
     for (int i = 0; i < client_device_count; i++) {
         const struct client_device *device = client_devices[i];
         if (atomic_load(&device->session) != NULL) {
-            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s)\n", pid, i,
-                    device->name, device->server->node, device->server->address);
+            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s)\n", pid, i, device->name,
+                    device->server->node, device->server->address);
         }
     }
 }

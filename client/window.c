@@ -7,14 +7,14 @@
 #include <sys/mman.h>
 
 #if defined(__SANITIZE_THREAD__)
-#define WINDOW_BYTES  (UINT64_C(64) << 30)
-#define WINDOW_FIRST  (UINT64_C(64) << 30)
-#define WINDOW_COUNT  6u
+#define WINDOW_BYTES (UINT64_C(64) << 30)
+#define WINDOW_FIRST (UINT64_C(64) << 30)
+#define WINDOW_COUNT 6u
 #else
 /* Above the shadow of AddressSanitizer, below everything that Linux maps by itself. */
-#define WINDOW_BYTES  (UINT64_C(512) << 30)
-#define WINDOW_FIRST  UINT64_C(0x200000000000)
-#define WINDOW_COUNT  64u
+#define WINDOW_BYTES (UINT64_C(512) << 30)
+#define WINDOW_FIRST UINT64_C(0x200000000000)
+#define WINDOW_COUNT 64u
 #endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -34,7 +34,8 @@ server_handler *server_dispatch_find(uint16_t op);
 
 
 def _range(r):
-    return f"server_range_check(conn, args.{r.param.name},\n                                {size(r)})"
+    return (f"server_range_check(conn, args.{r.param.name},\n"
+            f"                                {size(r)})")
 
 
 def _pass(p):

@@ -31,8 +31,7 @@ static int model_map(void *user, uint64_t at, uint64_t bytes)
     }
     for (int i = 0; i < model->mapped_count; i++) {
         const struct piece *other = &model->mapped[i];
-        cr_assert(at + bytes <= other->at || other->at + other->bytes <= at,
-                  "mapped twice");
+        cr_assert(at + bytes <= other->at || other->at + other->bytes <= at, "mapped twice");
     }
     cr_assert_lt(model->mapped_count, MOST);
     model->mapped[model->mapped_count++] = (struct piece){.at = at, .bytes = bytes};
@@ -194,8 +193,8 @@ static uint64_t draw_size(void)
     }
 }
 
-static void check_taken(const struct piece *live, int count, const struct model *model,
-                        uint64_t at, uint64_t bytes)
+static void check_taken(const struct piece *live, int count, const struct model *model, uint64_t at,
+                        uint64_t bytes)
 {
     bool inside = false;
     for (int i = 0; i < model->mapped_count; i++) {
@@ -204,8 +203,7 @@ static void check_taken(const struct piece *live, int count, const struct model 
     }
     cr_assert(inside, "allocated where nothing is mapped");
     for (int i = 0; i < count; i++) {
-        cr_assert(at + bytes <= live[i].at || live[i].at + live[i].bytes <= at,
-                  "allocated twice");
+        cr_assert(at + bytes <= live[i].at || live[i].at + live[i].bytes <= at, "allocated twice");
     }
 }
 
