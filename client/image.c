@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/image.h"
@@ -35,24 +34,23 @@ static bool read_all(int fd, char *to, size_t bytes)
 CUresult client_image_read(const char *path, void **image)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat facts;
     if (fd < 0) {
         return CUDA_ERROR_FILE_NOT_FOUND;
     }
-    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) ||
-        facts.st_size > (off_t)API_IMAGE_BYTES_MAX) {
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size < 0 || size > (off_t)API_IMAGE_BYTES_MAX || lseek(fd, 0, SEEK_SET) != 0) {
         close(fd);
         return CUDA_ERROR_INVALID_IMAGE;
     }
-    char *bytes = malloc((size_t)facts.st_size + 1);
-    bool whole = bytes != NULL && read_all(fd, bytes, (size_t)facts.st_size);
+    char *bytes = malloc((size_t)size + 1);
+    bool whole = bytes != NULL && read_all(fd, bytes, (size_t)size);
     close(fd);
     if (!whole) {
         CUresult rc = bytes == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
         free(bytes);
         return rc;
     }
-    bytes[facts.st_size] = 0;
+    bytes[size] = 0;
     *image = bytes;
     return CUDA_SUCCESS;
 }

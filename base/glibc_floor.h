@@ -1,0 +1,18 @@
+/* Included in front of every file of the client library's release build: binds functions that newer
+ * C libraries have given a newer version to the version that every one has, so that the library
+ * loads wherever glibc is 2.28 or newer. A new name belongs here when the lint of the client library
+ * complains about it. */
+#ifndef GA_GLIBC_FLOOR_H
+#define GA_GLIBC_FLOOR_H
+
+#if defined(__x86_64__)
+__asm__(".symver pthread_create,pthread_create@GLIBC_2.2.5");
+__asm__(".symver pthread_detach,pthread_detach@GLIBC_2.2.5");
+__asm__(".symver pthread_getspecific,pthread_getspecific@GLIBC_2.2.5");
+__asm__(".symver pthread_setspecific,pthread_setspecific@GLIBC_2.2.5");
+__asm__(".symver pthread_key_create,pthread_key_create@GLIBC_2.2.5");
+__asm__(".symver pthread_once,pthread_once@GLIBC_2.2.5");
+__asm__(".symver pthread_sigmask,pthread_sigmask@GLIBC_2.2.5");
+#endif
+
+#endif
