@@ -121,3 +121,21 @@ CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
     *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     return sg_leave(CUDA_SUCCESS);
 }
+
+/* No profiler can be attached to this GPU: as in CUDA, there is then nothing to start or stop. */
+static CUresult profiler_absent(void)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    return result == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : result;
+}
+
+CUresult CUDAAPI cuProfilerStart(void)
+{
+    return profiler_absent();
+}
+
+CUresult CUDAAPI cuProfilerStop(void)
+{
+    return profiler_absent();
+}
