@@ -7,28 +7,41 @@
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
 
-/* Where the lane's word is; NULL after a fault. */
-static void *word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
+static void *refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
+                    bool misaligned)
 {
-    uint64_t address;
-    if (in->mode == SG_MEM_SHARED) {
-        uint32_t offset = ((const uint32_t *)sg_row(warp, in->a))[lane] + (uint32_t)in->imm;
-        address = SG_WINDOW_SHARED + offset;
-    } else {
-        address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
-    }
-    if (address % bytes) {
+    if (misaligned) {
         sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned atomic access");
-        return NULL;
-    }
-    bool wrong_space = in->mode == SG_MEM_GLOBAL && address >= SG_WINDOW_SHARED;
-    void *at = wrong_space ? NULL
-                           : sg_generic_at(warp, lane, address, bytes, SG_MAP_READ | SG_MAP_WRITE);
-    if (!at) {
+    } else {
         sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
                       "atomic access to memory that the kernel may not touch");
     }
-    return at;
+    return NULL;
+}
+
+/* Where the lane's word is; NULL after a fault. `bytes`: a power of two, known when inlined. */
+static inline __attribute__((always_inline)) void *
+word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
+{
+    if (in->mode == SG_MEM_SHARED) {
+        uint32_t offset = ((const uint32_t *)sg_row(warp, in->a))[lane] + (uint32_t)in->imm;
+        bool inside = (uint64_t)offset + bytes <= warp->shared_bytes;
+        return inside && !(offset & (bytes - 1))
+                   ? warp->shared + offset
+                   : refuse(warp, in, lane, SG_WINDOW_SHARED + offset, offset & (bytes - 1));
+    }
+    uint64_t address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
+    if (address & (bytes - 1)) {
+        return refuse(warp, in, lane, address, true);
+    }
+    if (address < SG_WINDOW_SHARED &&
+        sg_map_allows(warp->map, address, bytes, SG_MAP_READ | SG_MAP_WRITE)) {
+        return (void *)(uintptr_t)address;
+    }
+    void *at = in->mode == SG_MEM_GLOBAL
+                   ? NULL
+                   : sg_generic_at(warp, lane, address, bytes, SG_MAP_READ | SG_MAP_WRITE);
+    return at ? at : refuse(warp, in, lane, address, false);
 }
 
 /* U: unsigned type of the memory word and (16 bits: widened) of the rows; V: type that `next` is

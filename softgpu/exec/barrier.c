@@ -68,7 +68,7 @@ bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struc
     }
     struct sg_barrier *barrier = &warp->block->barriers[number];
     /* .aligned counts warps: the last one of a block may have fewer threads */
-    bool whole = in->b && in->aligned && mask == warp->live;
+    bool whole = in->b && (in->flags & SG_FLAG_ALIGNED) && mask == warp->live;
     barrier->arrived += whole ? SG_LANES : (uint32_t)__builtin_popcount(mask);
     barrier->expected = count;
     if (in->mode >= SG_BARRIER_POPC) {

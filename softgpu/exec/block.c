@@ -1,8 +1,6 @@
 /* A block: its warps, shared and local memory in one mapping, made once and used for one block of a
  * grid after the other. */
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
@@ -27,11 +25,11 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     size_t local = round_up((size_t)grid->local_bytes, 8) * SG_LANES;
     size_t head = round_up(sizeof(struct sg_block), 4096);
     size_t bytes = head + shared + local * warps + stride * warps;
-    struct sg_block *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (block == MAP_FAILED) {
+    struct sg_block *block = sg_pool_take_memory(grid->pool, &bytes);
+    if (!block) {
         return NULL;
     }
+    memset(block, 0, sizeof *block);
     block->grid = grid;
     block->bytes = bytes;
     block->warp_count = (uint32_t)warps;
@@ -41,6 +39,7 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     block->warps = block->local + local * warps;
     for (uint32_t w = 0; w < warps; w++) {
         struct sg_warp *warp = sg_block_warp(block, w);
+        memset(warp, 0, sizeof *warp);
         warp->block = block;
         warp->map = launch->map;
         warp->shared = block->shared;
@@ -63,7 +62,7 @@ void sg_block_destroy(struct sg_block *block)
     for (uint32_t w = 0; w < block->warp_count; w++) {
         sg_call_free_frames(sg_block_warp(block, w));
     }
-    munmap(block, block->bytes);
+    sg_pool_return_memory(block->grid->pool, block, block->bytes);
 }
 
 void sg_block_begin(struct sg_block *block, uint64_t linear)

@@ -84,6 +84,13 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
     }
 }
 
+static bool differs_by_lane(const struct sg_const *c)
+{
+    return c->kind == SG_CONST_SPECIAL &&
+           (c->index <= SG_SPECIAL_TID_Z || c->index == SG_SPECIAL_LANEID ||
+            (c->index >= SG_SPECIAL_LANEMASK_EQ && c->index <= SG_SPECIAL_LANEMASK_GT));
+}
+
 static uint64_t const_value(const struct sg_const *c, const struct sg_warp *warp,
                             const struct sg_grid *grid, unsigned lane)
 {
@@ -101,43 +108,52 @@ static uint64_t const_value(const struct sg_const *c, const struct sg_warp *warp
     }
 }
 
-static void store(struct sg_warp *warp, const struct sg_const *c, unsigned lane, uint64_t value)
+static void fill_row(struct sg_warp *warp, const struct sg_const *c, uint64_t value)
 {
     if (c->wide) {
-        ((uint64_t *)sg_row(warp, c->offset))[lane] = value;
+        uint64_t *row = sg_row(warp, c->offset);
+        for (int i = 0; i < SG_LANES; i++) {
+            row[i] = value;
+        }
     } else {
-        ((uint32_t *)sg_row(warp, c->offset))[lane] = (uint32_t)value;
+        uint32_t *row = sg_row(warp, c->offset);
+        for (int i = 0; i < SG_LANES; i++) {
+            row[i] = (uint32_t)value;
+        }
+    }
+}
+
+static void fill_lanes(struct sg_warp *warp, const struct sg_const *c, const struct sg_grid *grid)
+{
+    for (unsigned lane = 0; lane < SG_LANES; lane++) {
+        uint64_t value = const_value(c, warp, grid, lane);
+        if (c->wide) {
+            ((uint64_t *)sg_row(warp, c->offset))[lane] = value;
+        } else {
+            ((uint32_t *)sg_row(warp, c->offset))[lane] = (uint32_t)value;
+        }
     }
 }
 
 void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid)
 {
-    for (uint32_t k = 0; k < grid->code->const_count; k++) {
+    for (uint32_t k = grid->code->block_const_count; k < grid->code->const_count; k++) {
         const struct sg_const *c = &grid->code->consts[k];
-        for (unsigned lane = 0; lane < SG_LANES; lane++) {
-            store(warp, c, lane, const_value(c, warp, grid, lane));
+        if (differs_by_lane(c)) {
+            fill_lanes(warp, c, grid);
+        } else {
+            fill_row(warp, c, const_value(c, warp, grid, 0));
         }
     }
 }
 
 void sg_consts_fill_block(struct sg_warp *warp, const struct sg_grid *grid, uint64_t linear)
 {
-    for (uint32_t k = 0; k < grid->code->const_count; k++) {
+    uint32_t sms = grid->launch->sm_count ? grid->launch->sm_count : 1;
+    for (uint32_t k = 0; k < grid->code->block_const_count; k++) {
         const struct sg_const *c = &grid->code->consts[k];
-        if (c->kind != SG_CONST_SPECIAL) {
-            continue;
-        }
-        uint64_t value;
-        if (c->index >= SG_SPECIAL_CTAID_X && c->index <= SG_SPECIAL_CTAID_Z) {
-            value = warp->block->id[c->index - SG_SPECIAL_CTAID_X];
-        } else if (c->index == SG_SPECIAL_SMID) {
-            uint32_t sms = grid->launch->sm_count ? grid->launch->sm_count : 1;
-            value = linear % sms;
-        } else {
-            continue;
-        }
-        for (unsigned lane = 0; lane < SG_LANES; lane++) {
-            store(warp, c, lane, value);
-        }
+        fill_row(warp, c, c->index == SG_SPECIAL_SMID
+                              ? linear % sms
+                              : warp->block->id[c->index - SG_SPECIAL_CTAID_X]);
     }
 }

@@ -187,6 +187,7 @@ void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg
     struct sg_grid grid;
     const char *error = launch_error(launch);
     sg_grid_prepare(&grid, launch);
+    grid.pool = pool;
     if (error) {
         grid.faulted = true;
         set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);

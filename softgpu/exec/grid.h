@@ -7,6 +7,7 @@
 #include "softgpu/exec/warp.h"
 
 struct sg_grid {
+    struct sg_pool *pool;
     const struct sg_launch *launch;
     const struct sg_code *code;
     uint32_t threads; /* per block */
@@ -28,6 +29,11 @@ void sg_grid_work(struct sg_grid *grid);
 void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch);
 
 void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid);
+/* Mappings for blocks, kept for the next launch: making one costs page faults, more than a small
+ * grid's work. At least *bytes, which becomes the size; NULL: no memory. What they hold is what the
+ * last kernel left. */
+void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes);
+void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes);
 
 /* const.c: the rows that are constant for the launch, and those that change with the block */
 void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid);

@@ -32,6 +32,9 @@ enum sg_insn_kind {
     SG_KIND_ASSERT,     /* imm: frame offset of __assertfail's parameters */
 };
 
+/* BARRIER: bar.*, not barrier.*. BARRIER and COLLECTIVE: all lanes name the same barrier or lanes */
+enum { SG_FLAG_ALIGNED = 1, SG_FLAG_UNIFORM = 2 };
+
 enum sg_barrier_kind {
     SG_BARRIER_SYNC, SG_BARRIER_ARRIVE, SG_BARRIER_POPC, SG_BARRIER_AND, SG_BARRIER_OR,
 };
@@ -45,7 +48,7 @@ struct sg_insn {
     uint8_t kind;
     uint8_t guard_negated;
     uint8_t mode;              /* BARRIER: enum sg_barrier_kind; vectors: element count */
-    uint8_t aligned;           /* BARRIER: bar.*, not barrier.* */
+    uint8_t flags;             /* SG_FLAG_* */
     int64_t imm;
 };
 

@@ -1,14 +1,24 @@
 /* Worker threads. A grid is offered to them and its caller works on it too; whoever finds no block
  * left to take is done, and the caller waits for the last helper. */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "softgpu/exec/grid.h"
+
+#define SPARES          16
+#define SPARE_BYTES_MAX ((size_t)64 << 20)
+
+struct spare {
+    void *memory;
+    size_t bytes;
+};
 
 struct sg_pool {
     pthread_mutex_t lock;
     pthread_cond_t offered, left;
     struct sg_grid *grids; /* that can use more workers */
     bool closing;
+    struct spare spares[SPARES]; /* no memory: an empty place */
     unsigned worker_count;
     pthread_t workers[];
 };
@@ -77,6 +87,11 @@ void sg_pool_destroy(struct sg_pool *pool)
     for (unsigned i = 0; i < pool->worker_count; i++) {
         pthread_join(pool->workers[i], NULL);
     }
+    for (int i = 0; i < SPARES; i++) {
+        if (pool->spares[i].memory) {
+            munmap(pool->spares[i].memory, pool->spares[i].bytes);
+        }
+    }
     pthread_cond_destroy(&pool->left);
     pthread_cond_destroy(&pool->offered);
     pthread_mutex_destroy(&pool->lock);
@@ -108,5 +123,53 @@ void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid)
             pthread_cond_wait(&pool->left, &pool->lock);
         }
         pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes)
+{
+    struct spare *best = NULL;
+    pthread_mutex_lock(&pool->lock);
+    for (int i = 0; i < SPARES; i++) {
+        struct spare *spare = &pool->spares[i];
+        if (spare->memory && spare->bytes >= *bytes && (!best || spare->bytes < best->bytes)) {
+            best = spare;
+        }
+    }
+    void *memory = NULL;
+    if (best) {
+        memory = best->memory;
+        *bytes = best->bytes;
+        best->memory = NULL;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (!memory) {
+        memory = mmap(NULL, *bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        memory = memory == MAP_FAILED ? NULL : memory;
+    }
+    return memory;
+}
+
+/* The smallest spare makes room: it is the cheapest to make again. */
+void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes)
+{
+    struct spare drop = {memory, bytes};
+    if (bytes <= SPARE_BYTES_MAX) {
+        pthread_mutex_lock(&pool->lock);
+        struct spare *place = &pool->spares[0];
+        for (int i = 0; i < SPARES; i++) {
+            struct spare *spare = &pool->spares[i];
+            if (!spare->memory || (place->memory && spare->bytes < place->bytes)) {
+                place = spare;
+            }
+        }
+        struct spare kept = drop;
+        drop = *place;
+        *place = kept;
+        pthread_mutex_unlock(&pool->lock);
+    }
+    if (drop.memory) {
+        munmap(drop.memory, drop.bytes);
     }
 }

@@ -12,6 +12,7 @@ struct sg_code { /* a kernel with every function it can reach */
     uint32_t insn_count;
     const struct sg_const *consts;
     uint32_t const_count;
+    uint32_t block_const_count; /* the first ones of consts: they change with the block */
     const struct sg_call *calls;
     uint32_t call_count;
     const uint32_t *rows; /* SG_ROW: of the functions that may recurse */

@@ -141,7 +141,8 @@ static void wait_together(struct sg_warp *warp, struct sg_group *group, const st
                           uint32_t mask)
 {
     group = separate(warp, group, mask);
-    uint32_t same = in->kind == SG_KIND_BARRIER
+    uint32_t same = in->flags & SG_FLAG_UNIFORM ? mask
+                    : in->kind == SG_KIND_BARRIER
                         ? agreeing(warp, agreeing(warp, mask, in->a), in->b)
                         : agreeing(warp, mask, in->e);
     if (same != mask) {

@@ -184,15 +184,28 @@ static void finish_insns(struct sg_decoder *decoder)
     decoder->code->insn_count = count;
 }
 
+static bool changes_with_block(const struct sg_const *c)
+{
+    return c->kind == SG_CONST_SPECIAL &&
+           ((c->index >= SG_SPECIAL_CTAID_X && c->index <= SG_SPECIAL_CTAID_Z) ||
+            c->index == SG_SPECIAL_SMID);
+}
+
 static void finish_consts(struct sg_decoder *decoder)
 {
-    size_t bytes = decoder->consts.count * sizeof(struct sg_const);
-    struct sg_const *consts = sg_load_alloc(decoder->load, decoder->load->keep, bytes + 1);
-    if (bytes) {
-        memcpy(consts, decoder->consts.items, bytes);
+    uint32_t count = decoder->consts.count, used = 0;
+    struct sg_const *consts =
+        sg_load_alloc(decoder->load, decoder->load->keep, (count + 1) * sizeof *consts);
+    for (int rest = 0; rest < 2; rest++) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (changes_with_block(&decoder->consts.items[i]) != (rest != 0)) {
+                consts[used++] = decoder->consts.items[i];
+            }
+        }
+        decoder->code->block_const_count = rest ? decoder->code->block_const_count : used;
     }
     decoder->code->consts = consts;
-    decoder->code->const_count = decoder->consts.count;
+    decoder->code->const_count = count;
 }
 
 static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
