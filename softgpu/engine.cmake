@@ -9,7 +9,7 @@ list(TRANSFORM SG_EXEC_SOURCES PREPEND exec/)
 
 # The handlers exist twice: for x86-64-v3, and for every x86-64. exec/op.c chooses when it runs.
 # Without TSan: what kernels do to each other's memory is their business. Without the address and
-# alignment checks: every access has been checked by the engine, and they would cost the vector code.
+# alignment checks: the engine has checked every access, and they would cost the vector code.
 set(SG_HANDLER_FLAGS -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-sanitize=all)
 if(GPUAAS_SANITIZE STREQUAL "none")
     list(APPEND SG_HANDLER_FLAGS -O3)

@@ -147,8 +147,8 @@ struct sg_image;
  * and `align`, which the caller owns and keeps until the image is gone. (0 is allowed for external
  * ones and for those of 0 bytes.) Initialisers are written there now, zeros where there is none.
  * GA_NO_MEMORY, GA_INVALID (an address missing or misaligned). */
-enum ga_status sg_image_create(const struct sg_program *program,
-                               const uint64_t *variable_addresses, struct sg_image **out);
+enum ga_status sg_image_create(const struct sg_program *program, const uint64_t *variable_addresses,
+                               struct sg_image **out);
 void sg_image_destroy(struct sg_image *image);
 
 /* ---- Execution ---- */
@@ -174,9 +174,9 @@ struct sg_launch {
     uint32_t dynamic_shared;        /* bytes */
     const void *params;             /* param_bytes bytes, borrowed until the grid is done */
     const struct sg_map *map;
-    uint32_t sm_count;    /* what %nsmid says; 0 counts as 1 */
-    uint32_t max_workers; /* threads that may work on it at once, the caller included; 0: all */
-    uint32_t stack_bytes; /* per thread, for kernels that recurse; 0: the engine's own minimum */
+    uint32_t sm_count;       /* what %nsmid says; 0 counts as 1 */
+    uint32_t max_workers;    /* threads that may work on it at once, the caller included; 0: all */
+    uint32_t stack_bytes;    /* per thread, for kernels that recurse; 0: the engine's own minimum */
     const _Atomic int *stop; /* may be NULL; nonzero: give up soon, SG_FAULT_STOPPED */
 };
 
@@ -190,7 +190,7 @@ enum sg_fault_code {
     SG_FAULT_STOPPED,
     SG_FAULT_NO_MEMORY,
     SG_FAULT_INVALID_PC,
-    SG_FAULT_DEADLOCK, /* all threads of a block wait for each other and none can go on */
+    SG_FAULT_DEADLOCK,       /* all threads of a block wait for each other and none can go on */
     SG_FAULT_INVALID_LAUNCH, /* sizes outside what struct sg_launch allows; nothing ran */
 };
 

@@ -32,9 +32,8 @@ static inline unsigned first_lane(uint32_t mask)
     return (unsigned)__builtin_ctz(mask);
 }
 
-
-static enum access_shape access_fault(struct sg_warp *warp, const struct sg_insn *in,
-                                      unsigned lane, uint64_t address, const struct extent *x)
+static enum access_shape access_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                                      uint64_t address, const struct extent *x)
 {
     if (address & (x->align - 1)) {
         sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned access");
@@ -147,8 +146,8 @@ static enum access_shape resolve_global(struct sg_warp *warp, const struct sg_in
     }
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint64_t at = (uint64_t)(uintptr_t)out->host[i];
-        if (LANE_ON && ((at & (x->align - 1)) ||
-                        !sg_map_allows(warp->map, at, x->bytes, x->need))) {
+        if (LANE_ON &&
+            ((at & (x->align - 1)) || !sg_map_allows(warp->map, at, x->bytes, x->need))) {
             return access_fault(warp, in, i, at, x);
         }
     }
@@ -175,7 +174,8 @@ static enum access_shape resolve_shared(struct sg_warp *warp, const struct sg_in
         }
     }
     uint32_t bits = 0, wrong = 0;
-    uint32_t limit = warp->shared_bytes >= x->bytes ? (uint32_t)warp->shared_bytes - x->bytes + 1 : 0;
+    uint32_t limit =
+        warp->shared_bytes >= x->bytes ? (uint32_t)warp->shared_bytes - x->bytes + 1 : 0;
     uint32_t offset = (uint32_t)x->offset;
     for (int i = 0; i < SG_LANES; i++) {
         uint32_t at = LANE_ON ? a[i] + offset : 0;
@@ -235,8 +235,7 @@ static enum access_shape resolve_each(struct sg_warp *warp, const struct sg_insn
         if (x->bytes > 8 && at >= SG_WINDOW_LOCAL && at < SG_WINDOW_PARAM) {
             return ACCESS_SPLIT;
         }
-        out->host[i] =
-            at & (x->align - 1) ? NULL : sg_generic_at(warp, i, at, x->bytes, x->need);
+        out->host[i] = at & (x->align - 1) ? NULL : sg_generic_at(warp, i, at, x->bytes, x->need);
         if (!out->host[i]) {
             return access_fault(warp, in, i, at, x);
         }

@@ -14,8 +14,8 @@
 #include <immintrin.h>
 #endif
 
-#define SG_JOIN_(a, b)   a##b
-#define SG_JOIN(a, b)    SG_JOIN_(a, b)
+#define SG_JOIN_(a, b)    a##b
+#define SG_JOIN(a, b)     SG_JOIN_(a, b)
 #define SG_ISA_NAME(name) SG_JOIN(name##_, SG_ISA)
 
 /* row element and value type of each operand type */
@@ -34,24 +34,23 @@ typedef uint64_t val_u64;
 typedef int64_t val_s64;
 typedef double val_f64;
 
-#define GET(T, row, i)   GET_##T(row, i)
-#define GET_u16(row, i)  (val_u16)(row)[i]
-#define GET_s16(row, i)  (val_s16)(val_u16)(row)[i]
-#define GET_u32(row, i)  (row)[i]
-#define GET_s32(row, i)  (row)[i]
-#define GET_f32(row, i)  (row)[i]
-#define GET_u64(row, i)  (row)[i]
-#define GET_s64(row, i)  (row)[i]
-#define GET_f64(row, i)  (row)[i]
-#define GET_p(row, i)    ((row)[0] >> (i) & 1)
+#define GET(T, row, i)  GET_##T(row, i)
+#define GET_u16(row, i) (val_u16)(row)[i]
+#define GET_s16(row, i) (val_s16)(val_u16)(row)[i]
+#define GET_u32(row, i) (row)[i]
+#define GET_s32(row, i) (row)[i]
+#define GET_f32(row, i) (row)[i]
+#define GET_u64(row, i) (row)[i]
+#define GET_s64(row, i) (row)[i]
+#define GET_f64(row, i) (row)[i]
+#define GET_p(row, i)   ((row)[0] >> (i)&1)
 
 #define ROW(T, name, field)                                                                        \
     T *name = (T *)__builtin_assume_aligned((char *)warp + in->field, sizeof(T) > 4 ? 64 : 4)
 #define ROW_OF(T, name, field) ROW(row_##T, name, field)
 
-#define LANE_LOOP                                                                                  \
-    _Pragma("GCC ivdep") for (int i = 0; i < SG_LANES; i++)
-#define LANE_ON (mask >> i & 1)
+#define LANE_LOOP _Pragma("GCC ivdep") for (int i = 0; i < SG_LANES; i++)
+#define LANE_ON   (mask >> i & 1)
 
 /* Predicate results: a word per lane, then the sign bits of the words */
 static inline uint32_t sg_pack_mask(const uint32_t *words)
@@ -90,14 +89,31 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
     __asm__ volatile("" ::: "memory");                                                             \
     _mm_setcsr(saved_)
 
-#define LANES1(A) const val_##A a = GET(A, ra, i); (void)a
-#define LANES2(A, B) LANES1(A); const val_##B b = GET(B, rb, i); (void)b
-#define LANES3(A, B, C) LANES2(A, B); const val_##C c = GET(C, rc, i); (void)c
-#define LANES4(A, B, C, E) LANES3(A, B, C); const val_##E e = GET(E, re, i); (void)e
+#define LANES1(A)                                                                                  \
+    const val_##A a = GET(A, ra, i);                                                               \
+    (void)a
+#define LANES2(A, B)                                                                               \
+    LANES1(A);                                                                                     \
+    const val_##B b = GET(B, rb, i);                                                               \
+    (void)b
+#define LANES3(A, B, C)                                                                            \
+    LANES2(A, B);                                                                                  \
+    const val_##C c = GET(C, rc, i);                                                               \
+    (void)c
+#define LANES4(A, B, C, E)                                                                         \
+    LANES3(A, B, C);                                                                               \
+    const val_##E e = GET(E, re, i);                                                               \
+    (void)e
 #define ROWS1(A) ROW_OF(A, ra, a)
-#define ROWS2(A, B) ROWS1(A); ROW_OF(B, rb, b)
-#define ROWS3(A, B, C) ROWS2(A, B); ROW_OF(C, rc, c)
-#define ROWS4(A, B, C, E) ROWS3(A, B, C); ROW_OF(E, re, e)
+#define ROWS2(A, B)                                                                                \
+    ROWS1(A);                                                                                      \
+    ROW_OF(B, rb, b)
+#define ROWS3(A, B, C)                                                                             \
+    ROWS2(A, B);                                                                                   \
+    ROW_OF(C, rc, c)
+#define ROWS4(A, B, C, E)                                                                          \
+    ROWS3(A, B, C);                                                                                \
+    ROW_OF(E, re, e)
 
 #define HANDLER(prefix, name)                                                                      \
     static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
@@ -170,10 +186,10 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
         ROWS;                                                                                      \
         const uint32_t a = A, b = B, c = C;                                                        \
         (void)a, (void)b, (void)c;                                                                 \
-        *rd = ((__VA_ARGS__) & mask) | (*rd & ~mask);                                              \
+        *rd = ((__VA_ARGS__)&mask) | (*rd & ~mask);                                                \
     }
 
-#define NOTHING ((void)0)
+#define NOTHING              ((void)0)
 #define OP1(name, D, A, ...) MAKE_OP(name, D, NOTHING, NOTHING, ROWS1(A), LANES1(A), __VA_ARGS__)
 #define OP2(name, D, A, B, ...)                                                                    \
     MAKE_OP(name, D, NOTHING, NOTHING, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)

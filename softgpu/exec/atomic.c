@@ -106,7 +106,7 @@ ALL
 #undef DO
 
 #define DO(name, U, R, V, ...) {#name, atomic_##name},
-static const struct {
+    static const struct {
     const char *name;
     sg_handler *handler;
 } table[] = {ALL};

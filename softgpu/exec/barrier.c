@@ -1,6 +1,6 @@
 /* bar/barrier and what waits for lanes of one warp. Barriers count threads (PTX ISA, "barrier":
- * since sm_70 each thread arrives for itself), so one that is met in divergent code is complete when
- * all its threads have come, in whatever order and from wherever. */
+ * since sm_70 each thread arrives for itself), so one that is met in divergent code is complete
+ * when all its threads have come, in whatever order and from wherever. */
 #include "softgpu/exec/warp.h"
 
 static void deliver(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
@@ -12,8 +12,8 @@ static void deliver(struct sg_warp *warp, struct sg_group *group, const struct s
             row[i] = group->mask >> i & 1 ? barrier->popc : row[i];
         }
     } else if (in->mode == SG_BARRIER_AND || in->mode == SG_BARRIER_OR) {
-        bool value = in->mode == SG_BARRIER_AND ? barrier->popc == barrier->reduced
-                                                : barrier->popc != 0;
+        bool value =
+            in->mode == SG_BARRIER_AND ? barrier->popc == barrier->reduced : barrier->popc != 0;
         *row = value ? *row | group->mask : *row & ~group->mask;
     }
 }

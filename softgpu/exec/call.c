@@ -28,8 +28,8 @@ static void copy_all(struct sg_warp *warp, uint32_t mask, const struct sg_copy *
 {
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t left = mask; left; left &= left - 1) {
-            copy_lane(warp, (unsigned)__builtin_ctz(left), from + copies[k].from,
-                      to + copies[k].to, copies[k].bytes);
+            copy_lane(warp, (unsigned)__builtin_ctz(left), from + copies[k].from, to + copies[k].to,
+                      copies[k].bytes);
         }
     }
 }
@@ -155,8 +155,7 @@ void sg_call_assert(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     uint64_t words[5] = {0};
     for (uint32_t k = 0; k < call->in_count && k < 5; k++) {
         for (uint32_t i = 0; i < call->in[k].bytes && i < 8; i++) {
-            ((uint8_t *)&words[k])[i] =
-                *frame_at(warp, lane, warp->sp + call->in[k].from + i);
+            ((uint8_t *)&words[k])[i] = *frame_at(warp, lane, warp->sp + call->in[k].from + i);
         }
     }
     char message[64], file[48], text[160];

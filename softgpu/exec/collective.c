@@ -186,7 +186,7 @@ void sg_match_all64(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     }
 
 REDUX(add, uint32_t, r + x)
-REDUX(and, uint32_t, r & x)
+REDUX(and, uint32_t, r &x)
 REDUX(or, uint32_t, r | x)
 REDUX(xor, uint32_t, r ^ x)
 REDUX(min_u32, uint32_t, x < r ? x : r)

@@ -152,8 +152,8 @@ void sg_consts_fill_block(struct sg_warp *warp, const struct sg_grid *grid, uint
     uint32_t sms = grid->launch->sm_count ? grid->launch->sm_count : 1;
     for (uint32_t k = 0; k < grid->code->block_const_count; k++) {
         const struct sg_const *c = &grid->code->consts[k];
-        fill_row(warp, c, c->index == SG_SPECIAL_SMID
-                              ? linear % sms
-                              : warp->block->id[c->index - SG_SPECIAL_CTAID_X]);
+        fill_row(warp, c,
+                 c->index == SG_SPECIAL_SMID ? linear % sms
+                                             : warp->block->id[c->index - SG_SPECIAL_CTAID_X]);
     }
 }

@@ -20,8 +20,8 @@ struct sg_insn;
 typedef void sg_handler(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
 
 enum sg_insn_kind {
-    SG_KIND_PLAIN,      /* handler, next instruction */
-    SG_KIND_BRANCH,     /* imm: target */
+    SG_KIND_PLAIN,  /* handler, next instruction */
+    SG_KIND_BRANCH, /* imm: target */
     SG_KIND_EXIT,
     SG_KIND_CALL,       /* imm: index of a struct sg_call */
     SG_KIND_RETURN,     /* of a .func; that of a kernel is EXIT */
@@ -29,14 +29,19 @@ enum sg_insn_kind {
     SG_KIND_COLLECTIVE, /* waits for the lanes of row e (0: none named), then handler */
     SG_KIND_YIELD,      /* nanosleep: lets others go first */
     SG_KIND_TRAP,
-    SG_KIND_ASSERT,     /* imm: frame offset of __assertfail's parameters */
+    SG_KIND_ASSERT, /* imm: frame offset of __assertfail's parameters */
 };
 
-/* BARRIER: bar.*, not barrier.*. BARRIER and COLLECTIVE: all lanes name the same barrier or lanes */
+/* BARRIER: bar.*, not barrier.*. BARRIER and COLLECTIVE: all lanes name the same barrier or lanes
+ */
 enum { SG_FLAG_ALIGNED = 1, SG_FLAG_UNIFORM = 2 };
 
 enum sg_barrier_kind {
-    SG_BARRIER_SYNC, SG_BARRIER_ARRIVE, SG_BARRIER_POPC, SG_BARRIER_AND, SG_BARRIER_OR,
+    SG_BARRIER_SYNC,
+    SG_BARRIER_ARRIVE,
+    SG_BARRIER_POPC,
+    SG_BARRIER_AND,
+    SG_BARRIER_OR,
 };
 
 struct sg_insn {
@@ -47,8 +52,8 @@ struct sg_insn {
     uint32_t line;
     uint8_t kind;
     uint8_t guard_negated;
-    uint8_t mode;              /* BARRIER: enum sg_barrier_kind; vectors: element count */
-    uint8_t flags;             /* SG_FLAG_* */
+    uint8_t mode;  /* BARRIER: enum sg_barrier_kind; vectors: element count */
+    uint8_t flags; /* SG_FLAG_* */
     int64_t imm;
 };
 
@@ -58,15 +63,15 @@ struct sg_copy { /* between the frames of caller and callee */
 
 /* A row of the register file: where, and of which kind */
 enum { SG_ROW_32, SG_ROW_64, SG_ROW_PREDICATE };
-#define SG_ROW(offset, kind)  ((offset) << 2 | (uint32_t)(kind)) /* offsets: below 2^30 */
-#define SG_ROW_OFFSET(row)    ((row) >> 2)
-#define SG_ROW_KIND(row)      ((row) & 3)
+#define SG_ROW(offset, kind) ((offset) << 2 | (uint32_t)(kind)) /* offsets: below 2^30 */
+#define SG_ROW_OFFSET(row)   ((row) >> 2)
+#define SG_ROW_KIND(row)     ((row)&3)
 
 struct sg_call {
-    uint32_t target;                /* instruction index */
+    uint32_t target;                     /* instruction index */
     uint32_t caller_frame, callee_frame; /* bytes */
-    uint32_t save_begin, save_bytes; /* register rows to keep when the callee may recurse */
-    uint32_t first_row, row_count;   /* the same as a part of sg_code.rows */
+    uint32_t save_begin, save_bytes;     /* register rows to keep when the callee may recurse */
+    uint32_t first_row, row_count;       /* the same as a part of sg_code.rows */
     const struct sg_copy *in, *out;
     uint32_t in_count, out_count;
 };
@@ -80,15 +85,31 @@ enum sg_const_kind {
 };
 
 enum sg_special {
-    SG_SPECIAL_TID_X, SG_SPECIAL_TID_Y, SG_SPECIAL_TID_Z,
-    SG_SPECIAL_NTID_X, SG_SPECIAL_NTID_Y, SG_SPECIAL_NTID_Z,
-    SG_SPECIAL_CTAID_X, SG_SPECIAL_CTAID_Y, SG_SPECIAL_CTAID_Z,
-    SG_SPECIAL_NCTAID_X, SG_SPECIAL_NCTAID_Y, SG_SPECIAL_NCTAID_Z,
-    SG_SPECIAL_LANEID, SG_SPECIAL_WARPID, SG_SPECIAL_NWARPID,
-    SG_SPECIAL_SMID, SG_SPECIAL_NSMID, SG_SPECIAL_GRIDID,
-    SG_SPECIAL_LANEMASK_EQ, SG_SPECIAL_LANEMASK_LE, SG_SPECIAL_LANEMASK_LT,
-    SG_SPECIAL_LANEMASK_GE, SG_SPECIAL_LANEMASK_GT,
-    SG_SPECIAL_DYNAMIC_SMEM, SG_SPECIAL_TOTAL_SMEM,
+    SG_SPECIAL_TID_X,
+    SG_SPECIAL_TID_Y,
+    SG_SPECIAL_TID_Z,
+    SG_SPECIAL_NTID_X,
+    SG_SPECIAL_NTID_Y,
+    SG_SPECIAL_NTID_Z,
+    SG_SPECIAL_CTAID_X,
+    SG_SPECIAL_CTAID_Y,
+    SG_SPECIAL_CTAID_Z,
+    SG_SPECIAL_NCTAID_X,
+    SG_SPECIAL_NCTAID_Y,
+    SG_SPECIAL_NCTAID_Z,
+    SG_SPECIAL_LANEID,
+    SG_SPECIAL_WARPID,
+    SG_SPECIAL_NWARPID,
+    SG_SPECIAL_SMID,
+    SG_SPECIAL_NSMID,
+    SG_SPECIAL_GRIDID,
+    SG_SPECIAL_LANEMASK_EQ,
+    SG_SPECIAL_LANEMASK_LE,
+    SG_SPECIAL_LANEMASK_LT,
+    SG_SPECIAL_LANEMASK_GE,
+    SG_SPECIAL_LANEMASK_GT,
+    SG_SPECIAL_DYNAMIC_SMEM,
+    SG_SPECIAL_TOTAL_SMEM,
     SG_SPECIAL_COUNT
 };
 

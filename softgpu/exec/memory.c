@@ -40,16 +40,16 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
             R *to = rd + 16 * h;                                                                   \
             if (access.stride[h] == 0) {                                                           \
                 const R value = (R)from[0];                                                        \
-                for (uint32_t i = 0; i < 16; i++) {                                                     \
+                for (uint32_t i = 0; i < 16; i++) {                                                \
                     to[i] = value;                                                                 \
                 }                                                                                  \
             } else if (step == 1) {                                                                \
-                _Pragma("GCC ivdep") for (uint32_t i = 0; i < 16; i++)                                  \
+                _Pragma("GCC ivdep") for (uint32_t i = 0; i < 16; i++)                             \
                 {                                                                                  \
                     to[i] = (R)from[i];                                                            \
                 }                                                                                  \
             } else {                                                                               \
-                for (uint32_t i = 0; i < 16; i++) {                                                     \
+                for (uint32_t i = 0; i < 16; i++) {                                                \
                     to[i] = (R)from[i * step];                                                     \
                 }                                                                                  \
             }                                                                                      \
@@ -75,12 +75,12 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
             if (access.stride[h] == 0) {                                                           \
                 to[0] = (T)from[15];                                                               \
             } else if (step == 1) {                                                                \
-                _Pragma("GCC ivdep") for (uint32_t i = 0; i < 16; i++)                                  \
+                _Pragma("GCC ivdep") for (uint32_t i = 0; i < 16; i++)                             \
                 {                                                                                  \
                     to[i] = (T)from[i];                                                            \
                 }                                                                                  \
             } else {                                                                               \
-                for (uint32_t i = 0; i < 16; i++) {                                                     \
+                for (uint32_t i = 0; i < 16; i++) {                                                \
                     to[i * step] = (T)from[i];                                                     \
                 }                                                                                  \
             }                                                                                      \

@@ -9,8 +9,16 @@
 #include "softgpu/exec/insn.h"
 
 enum sg_op_type { /* of an operand */
-    SG_OP_none, SG_OP_p, SG_OP_u16, SG_OP_s16, SG_OP_u32, SG_OP_s32, SG_OP_f32, SG_OP_u64,
-    SG_OP_s64, SG_OP_f64,
+                  SG_OP_none,
+                  SG_OP_p,
+                  SG_OP_u16,
+                  SG_OP_s16,
+                  SG_OP_u32,
+                  SG_OP_s32,
+                  SG_OP_f32,
+                  SG_OP_u64,
+                  SG_OP_s64,
+                  SG_OP_f64,
 };
 
 struct sg_op {
@@ -25,12 +33,30 @@ struct sg_op_list {
 };
 
 /* memory operations, by what they do */
-enum sg_mem_space { SG_MEM_GLOBAL, SG_MEM_SHARED, SG_MEM_LOCAL, SG_MEM_GENERIC, SG_MEM_PARAM,
-                    SG_MEM_FRAME /* local, relative to the call frame; no address register */ };
-enum sg_mem_type { SG_MEM_u8, SG_MEM_s8, SG_MEM_u16, SG_MEM_s16, SG_MEM_b32,
-                   /* wide: of or to an 8-byte row */
-                   SG_MEM_u8w, SG_MEM_s8w, SG_MEM_u16w, SG_MEM_s16w, SG_MEM_u32w, SG_MEM_s32w,
-                   SG_MEM_b64, SG_MEM_TYPES };
+enum sg_mem_space {
+    SG_MEM_GLOBAL,
+    SG_MEM_SHARED,
+    SG_MEM_LOCAL,
+    SG_MEM_GENERIC,
+    SG_MEM_PARAM,
+    SG_MEM_FRAME /* local, relative to the call frame; no address register */
+};
+enum sg_mem_type {
+    SG_MEM_u8,
+    SG_MEM_s8,
+    SG_MEM_u16,
+    SG_MEM_s16,
+    SG_MEM_b32,
+    /* wide: of or to an 8-byte row */
+    SG_MEM_u8w,
+    SG_MEM_s8w,
+    SG_MEM_u16w,
+    SG_MEM_s16w,
+    SG_MEM_u32w,
+    SG_MEM_s32w,
+    SG_MEM_b64,
+    SG_MEM_TYPES
+};
 
 struct sg_mem_ops {
     sg_handler *load[SG_MEM_FRAME + 1][SG_MEM_TYPES];

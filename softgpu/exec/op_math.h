@@ -136,8 +136,8 @@ SG_INLINE float sg_lg2(float x)
     float g = m - 1.0f;
     float s = g / (2.0f + g);
     float z = s * s;
-    float p = 0.32059889f;       /* 2/9 / ln 2 */
-    p = p * z + 0.41219858f;     /* 2/7 / ln 2 */
+    float p = 0.32059889f;   /* 2/9 / ln 2 */
+    p = p * z + 0.41219858f; /* 2/7 / ln 2 */
     p = p * z + 0.57707802f;
     p = p * z + 0.96179669f;
     /* 2/ln 2 in two parts: s * 2.8853901 would lose a bit */
@@ -178,7 +178,10 @@ SG_INLINE float sg_sin_turned(float x, double turn)
  * 0, but the most negative (unsigned: 2^63) if a 64-bit type takes part (ISA, "cvt"). */
 SG_INLINE int32_t sg_s32_f32(float x)
 {
-    return x >= 2147483648.0f ? INT32_MAX : x >= -2147483648.0f ? (int32_t)x : x != x ? 0 : INT32_MIN;
+    return x >= 2147483648.0f    ? INT32_MAX
+           : x >= -2147483648.0f ? (int32_t)x
+           : x != x              ? 0
+                                 : INT32_MIN;
 }
 
 SG_INLINE uint32_t sg_u32_f32(float x)
@@ -188,14 +191,17 @@ SG_INLINE uint32_t sg_u32_f32(float x)
 
 SG_INLINE int64_t sg_s64_f32(float x)
 {
-    return x >= 9223372036854775808.0f ? INT64_MAX
-           : x >= -9223372036854775808.0f ? (int64_t)x : INT64_MIN;
+    return x >= 9223372036854775808.0f    ? INT64_MAX
+           : x >= -9223372036854775808.0f ? (int64_t)x
+                                          : INT64_MIN;
 }
 
 SG_INLINE uint64_t sg_u64_f32(float x)
 {
     return x >= 18446744073709551616.0f ? UINT64_MAX
-           : x > 0.0f ? (uint64_t)x : x != x ? UINT64_C(1) << 63 : 0;
+           : x > 0.0f                   ? (uint64_t)x
+           : x != x                     ? UINT64_C(1) << 63
+                                        : 0;
 }
 
 SG_INLINE int32_t sg_s32_f64(double x)
@@ -206,19 +212,24 @@ SG_INLINE int32_t sg_s32_f64(double x)
 SG_INLINE uint32_t sg_u32_f64(double x)
 {
     return x >= 4294967296.0 ? UINT32_MAX
-           : x > 0.0 ? (uint32_t)(int64_t)x : x != x ? UINT32_C(1) << 31 : 0;
+           : x > 0.0         ? (uint32_t)(int64_t)x
+           : x != x          ? UINT32_C(1) << 31
+                             : 0;
 }
 
 SG_INLINE int64_t sg_s64_f64(double x)
 {
-    return x >= 9223372036854775808.0 ? INT64_MAX
-           : x >= -9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+    return x >= 9223372036854775808.0    ? INT64_MAX
+           : x >= -9223372036854775808.0 ? (int64_t)x
+                                         : INT64_MIN;
 }
 
 SG_INLINE uint64_t sg_u64_f64(double x)
 {
     return x >= 18446744073709551616.0 ? UINT64_MAX
-           : x > 0.0 ? (uint64_t)x : x != x ? UINT64_C(1) << 63 : 0;
+           : x > 0.0                   ? (uint64_t)x
+           : x != x                    ? UINT64_C(1) << 63
+                                       : 0;
 }
 
 SG_INLINE int32_t sg_nan_s32(double x, int32_t r)

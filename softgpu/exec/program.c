@@ -55,8 +55,8 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_var *var,
 static void load_variables(struct sg_load *load, const struct sg_ptx_module *module,
                            struct sg_program *program)
 {
-    program->variables = sg_load_alloc(load, load->keep, (module->variable_count + 1) *
-                                                             sizeof *program->variables);
+    program->variables =
+        sg_load_alloc(load, load->keep, (module->variable_count + 1) * sizeof *program->variables);
     for (const struct sg_ptx_var *var = module->vars; var; var = var->next) {
         load_variable(load, var, &program->variables[var->index]);
     }
@@ -208,8 +208,8 @@ static void initialise(const struct sg_image *image, size_t index)
     }
 }
 
-enum ga_status sg_image_create(const struct sg_program *program,
-                               const uint64_t *variable_addresses, struct sg_image **out)
+enum ga_status sg_image_create(const struct sg_program *program, const uint64_t *variable_addresses,
+                               struct sg_image **out)
 {
     size_t count = program->variable_count;
     for (size_t i = 0; i < count; i++) {

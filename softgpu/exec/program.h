@@ -16,8 +16,8 @@ struct sg_code { /* a kernel with every function it can reach */
     const struct sg_call *calls;
     uint32_t call_count;
     const uint32_t *rows; /* SG_ROW: of the functions that may recurse */
-    uint32_t warp_bytes;   /* struct sg_warp with its register file */
-    uint32_t frame_bytes;  /* of the kernel itself */
+    uint32_t warp_bytes;  /* struct sg_warp with its register file */
+    uint32_t frame_bytes; /* of the kernel itself */
     bool recursive;
 };
 

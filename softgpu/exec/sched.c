@@ -1,6 +1,7 @@
 /* Runs one warp. Which group goes next: the deepest in calls, of those the lowest program counter,
  * so that paths meet where they join; but one that has taken SPIN_MAX backward branches lets the
- * other groups, and the other warps, go for a while, because what it waits for may be theirs to do. */
+ * other groups, and the other warps, go for a while, because what it waits for may be theirs to do.
+ */
 #include "softgpu/exec/warp.h"
 
 #define SPIN_MAX 256 /* backward branches in one turn */
@@ -201,7 +202,8 @@ static bool run_special(struct sg_warp *warp, struct sg_group *group, const stru
         *stop = STOP_TURN;
         break;
     case SG_KIND_TRAP:
-        sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_TRAP, 0, "trap instruction");
+        sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_TRAP, 0,
+                      "trap instruction");
         break;
     case SG_KIND_ASSERT:
         sg_call_assert(warp, in, mask);

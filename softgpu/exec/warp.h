@@ -17,13 +17,13 @@ struct sg_frame { /* of one call by one group; lanes leave it one group at a tim
     struct sg_frame *parent;
     const struct sg_call *call;
     uint32_t return_pc, depth, lanes_left;
-    uint64_t sp;       /* of the callee */
-    uint8_t saved[];   /* call->save_bytes: the callee's rows as they were */
+    uint64_t sp;     /* of the callee */
+    uint8_t saved[]; /* call->save_bytes: the callee's rows as they were */
 };
 
 enum sg_group_state {
     SG_GROUP_READY,
-    SG_GROUP_AT_BARRIER, /* pc: after the barrier */
+    SG_GROUP_AT_BARRIER,    /* pc: after the barrier */
     SG_GROUP_AT_COLLECTIVE, /* pc: at the instruction; waits for wait_mask */
 };
 
@@ -45,12 +45,12 @@ struct sg_warp {
     uint8_t *local; /* 8-byte units, lane after lane: unit u of lane l at local + u*256 + l*8 */
     const uint8_t *params;
     uint64_t shared_bytes, local_bytes, param_bytes;
-    uint64_t sp; /* frame of the running group */
+    uint64_t sp;    /* frame of the running group */
     uint32_t live;  /* lanes that have not exited */
     uint32_t index; /* in the block */
     uint32_t group_count;
-    uint32_t spin; /* backward branches since the last change of group */
-    uint32_t fair; /* scheduling points left to a group that fairness chose */
+    uint32_t spin;      /* backward branches since the last change of group */
+    uint32_t fair;      /* scheduling points left to a group that fairness chose */
     uint32_t fair_mask; /* a lane of that group */
     uint64_t clock;
     bool faulted;

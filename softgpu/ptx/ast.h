@@ -7,10 +7,24 @@
 
 enum sg_type {
     SG_TYPE_NONE,
-    SG_TYPE_U8, SG_TYPE_U16, SG_TYPE_U32, SG_TYPE_U64,
-    SG_TYPE_S8, SG_TYPE_S16, SG_TYPE_S32, SG_TYPE_S64,
-    SG_TYPE_B8, SG_TYPE_B16, SG_TYPE_B32, SG_TYPE_B64, SG_TYPE_B128,
-    SG_TYPE_F16, SG_TYPE_F16X2, SG_TYPE_BF16, SG_TYPE_F32, SG_TYPE_F64,
+    SG_TYPE_U8,
+    SG_TYPE_U16,
+    SG_TYPE_U32,
+    SG_TYPE_U64,
+    SG_TYPE_S8,
+    SG_TYPE_S16,
+    SG_TYPE_S32,
+    SG_TYPE_S64,
+    SG_TYPE_B8,
+    SG_TYPE_B16,
+    SG_TYPE_B32,
+    SG_TYPE_B64,
+    SG_TYPE_B128,
+    SG_TYPE_F16,
+    SG_TYPE_F16X2,
+    SG_TYPE_BF16,
+    SG_TYPE_F32,
+    SG_TYPE_F64,
     SG_TYPE_PRED,
 };
 
@@ -27,13 +41,18 @@ static inline bool sg_type_is_signed(enum sg_type type)
 }
 
 enum sg_ptx_space {
-    SG_PTX_REG, SG_PTX_GLOBAL, SG_PTX_CONST, SG_PTX_SHARED, SG_PTX_LOCAL, SG_PTX_PARAM,
+    SG_PTX_REG,
+    SG_PTX_GLOBAL,
+    SG_PTX_CONST,
+    SG_PTX_SHARED,
+    SG_PTX_LOCAL,
+    SG_PTX_PARAM,
 };
 
 struct sg_ptx_var;
 struct sg_ptx_func;
 
-struct sg_ptx_init { /* one stored element of an initialiser */
+struct sg_ptx_init {        /* one stored element of an initialiser */
     uint64_t offset, value; /* value: bits, or the addend of `variable` */
     const struct sg_ptx_var *variable;
     uint64_t mask; /* 0: all of it. Else, "0xFF00(name)": these bits of the sum, moved down */
@@ -48,7 +67,10 @@ struct sg_ptx_var {
     uint32_t align;
     uint64_t bytes; /* 0 with `unsized`: extern .shared x[] */
     bool external, visible, unsized;
-    struct { struct sg_ptx_init *items; uint32_t count, room; } inits;
+    struct {
+        struct sg_ptx_init *items;
+        uint32_t count, room;
+    } inits;
     uint32_t index;  /* GLOBAL, CONST: in the module. LOCAL, PARAM of a .func: see `offset` */
     uint64_t offset; /* LOCAL and PARAM: from the start of the function's frame (entry parameters:
                         of the parameter block). SHARED: set while decoding a kernel */
@@ -107,21 +129,30 @@ struct sg_ptx_func {
     struct sg_text name;
     struct sg_place place;
     bool entry, defined, external;
-    struct { struct sg_ptx_var **items; uint32_t count, room; } params, returns;
-    struct { struct sg_ptx_reg *items; uint32_t count, room; } regs;
-    struct { struct sg_ptx_insn *items; uint32_t count, room; } insns;
+    struct {
+        struct sg_ptx_var **items;
+        uint32_t count, room;
+    } params, returns;
+    struct {
+        struct sg_ptx_reg *items;
+        uint32_t count, room;
+    } regs;
+    struct {
+        struct sg_ptx_insn *items;
+        uint32_t count, room;
+    } insns;
     uint64_t frame_bytes, param_bytes;
     uint32_t maxntid[3], reqntid[3], min_blocks;
     struct sg_ptx_func *next;
     /* decoding */
-    uint32_t call_mark;  /* kernel pass in which it was reached */
-    uint32_t slot;       /* its index in that pass */
+    uint32_t call_mark; /* kernel pass in which it was reached */
+    uint32_t slot;      /* its index in that pass */
 };
 
 struct sg_ptx_module {
-    struct sg_ptx_var *vars, **vars_end;  /* module scope, in order */
+    struct sg_ptx_var *vars, **vars_end; /* module scope, in order */
     struct sg_ptx_func *funcs, **funcs_end;
-    uint32_t variable_count;              /* GLOBAL and CONST */
+    uint32_t variable_count; /* GLOBAL and CONST */
 };
 
 #endif

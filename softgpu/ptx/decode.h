@@ -12,8 +12,14 @@
 #include "softgpu/exec/program.h"
 #include "softgpu/ptx/ast.h"
 
-enum sg_field { SG_FIELD_D = 1, SG_FIELD_A = 2, SG_FIELD_B = 4, SG_FIELD_C = 8, SG_FIELD_E = 16,
-                SG_FIELD_F = 32 };
+enum sg_field {
+    SG_FIELD_D = 1,
+    SG_FIELD_A = 2,
+    SG_FIELD_B = 4,
+    SG_FIELD_C = 8,
+    SG_FIELD_E = 16,
+    SG_FIELD_F = 32
+};
 #define SG_FIELDS 6
 
 struct sg_draft {
@@ -37,7 +43,7 @@ struct sg_func_info {
     bool recursive;
     uint32_t first_row, row_count; /* in the code's table of rows, if recursive */
     uint32_t save_begin, save_bytes;
-    uint32_t slots[3];   /* places that its rows need, by kind */
+    uint32_t slots[3]; /* places that its rows need, by kind */
     uint32_t slot_base[3];
     uint64_t deepest; /* bytes of frames from here on, without recursion */
     uint8_t visit;
@@ -49,14 +55,35 @@ struct sg_decoder {
     const struct sg_isa *isa;
     uint32_t pass; /* which kernel */
     struct sg_code *code;
-    struct { struct sg_draft *items; uint32_t count, room; } drafts;
-    struct { struct sg_draft_row *items; uint32_t count, room; } rows;
-    struct { struct sg_const *items; uint32_t count, room; } consts; /* offset: row number */
+    struct {
+        struct sg_draft *items;
+        uint32_t count, room;
+    } drafts;
+    struct {
+        struct sg_draft_row *items;
+        uint32_t count, room;
+    } rows;
+    struct {
+        struct sg_const *items;
+        uint32_t count, room;
+    } consts;                    /* offset: row number */
     uint32_t const_buckets[256]; /* index + 1 of the last constant with that hash */
-    struct { uint32_t *items; uint32_t count, room; } const_chain;
-    struct { struct sg_call *items; uint32_t count, room; } calls; /* target: slot of the callee */
-    struct { uint32_t *items; uint32_t count, room; } callers;     /* of calls: slot */
-    struct { struct sg_func_info *items; uint32_t count, room; } funcs;
+    struct {
+        uint32_t *items;
+        uint32_t count, room;
+    } const_chain;
+    struct {
+        struct sg_call *items;
+        uint32_t count, room;
+    } calls; /* target: slot of the callee */
+    struct {
+        uint32_t *items;
+        uint32_t count, room;
+    } callers; /* of calls: slot */
+    struct {
+        struct sg_func_info *items;
+        uint32_t count, room;
+    } funcs;
     uint64_t shared_bytes;
     bool dynamic_shared;
     /* where we are */

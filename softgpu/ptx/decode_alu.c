@@ -1,5 +1,6 @@
 /* Arithmetic and logic: the typed opcode is looked up by name in op.def. What the table has not in
- * an .ftz or .sat form is put together: operands flushed before, result flushed and clamped after. */
+ * an .ftz or .sat form is put together: operands flushed before, result flushed and clamped after.
+ */
 #include "softgpu/ptx/decode.h"
 
 #include <string.h>
@@ -208,11 +209,14 @@ void sg_decode_carry(struct sg_decoder *decoder)
     uint32_t target = sg_row_target(decoder, &insn->operands[0], type);
     uint32_t result = sg_row_new(decoder, kind), cc = carry_row(decoder);
     if (uses) {
-        sg_emit_op(decoder, sub ? sized("x_subc_u32", "x_subc_u64", wide)
-                                : sized("x_addc_u32", "x_addc_u64", wide), result, a, b, cc);
+        sg_emit_op(decoder,
+                   sub ? sized("x_subc_u32", "x_subc_u64", wide)
+                       : sized("x_addc_u32", "x_addc_u64", wide),
+                   result, a, b, cc);
     } else {
-        sg_emit_op(decoder, sub ? sized("sub_u32", "sub_u64", wide)
-                                : sized("add_u32", "add_u64", wide), result, a, b, 0);
+        sg_emit_op(decoder,
+                   sub ? sized("sub_u32", "sub_u64", wide) : sized("add_u32", "add_u64", wide),
+                   result, a, b, 0);
     }
     if (writes && uses) {
         sg_guard(decoder, sg_emit_op(decoder,
@@ -220,8 +224,9 @@ void sg_decode_carry(struct sg_decoder *decoder)
                                          : sized("x_addc_carry_u32", "x_addc_carry_u64", wide),
                                      cc, a, b, cc));
     } else if (writes) {
-        sg_guard(decoder, sg_emit_op(decoder, sub ? sized("x_borrow_u32", "x_borrow_u64", wide)
-                                                  : sized("x_carry_u32", "x_carry_u64", wide),
+        sg_guard(decoder, sg_emit_op(decoder,
+                                     sub ? sized("x_borrow_u32", "x_borrow_u64", wide)
+                                         : sized("x_carry_u32", "x_carry_u64", wide),
                                      cc, a, b, 0));
     }
     sg_guard(decoder, sg_emit_op(decoder, sized("x_mov32", "x_mov64", wide), target, result, 0, 0));

@@ -103,8 +103,7 @@ static enum sg_type checked_type(struct sg_decoder *decoder, unsigned index)
     return type;
 }
 
-#define COMPARE_WORDS                                                                              \
-    "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan ftz and or xor"
+#define COMPARE_WORDS "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan ftz and or xor"
 
 void sg_decode_setp(struct sg_decoder *decoder)
 {

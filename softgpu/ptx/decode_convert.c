@@ -89,9 +89,10 @@ static uint32_t int_result(struct sg_decoder *decoder, uint32_t row, bool is_sig
         row = step(decoder, "x_lo32", row, SG_ROW_32);
     }
     if (sg_type_bytes(to) < 4) {
-        row = step(decoder, sg_type_bytes(to) == 1 ? (sg_type_is_signed(to) ? "x_sext8" : "x_zext8")
-                            : sg_type_is_signed(to) ? "x_sext16"
-                                                    : "x_zext16",
+        row = step(decoder,
+                   sg_type_bytes(to) == 1  ? (sg_type_is_signed(to) ? "x_sext8" : "x_zext8")
+                   : sg_type_is_signed(to) ? "x_sext16"
+                                           : "x_zext16",
                    row, SG_ROW_32);
     }
     return kind == SG_ROW_64 ? widen(decoder, row, sg_type_is_signed(to)) : row;
@@ -211,8 +212,8 @@ void sg_decode_cvt(struct sg_decoder *decoder)
     if (sat && !is_int(to)) {
         row = step(decoder, to == SG_TYPE_F64 ? "x_sat_f64" : "x_sat_f32", row, kind);
     }
-    uint32_t target = sg_row_target(decoder, &insn->operands[0],
-                                    kind == SG_ROW_64 ? SG_TYPE_B64 : SG_TYPE_B32);
+    uint32_t target =
+        sg_row_target(decoder, &insn->operands[0], kind == SG_ROW_64 ? SG_TYPE_B64 : SG_TYPE_B32);
     struct sg_draft *last =
         decoder->drafts.count ? &decoder->drafts.items[decoder->drafts.count - 1] : NULL;
     if (!decoder->guard && last && last->writes == SG_FIELD_D && last->in.d == row &&
@@ -220,6 +221,6 @@ void sg_decode_cvt(struct sg_decoder *decoder)
         last->in.d = target; /* the last step writes the register itself */
         return;
     }
-    sg_guard(decoder, sg_emit_op(decoder, kind == SG_ROW_64 ? "x_mov64" : "x_mov32", target, row,
-                                 0, 0));
+    sg_guard(decoder,
+             sg_emit_op(decoder, kind == SG_ROW_64 ? "x_mov64" : "x_mov32", target, row, 0, 0));
 }

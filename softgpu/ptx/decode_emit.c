@@ -8,8 +8,7 @@ static struct sg_text whole_opcode(const struct sg_ptx_insn *insn)
 {
     struct sg_text last =
         insn->modifier_count ? insn->modifiers[insn->modifier_count - 1] : insn->opcode;
-    return (struct sg_text){insn->opcode.at,
-                            (uint32_t)(last.at + last.len - insn->opcode.at)};
+    return (struct sg_text){insn->opcode.at, (uint32_t)(last.at + last.len - insn->opcode.at)};
 }
 
 void sg_decode_unsupported(struct sg_decoder *decoder)

@@ -124,8 +124,7 @@ void sg_decode_call(struct sg_decoder *decoder)
     call.out = copies(decoder, results, func->returns.items, func->returns.count, false);
     *SG_LOAD_PUSH(decoder->load, decoder->calls) = call;
     *SG_LOAD_PUSH(decoder->load, decoder->callers) = decoder->slot;
-    struct sg_draft *draft =
-        emit_kind(decoder, assertion ? SG_KIND_ASSERT : SG_KIND_CALL, NULL);
+    struct sg_draft *draft = emit_kind(decoder, assertion ? SG_KIND_ASSERT : SG_KIND_CALL, NULL);
     draft->in.imm = decoder->calls.count - 1;
 }
 
@@ -156,11 +155,11 @@ void sg_decode_barrier(struct sg_decoder *decoder)
     }
     sg_modifiers_check(decoder, "cta sync arrive red popc and or aligned u32 pred", false);
     bool red = sg_modifier(decoder, "red"), arrive = sg_modifier(decoder, "arrive");
-    enum sg_barrier_kind mode = arrive                          ? SG_BARRIER_ARRIVE
-                                : !red                          ? SG_BARRIER_SYNC
-                                : sg_modifier(decoder, "popc")  ? SG_BARRIER_POPC
-                                : sg_modifier(decoder, "and")   ? SG_BARRIER_AND
-                                                                : SG_BARRIER_OR;
+    enum sg_barrier_kind mode = arrive                         ? SG_BARRIER_ARRIVE
+                                : !red                         ? SG_BARRIER_SYNC
+                                : sg_modifier(decoder, "popc") ? SG_BARRIER_POPC
+                                : sg_modifier(decoder, "and")  ? SG_BARRIER_AND
+                                                               : SG_BARRIER_OR;
     if (!red && !arrive && !sg_modifier(decoder, "sync")) {
         sg_decode_unsupported(decoder);
     }
@@ -168,8 +167,7 @@ void sg_decode_barrier(struct sg_decoder *decoder)
     uint32_t first = red ? 1 : 0;
     bool counted = insn->operand_count == (red ? 4u : 2u);
     uint32_t number = sg_row_source(decoder, &insn->operands[first], SG_TYPE_B32);
-    uint32_t count =
-        counted ? sg_row_source(decoder, &insn->operands[first + 1], SG_TYPE_B32) : 0;
+    uint32_t count = counted ? sg_row_source(decoder, &insn->operands[first + 1], SG_TYPE_B32) : 0;
     uint32_t predicate = 0, target = 0;
     bool negated = false;
     if (red) {
@@ -261,7 +259,7 @@ void sg_decode_vote(struct sg_decoder *decoder)
     sg_modifiers_check(decoder, "sync all any uni ballot pred b32", false);
     sg_operands_check(decoder, 2 + sync, 2 + sync);
     bool ballot = sg_modifier(decoder, "ballot");
-    sg_handler *handler = ballot                         ? sg_vote_ballot
+    sg_handler *handler = ballot                        ? sg_vote_ballot
                           : sg_modifier(decoder, "all") ? sg_vote_all
                           : sg_modifier(decoder, "any") ? sg_vote_any
                                                         : sg_vote_uni;
@@ -285,8 +283,8 @@ void sg_decode_match(struct sg_decoder *decoder)
     sg_modifiers_check(decoder, "sync any all b32 b64", false);
     sg_operands_check(decoder, 3, 3);
     bool all = sg_modifier(decoder, "all"), wide = sg_modifier(decoder, "b64");
-    sg_handler *handler = all ? (wide ? sg_match_all64 : sg_match_all32)
-                              : (wide ? sg_match_any64 : sg_match_any32);
+    sg_handler *handler =
+        all ? (wide ? sg_match_all64 : sg_match_all32) : (wide ? sg_match_any64 : sg_match_any32);
     struct sg_operand target = insn->operands[0];
     uint32_t predicate = pair_target(decoder, &target);
     uint32_t a = sg_row_source(decoder, &insn->operands[1], wide ? SG_TYPE_B64 : SG_TYPE_B32);

@@ -9,16 +9,20 @@ static const struct {
     const char *name;
     void (*decode)(struct sg_decoder *);
 } opcodes[] = {
-    {"mov", sg_decode_mov},           {"ld", sg_decode_load},       {"ldu", sg_decode_load},
-    {"st", sg_decode_store},          {"setp", sg_decode_setp},     {"set", sg_decode_set},
-    {"bra", sg_decode_bra},           {"cvt", sg_decode_cvt},       {"cvta", sg_decode_cvta},
-    {"isspacep", sg_decode_isspacep}, {"atom", sg_decode_atom},     {"red", sg_decode_atom},
-    {"call", sg_decode_call},         {"ret", sg_decode_ret},       {"bar", sg_decode_barrier},
-    {"barrier", sg_decode_barrier},   {"membar", sg_decode_fence},  {"fence", sg_decode_fence},
-    {"shfl", sg_decode_shfl},         {"vote", sg_decode_vote},     {"match", sg_decode_match},
-    {"redux", sg_decode_redux},       {"exit", sg_decode_simple},   {"trap", sg_decode_simple},
-    {"nanosleep", sg_decode_simple},  {"activemask", sg_decode_simple},
-    {"prefetch", sg_decode_simple},   {"prefetchu", sg_decode_simple},
+    {"mov", sg_decode_mov},          {"ld", sg_decode_load},
+    {"ldu", sg_decode_load},         {"st", sg_decode_store},
+    {"setp", sg_decode_setp},        {"set", sg_decode_set},
+    {"bra", sg_decode_bra},          {"cvt", sg_decode_cvt},
+    {"cvta", sg_decode_cvta},        {"isspacep", sg_decode_isspacep},
+    {"atom", sg_decode_atom},        {"red", sg_decode_atom},
+    {"call", sg_decode_call},        {"ret", sg_decode_ret},
+    {"bar", sg_decode_barrier},      {"barrier", sg_decode_barrier},
+    {"membar", sg_decode_fence},     {"fence", sg_decode_fence},
+    {"shfl", sg_decode_shfl},        {"vote", sg_decode_vote},
+    {"match", sg_decode_match},      {"redux", sg_decode_redux},
+    {"exit", sg_decode_simple},      {"trap", sg_decode_simple},
+    {"nanosleep", sg_decode_simple}, {"activemask", sg_decode_simple},
+    {"prefetch", sg_decode_simple},  {"prefetchu", sg_decode_simple},
 };
 
 static void decode_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *insn)
@@ -64,8 +68,7 @@ static void decode_function(struct sg_decoder *decoder, uint32_t slot)
     }
     starts[count] = decoder->drafts.count;
     decoder->guard = 0; /* a body may end without ret */
-    sg_emit(decoder, NULL, NULL)->in.kind =
-        (uint8_t)(func->entry ? SG_KIND_EXIT : SG_KIND_RETURN);
+    sg_emit(decoder, NULL, NULL)->in.kind = (uint8_t)(func->entry ? SG_KIND_EXIT : SG_KIND_RETURN);
     decoder->funcs.items[slot].first = first;
     decoder->funcs.items[slot].end = decoder->drafts.count;
     resolve_labels(decoder, first, starts);

@@ -122,15 +122,17 @@ static uint32_t address(struct sg_decoder *decoder, const struct sg_operand *ope
     }
     struct sg_ptx_var *var = base->var;
     *offset += (int64_t)base->value;
-    static const enum sg_mem_space spaces[] = {
-        [SG_PTX_GLOBAL] = SG_MEM_GLOBAL, [SG_PTX_CONST] = SG_MEM_GLOBAL,
-        [SG_PTX_SHARED] = SG_MEM_SHARED, [SG_PTX_LOCAL] = SG_MEM_LOCAL,
-        [SG_PTX_PARAM] = SG_MEM_PARAM};
+    static const enum sg_mem_space spaces[] = {[SG_PTX_GLOBAL] = SG_MEM_GLOBAL,
+                                               [SG_PTX_CONST] = SG_MEM_GLOBAL,
+                                               [SG_PTX_SHARED] = SG_MEM_SHARED,
+                                               [SG_PTX_LOCAL] = SG_MEM_LOCAL,
+                                               [SG_PTX_PARAM] = SG_MEM_PARAM};
     if (m->space != SG_MEM_GENERIC && spaces[var->space] != m->space) {
         sg_decode_wrong(decoder, "a variable of another space");
     }
     m->space = spaces[var->space];
-    if (var->space == SG_PTX_LOCAL || (var->space == SG_PTX_PARAM && !is_entry_param(decoder, var))) {
+    if (var->space == SG_PTX_LOCAL ||
+        (var->space == SG_PTX_PARAM && !is_entry_param(decoder, var))) {
         m->space = SG_MEM_FRAME;
         *offset += (int64_t)var->offset;
         return 0;
@@ -256,8 +258,8 @@ void sg_decode_store(struct sg_decoder *decoder)
 
 static const char *atomic_op(struct sg_decoder *decoder)
 {
-    static const char *const ops[] = {"add", "min", "max", "inc", "dec", "and",
-                                      "or", "xor", "exch", "cas"};
+    static const char *const ops[] = {"add", "min", "max", "inc",  "dec",
+                                      "and", "or",  "xor", "exch", "cas"};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         if (sg_modifier(decoder, ops[i])) {
             return ops[i];

@@ -68,9 +68,15 @@ static void unpack(struct sg_decoder *decoder, const struct sg_operand *list, ui
             uint32_t whole = parts[i];
             parts[2 * i] = sg_row_new(decoder, SG_ROW_32);
             parts[2 * i + 1] = sg_row_new(decoder, SG_ROW_32);
-            sg_emit_op(decoder, each == 8 ? "x_lo32" : each == 4 ? "x_zext16" : "x_zext8",
+            sg_emit_op(decoder,
+                       each == 8   ? "x_lo32"
+                       : each == 4 ? "x_zext16"
+                                   : "x_zext8",
                        parts[2 * i], whole, 0, 0);
-            sg_emit_op(decoder, each == 8 ? "x_hi32" : each == 4 ? "x_hi16" : "x_hi8",
+            sg_emit_op(decoder,
+                       each == 8   ? "x_hi32"
+                       : each == 4 ? "x_hi16"
+                                   : "x_hi8",
                        parts[2 * i + 1], whole, 0, 0);
         }
     }
@@ -161,8 +167,8 @@ void sg_decode_cvta(struct sg_decoder *decoder)
         return;
     }
     uint32_t base_row = sg_row_literal(decoder, base, true);
-    sg_guard(decoder, sg_emit_op(decoder, sg_modifier(decoder, "to") ? "sub_u64" : "add_u64", target,
-                                 source, base_row, 0));
+    sg_guard(decoder, sg_emit_op(decoder, sg_modifier(decoder, "to") ? "sub_u64" : "add_u64",
+                                 target, source, base_row, 0));
 }
 
 void sg_decode_isspacep(struct sg_decoder *decoder)
@@ -177,7 +183,8 @@ void sg_decode_isspacep(struct sg_decoder *decoder)
     }
     uint32_t source = sg_row_source(decoder, &insn->operands[1], SG_TYPE_B64);
     uint32_t target = sg_row_target(decoder, &insn->operands[0], SG_TYPE_PRED);
-    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, sg_misc_isspacep, sg_misc_isspacep));
+    struct sg_draft *draft =
+        sg_guard(decoder, sg_emit(decoder, sg_misc_isspacep, sg_misc_isspacep));
     draft->in.d = target;
     draft->in.a = source;
     draft->in.imm = window;

@@ -49,9 +49,9 @@ uint32_t sg_row_literal(struct sg_decoder *decoder, uint64_t value, bool wide)
 
 unsigned sg_row_kind_of(enum sg_type type)
 {
-    return type == SG_TYPE_PRED           ? SG_ROW_PREDICATE
-           : sg_type_bytes(type) == 8     ? SG_ROW_64
-                                          : SG_ROW_32;
+    return type == SG_TYPE_PRED       ? SG_ROW_PREDICATE
+           : sg_type_bytes(type) == 8 ? SG_ROW_64
+                                      : SG_ROW_32;
 }
 
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg)
@@ -87,22 +87,26 @@ static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand
 }
 
 static const char *const special_names[SG_SPECIAL_COUNT] = {
-    "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y",
-    "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%nwarpid", "%smid",
-    "%nsmid", "%gridid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge",
-    "%lanemask_gt", "%dynamic_smem_size", "%total_smem_size",
+    "%tid.x",           "%tid.y",       "%tid.z",       "%ntid.x",
+    "%ntid.y",          "%ntid.z",      "%ctaid.x",     "%ctaid.y",
+    "%ctaid.z",         "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
+    "%laneid",          "%warpid",      "%nwarpid",     "%smid",
+    "%nsmid",           "%gridid",      "%lanemask_eq", "%lanemask_le",
+    "%lanemask_lt",     "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size",
+    "%total_smem_size",
 };
 
 static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
 {
     for (uint32_t i = 0; i < SG_SPECIAL_COUNT; i++) {
         if (sg_text_is(operand->text, special_names[i])) {
-            return sg_row_const(decoder, (struct sg_const){.kind = SG_CONST_SPECIAL, .index = i,
-                                                           .wide = wide});
+            return sg_row_const(
+                decoder, (struct sg_const){.kind = SG_CONST_SPECIAL, .index = i, .wide = wide});
         }
     }
     sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, operand->place,
-                 "special register '%.*s' is unknown or not supported", SG_TEXT_ARGS(operand->text));
+                 "special register '%.*s' is unknown or not supported",
+                 SG_TEXT_ARGS(operand->text));
 }
 
 /* Static shared variables get their places as a kernel mentions them. */
@@ -161,9 +165,8 @@ uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint
         return sg_row_literal(decoder, var->offset + addend, wide);
     }
     uint32_t row = sg_row_new(decoder, wide ? SG_ROW_64 : SG_ROW_32);
-    struct sg_draft *draft =
-        sg_emit(decoder, wide ? sg_misc_frame64 : sg_misc_frame32,
-                wide ? sg_misc_frame64 : sg_misc_frame32);
+    struct sg_draft *draft = sg_emit(decoder, wide ? sg_misc_frame64 : sg_misc_frame32,
+                                     wide ? sg_misc_frame64 : sg_misc_frame32);
     draft->in.d = row;
     draft->in.imm = (int64_t)(var->offset + addend);
     draft->writes = SG_FIELD_D;
@@ -185,8 +188,7 @@ bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand 
         return info->func->entry ||
                (operand->var->space != SG_PTX_LOCAL && operand->var->space != SG_PTX_PARAM);
     case SG_OPERAND_REG:
-        return info->rows[operand->reg] &&
-               decoder->rows.items[info->rows[operand->reg]].constant;
+        return info->rows[operand->reg] && decoder->rows.items[info->rows[operand->reg]].constant;
     default:
         return false;
     }
@@ -340,7 +342,8 @@ void sg_rows_table(struct sg_decoder *decoder)
         const uint32_t *slots = decoder->funcs.items[s].slots;
         total += slots[0] + slots[1] + slots[2];
     }
-    uint32_t *table = sg_load_alloc(decoder->load, decoder->load->keep, (total + 1) * sizeof *table);
+    uint32_t *table =
+        sg_load_alloc(decoder->load, decoder->load->keep, (total + 1) * sizeof *table);
     for (uint32_t s = 0; s < decoder->funcs.count; s++) {
         struct sg_func_info *info = &decoder->funcs.items[s];
         info->first_row = used;

@@ -44,9 +44,8 @@ static uint32_t field(const struct sg_insn *in, unsigned f)
 static bool ends(const struct sg_draft *draft)
 {
     unsigned kind = draft->in.kind;
-    return !draft->in.guard &&
-           (kind == SG_KIND_BRANCH || kind == SG_KIND_EXIT || kind == SG_KIND_RETURN ||
-            kind == SG_KIND_TRAP);
+    return !draft->in.guard && (kind == SG_KIND_BRANCH || kind == SG_KIND_EXIT ||
+                                kind == SG_KIND_RETURN || kind == SG_KIND_TRAP);
 }
 
 static void number_rows(struct liveness *l, uint32_t slot)
@@ -95,7 +94,8 @@ static void see(struct liveness *l, uint32_t row, uint32_t at)
     interval->end = at > interval->end ? at : interval->end;
 }
 
-/* Reads are live before the block unless the block has written the row, for certain, before them. */
+/* Reads are live before the block unless the block has written the row, for certain, before them.
+ */
 static void note_read(struct liveness *l, uint32_t block, uint32_t row, uint32_t at)
 {
     uint32_t n = l->local[row];
@@ -238,8 +238,7 @@ static void scan(struct liveness *l, struct sg_func_info *info)
         if (kind->free_count == 0) {
             expire(kind, interval->start);
         }
-        uint32_t slot =
-            kind->free_count ? kind->freed[--kind->free_count] : kind->count++;
+        uint32_t slot = kind->free_count ? kind->freed[--kind->free_count] : kind->count++;
         kind->used[slot] = 1;
         kind->end[slot] = interval->end;
         row->slot = slot;
@@ -252,8 +251,8 @@ static void scan(struct liveness *l, struct sg_func_info *info)
 void sg_slots_assign(struct sg_decoder *decoder, uint32_t slot)
 {
     struct sg_func_info *info = &decoder->funcs.items[slot];
-    struct liveness l = {.decoder = decoder, .first = info->first,
-                         .count = info->end - info->first};
+    struct liveness l = {
+        .decoder = decoder, .first = info->first, .count = info->end - info->first};
     number_rows(&l, slot);
     find_blocks(&l);
     size_t set = (size_t)l.block_count * l.words * sizeof(uint64_t);

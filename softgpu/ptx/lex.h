@@ -10,11 +10,11 @@ enum sg_token_kind {
     SG_TOKEN_END,
     SG_TOKEN_NAME,
     SG_TOKEN_DOT,
-    SG_TOKEN_INT,     /* value */
-    SG_TOKEN_F32,     /* value: its bits (0fXXXXXXXX) */
-    SG_TOKEN_F64,     /* value: its bits (0dX...X or decimal) */
-    SG_TOKEN_STRING,  /* text without the quotes */
-    SG_TOKEN_PUNCT,   /* text: one character */
+    SG_TOKEN_INT,    /* value */
+    SG_TOKEN_F32,    /* value: its bits (0fXXXXXXXX) */
+    SG_TOKEN_F64,    /* value: its bits (0dX...X or decimal) */
+    SG_TOKEN_STRING, /* text without the quotes */
+    SG_TOKEN_PUNCT,  /* text: one character */
 };
 
 struct sg_token {

@@ -43,9 +43,8 @@ void sg_arena_free(struct sg_arena *arena);
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes);
 char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_text text);
 
-_Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result result,
-                            struct sg_place place, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+_Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_place place,
+                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 bool sg_text_equal(struct sg_text a, struct sg_text b);
 bool sg_text_is(struct sg_text a, const char *literal);
@@ -58,8 +57,7 @@ struct sg_text sg_text_of(const char *literal);
 /* Growable array in the scratch arena: `T *items; uint32_t count, room`. */
 #define SG_LOAD_PUSH(load, list)                                                                   \
     ((list).count == (list).room                                                                   \
-         ? ((list).items = sg_load_grow((load), (list).items, &(list).room,                        \
-                                        sizeof *(list).items),                                     \
+         ? ((list).items = sg_load_grow((load), (list).items, &(list).room, sizeof *(list).items), \
             &(list).items[(list).count++])                                                         \
          : &(list).items[(list).count++])
 void *sg_load_grow(struct sg_load *load, const void *items, uint32_t *room, size_t item_bytes);

@@ -46,8 +46,8 @@ void sg_scope_close(struct sg_parser *parser)
 static struct sg_symbol *find_exact(struct sg_parser *parser, struct sg_text name, bool range)
 {
     struct sg_symbol *symbol = parser->buckets[sg_text_hash(name) % SG_SYMBOL_BUCKETS];
-    while (symbol && (!sg_text_equal(symbol->name, name) ||
-                      (symbol->kind == SG_SYMBOL_REG_RANGE) != range)) {
+    while (symbol &&
+           (!sg_text_equal(symbol->name, name) || (symbol->kind == SG_SYMBOL_REG_RANGE) != range)) {
         symbol = symbol->next_in_bucket;
     }
     return symbol;
@@ -91,8 +91,7 @@ struct sg_symbol *sg_scope_declare(struct sg_parser *parser, struct sg_text name
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is declared twice",
                      SG_TEXT_ARGS(name));
     }
-    struct sg_symbol *symbol =
-        sg_load_alloc(parser->load, &parser->load->scratch, sizeof *symbol);
+    struct sg_symbol *symbol = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *symbol);
     uint32_t bucket = sg_text_hash(name) % SG_SYMBOL_BUCKETS;
     symbol->name = name;
     symbol->kind = kind;

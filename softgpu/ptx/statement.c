@@ -221,8 +221,8 @@ static void parse_opcode(struct sg_parser *parser, struct sg_ptx_insn *insn, str
         struct sg_text last =
             insn->modifier_count ? insn->modifiers[insn->modifier_count - 1] : opcode;
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, insn->place,
-                     "instruction '%.*s' is not supported",
-                     (int)(last.at + last.len - opcode.at), opcode.at);
+                     "instruction '%.*s' is not supported", (int)(last.at + last.len - opcode.at),
+                     opcode.at);
     }
 }
 

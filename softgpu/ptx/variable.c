@@ -88,8 +88,8 @@ void sg_parse_registers(struct sg_parser *parser)
             count = (uint32_t)sg_parse_int(parser, "a register count", 1000000);
             sg_parse_expect(parser, '>');
         }
-        struct sg_symbol *symbol = sg_scope_declare(
-            parser, name, place, range ? SG_SYMBOL_REG_RANGE : SG_SYMBOL_REG);
+        struct sg_symbol *symbol =
+            sg_scope_declare(parser, name, place, range ? SG_SYMBOL_REG_RANGE : SG_SYMBOL_REG);
         symbol->first = func->regs.count;
         symbol->count = count;
         for (uint32_t i = 0; i < count; i++) {

@@ -10,7 +10,7 @@ struct engine {
     struct sg_pool *pool;
     struct sg_program *program;
     struct sg_image *image;
-    uint64_t *addresses; /* of the module's variables */
+    uint64_t *addresses;   /* of the module's variables */
     struct sg_fault fault; /* of the last launch */
     const _Atomic int *stop;
     uint32_t max_workers;

@@ -8,7 +8,7 @@
 
 #define HEAD ".version 9.0\n.target sm_75\n.address_size 64\n"
 #define BODY(text)                                                                                 \
-    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n"               \
+    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n"              \
          ".reg .b64 %rd<9>;\n.reg .f32 %f<4>;\n.reg .b16 %rs<3>;\n" text "\nret;\n}\n"
 #define LINE "line 11, column " /* where the text of BODY begins */
 
@@ -72,8 +72,7 @@ static const struct refusal refusals[] = {
     {BODY("st.const.u32 [%rd1], %r1;"), SG_LOAD_SYNTAX,
      LINE "1: error: constant memory cannot be written in 'st.const.u32'\n"},
     {BODY("call helper;"), SG_LOAD_SYNTAX, LINE "6: error: unknown name 'helper'\n"},
-    {HEAD ".extern .func vprintf;\n.visible .entry k() { call vprintf; ret; }",
-     SG_LOAD_UNSUPPORTED,
+    {HEAD ".extern .func vprintf;\n.visible .entry k() { call vprintf; ret; }", SG_LOAD_UNSUPPORTED,
      "line 5, column 23: error: function 'vprintf' of the device run time is not supported\n"},
     {HEAD ".extern .func other;\n.visible .entry k() { call other; ret; }", SG_LOAD_UNRESOLVED,
      "line 5, column 23: error: function 'other' is called but not defined\n"},
@@ -148,13 +147,13 @@ Test(load, logs_are_cut_to_their_size)
     cr_assert_eq(sg_program_load("nothing", 7, NULL, NULL), SG_LOAD_SYNTAX);
 }
 
-static const char described[] = HEAD
-    ".const .align 4 .b8 c[20];\n.visible .global .align 8 .u64 v[3] = {7, generic(c), c+4};\n"
-    ".extern .global .u32 e;\n"
-    ".visible .entry k(.param .u8 a, .param .u64 b, .param .align 16 .b8 c1[20])\n"
-    ".maxntid 128, 2, 1\n.minnctapersm 3\n{\n.reg .b32 %r<2>; .shared .align 8 .b8 s[100];\n"
-    ".local .align 4 .b8 l[12];\nmov.u32 %r1, s; mov.u32 %r0, l;\nret;\n}\n"
-    ".visible .entry k2()\n.reqntid 64\n{ ret; }\n";
+static const char described[] =
+    HEAD ".const .align 4 .b8 c[20];\n.visible .global .align 8 .u64 v[3] = {7, generic(c), c+4};\n"
+         ".extern .global .u32 e;\n"
+         ".visible .entry k(.param .u8 a, .param .u64 b, .param .align 16 .b8 c1[20])\n"
+         ".maxntid 128, 2, 1\n.minnctapersm 3\n{\n.reg .b32 %r<2>; .shared .align 8 .b8 s[100];\n"
+         ".local .align 4 .b8 l[12];\nmov.u32 %r1, s; mov.u32 %r0, l;\nret;\n}\n"
+         ".visible .entry k2()\n.reqntid 64\n{ ret; }\n";
 
 Test(load, a_program_describes_itself)
 {

@@ -56,8 +56,9 @@ static double ulps64(double got, long double want)
     return (double)(fabsl((long double)got - want) / (long double)ulp);
 }
 
-static const float special_floats[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 1e-40f, 1e30f, 3.4e38f,
-                                       INFINITY, -INFINITY, NAN, 105615.0f, 1e7f, 88.0f, -87.5f};
+static const float special_floats[] = {0.0f,   -0.0f,     1.0f,    -1.0f,    0.5f,
+                                       1e-40f, 1e30f,     3.4e38f, INFINITY, -INFINITY,
+                                       NAN,    105615.0f, 1e7f,    88.0f,    -87.5f};
 
 static float float_input(int i, uint64_t *seed)
 {
@@ -86,8 +87,9 @@ Test(maths, float_functions)
     double worst[16] = {0};
     for (int i = 0; i < N; i++) {
         double x = (double)in[i], a = fabs(x);
-        const double want[16] = {sin(x), cos(x), exp(x), log(a), pow(a, (double)1.7f), tan(x), sqrt(a), 1 / x,
-                                 atan2(x, 2), tanh(x), cbrt(x), erf(x), floor(x), rint(x), fmod(x, 3),
+        const double want[16] = {sin(x),  cos(x),  exp(x),   log(a),      pow(a, (double)1.7f),
+                                 tan(x),  sqrt(a), 1 / x,    atan2(x, 2), tanh(x),
+                                 cbrt(x), erf(x),  floor(x), rint(x),     fmod(x, 3),
                                  log1p(a)};
         for (int k = 0; k < 16; k++) {
             double error = ulps32(out[16 * i + k], want[k]);
@@ -115,9 +117,10 @@ Test(maths, double_functions)
                                       2.51, 2.01, 1.51, 2.51, 0,    0,    0.001, 40};
     for (int i = 0; i < N; i++) {
         long double x = (long double)in[i], a = fabsl(x);
-        const long double want[16] = {sinl(x), cosl(x), expl(x), logl(a), powl(a, 1.7), tanl(x),
-                                      sqrtl(a), 1 / x, atan2l(x, 2), tanhl(x), cbrtl(x), erfl(x),
-                                      floorl(x), rintl(x), fmodl(x, 3), lgammal(a)};
+        const long double want[16] = {sinl(x),      cosl(x),  expl(x),     logl(a),
+                                      powl(a, 1.7), tanl(x),  sqrtl(a),    1 / x,
+                                      atan2l(x, 2), tanhl(x), cbrtl(x),    erfl(x),
+                                      floorl(x),    rintl(x), fmodl(x, 3), lgammal(a)};
         for (int k = 0; k < 15; k++) { /* lgamma: only that it is near */
             double error = ulps64(out[16 * i + k], want[k]);
             cr_assert_leq(error, bounds[k], "function %d of %a: %a, not %La", k, in[i],
@@ -149,7 +152,9 @@ Test(maths, approximations_are_as_good_as_documented)
         if (a < 80) {
             cr_assert_leq(fabs((double)o[2] / exp(x) - 1), 0x1p-22 * (2 + a * 1.173), "exp %a", x);
         }
-        cr_assert_leq(fabs((double)o[3] - log(a)), a > 0.5 && a < 2 ? 3.4e-7 : fabs(log(a)) * 0x1p-21, "log %a: %a", x, (double)o[3]);
+        cr_assert_leq(fabs((double)o[3] - log(a)),
+                      a > 0.5 && a < 2 ? 3.4e-7 : fabs(log(a)) * 0x1p-21, "log %a: %a", x,
+                      (double)o[3]);
         cr_assert_leq(fabs((double)o[4] * x - 1), 2 * 0x1p-23, "div %a", x);
         cr_assert_leq(fabs((double)o[5] * sqrt(a) - 1), 1.28e-7, "rsqrt %a", x);
         cr_assert_eq((double)o[6], x > 0 ? fmin(x, 1) : 0);
@@ -193,14 +198,22 @@ Test(maths, roundings)
     no_fault();
     for (int i = 0; i < N; i++) {
         float *o = out + 16 * i;
-        const float want[16] = {
-            ROUNDED(FE_TONEAREST, x + y), ROUNDED(FE_TOWARDZERO, x + y),
-            ROUNDED(FE_UPWARD, x + y), ROUNDED(FE_DOWNWARD, x + y),
-            ROUNDED(FE_TOWARDZERO, x * y), ROUNDED(FE_UPWARD, x * y), ROUNDED(FE_DOWNWARD, x * y),
-            ROUNDED(FE_TOWARDZERO, x / y), ROUNDED(FE_UPWARD, x / y), ROUNDED(FE_DOWNWARD, x / y),
-            ROUNDED(FE_TOWARDZERO, fmaf(x, y, x)), ROUNDED(FE_UPWARD, fmaf(x, y, x)),
-            ROUNDED(FE_DOWNWARD, fmaf(x, y, x)), ROUNDED(FE_UPWARD, sqrtf(fabsf(x))),
-            ROUNDED(FE_DOWNWARD, 1 / x), ROUNDED(FE_TOWARDZERO, sqrtf(fabsf(x)))};
+        const float want[16] = {ROUNDED(FE_TONEAREST, x + y),
+                                ROUNDED(FE_TOWARDZERO, x + y),
+                                ROUNDED(FE_UPWARD, x + y),
+                                ROUNDED(FE_DOWNWARD, x + y),
+                                ROUNDED(FE_TOWARDZERO, x * y),
+                                ROUNDED(FE_UPWARD, x * y),
+                                ROUNDED(FE_DOWNWARD, x * y),
+                                ROUNDED(FE_TOWARDZERO, x / y),
+                                ROUNDED(FE_UPWARD, x / y),
+                                ROUNDED(FE_DOWNWARD, x / y),
+                                ROUNDED(FE_TOWARDZERO, fmaf(x, y, x)),
+                                ROUNDED(FE_UPWARD, fmaf(x, y, x)),
+                                ROUNDED(FE_DOWNWARD, fmaf(x, y, x)),
+                                ROUNDED(FE_UPWARD, sqrtf(fabsf(x))),
+                                ROUNDED(FE_DOWNWARD, 1 / x),
+                                ROUNDED(FE_TOWARDZERO, sqrtf(fabsf(x)))};
         for (int k = 0; k < 16; k++) {
             same_float(o[k], want[k], k, a[i], b[i]);
         }
@@ -261,7 +274,8 @@ Test(maths, black_scholes)
     no_fault();
     for (int i = 0; i < N; i++) {
         double s = (double)arrays[2][i], x = (double)arrays[3][i], t = (double)arrays[4][i];
-        double d1 = (log(s / x) + (0.02 + 0.5 * 0.09) * t) / (0.30 * sqrt(t)), d2 = d1 - 0.30 * sqrt(t);
+        double d1 = (log(s / x) + (0.02 + 0.5 * 0.09) * t) / (0.30 * sqrt(t)),
+               d2 = d1 - 0.30 * sqrt(t);
         double call = s * normal(d1) - x * exp(-0.02 * t) * normal(d2);
         cr_assert_leq(fabs((double)arrays[0][i] - call), 2e-5 * (s + x), "option %d", i);
         cr_assert_leq(fabs((double)arrays[1][i] - (call - s + x * exp(-0.02 * t))), 2e-5 * (s + x));

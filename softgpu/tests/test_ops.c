@@ -31,10 +31,16 @@ struct lane {
     memcpy((void *)&x##_, &lane->x, sizeof x##_);                                                  \
     val_##T x = x##_;                                                                              \
     (void)x
-#define IN1(A)          TAKE(A, a)
-#define IN2(A, B)       IN1(A); TAKE(B, b)
-#define IN3(A, B, C)    IN2(A, B); TAKE(C, c)
-#define IN4(A, B, C, E) IN3(A, B, C); TAKE(E, e)
+#define IN1(A) TAKE(A, a)
+#define IN2(A, B)                                                                                  \
+    IN1(A);                                                                                        \
+    TAKE(B, b)
+#define IN3(A, B, C)                                                                               \
+    IN2(A, B);                                                                                     \
+    TAKE(C, c)
+#define IN4(A, B, C, E)                                                                            \
+    IN3(A, B, C);                                                                                  \
+    TAKE(E, e)
 #define REFERENCE(name, D, MODE, IN, ...)                                                          \
     __attribute__((noinline, optimize("O1"))) static uint64_t ref_##name(const struct lane *lane)  \
     {                                                                                              \
@@ -48,9 +54,9 @@ struct lane {
         memcpy(&bits, (const void *)&d, sizeof d);                                                 \
         return bits;                                                                               \
     }
-#define MODE_rz FE_TOWARDZERO
-#define MODE_rm FE_DOWNWARD
-#define MODE_rp FE_UPWARD
+#define MODE_rz                     FE_TOWARDZERO
+#define MODE_rm                     FE_DOWNWARD
+#define MODE_rp                     FE_UPWARD
 #define OP1(n, D, A, ...)           REFERENCE(n, D, FE_TONEAREST, IN1(A), __VA_ARGS__)
 #define OP2(n, D, A, B, ...)        REFERENCE(n, D, FE_TONEAREST, IN2(A, B), __VA_ARGS__)
 #define OP3(n, D, A, B, C, ...)     REFERENCE(n, D, FE_TONEAREST, IN3(A, B, C), __VA_ARGS__)
@@ -60,10 +66,10 @@ struct lane {
 #define RND3(n, R, D, A, B, C, ...) REFERENCE(n, D, MODE_##R, IN3(A, B, C), __VA_ARGS__)
 #define CMP1(n, A, ...)             REFERENCE(n, p, FE_TONEAREST, IN1(A), (__VA_ARGS__) ? 1 : 0)
 #define CMP2(n, A, B, ...)          REFERENCE(n, p, FE_TONEAREST, IN2(A, B), (__VA_ARGS__) ? 1 : 0)
-#define CMP3(n, A, B, C, ...)       REFERENCE(n, p, FE_TONEAREST, IN3(A, B, C), (__VA_ARGS__) ? 1 : 0)
-#define BITS1(n, ...)               REFERENCE(n, p, FE_TONEAREST, IN1(p), (__VA_ARGS__) & 1)
-#define BITS2(n, ...)               REFERENCE(n, p, FE_TONEAREST, IN2(p, p), (__VA_ARGS__) & 1)
-#define BITS3(n, ...)               REFERENCE(n, p, FE_TONEAREST, IN3(p, p, p), (__VA_ARGS__) & 1)
+#define CMP3(n, A, B, C, ...)       REFERENCE(n, p, FE_TONEAREST, IN3(A, B, C), !!(__VA_ARGS__))
+#define BITS1(n, ...)               REFERENCE(n, p, FE_TONEAREST, IN1(p), (__VA_ARGS__)&1)
+#define BITS2(n, ...)               REFERENCE(n, p, FE_TONEAREST, IN2(p, p), (__VA_ARGS__)&1)
+#define BITS3(n, ...)               REFERENCE(n, p, FE_TONEAREST, IN3(p, p, p), (__VA_ARGS__)&1)
 #define ALIAS(n, same)
 #include "softgpu/exec/op.def"
 #undef OP1
@@ -85,36 +91,86 @@ struct reference {
     uint64_t (*run)(const struct lane *);
     unsigned char e; /* type of a fourth operand */
 };
-#define ROW(n, e)                   {#n, ref_##n, SG_OP_##e},
-#define OP1(n, ...)                 ROW(n, none)
-#define OP2(n, ...)                 ROW(n, none)
-#define OP3(n, ...)                 ROW(n, none)
-#define OP4(n, D, A, B, C, E, ...)  ROW(n, E)
-#define RND1(n, ...)                ROW(n, none)
-#define RND2(n, ...)                ROW(n, none)
-#define RND3(n, ...)                ROW(n, none)
-#define CMP1(n, ...)                ROW(n, none)
-#define CMP2(n, ...)                ROW(n, none)
-#define CMP3(n, ...)                ROW(n, none)
-#define BITS1(n, ...)               ROW(n, none)
-#define BITS2(n, ...)               ROW(n, none)
-#define BITS3(n, ...)               ROW(n, none)
+#define ROW(n, e)                  {#n, ref_##n, SG_OP_##e},
+#define OP1(n, ...)                ROW(n, none)
+#define OP2(n, ...)                ROW(n, none)
+#define OP3(n, ...)                ROW(n, none)
+#define OP4(n, D, A, B, C, E, ...) ROW(n, E)
+#define RND1(n, ...)               ROW(n, none)
+#define RND2(n, ...)               ROW(n, none)
+#define RND3(n, ...)               ROW(n, none)
+#define CMP1(n, ...)               ROW(n, none)
+#define CMP2(n, ...)               ROW(n, none)
+#define CMP3(n, ...)               ROW(n, none)
+#define BITS1(n, ...)              ROW(n, none)
+#define BITS2(n, ...)              ROW(n, none)
+#define BITS3(n, ...)              ROW(n, none)
 static const struct reference references[] = {
 #include "softgpu/exec/op.def"
 };
 
 /* ---- operands ---- */
 
-static const uint64_t edges[] = {
-    0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 0x7f, 0x80, 0x7fff, 0x8000, 0xffff, 0x7fffffff,
-    0x80000000, 0xffffffff, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff,
-    0x00000001, 0x007fffff, 0x00800000, 0x80000001, 0x4f000000, 0x4effffff, 0xcf000000, 0x4f800000,
-    0x5f000000, 0xdf000000, 0x3f000000, 0x40200000, 0x40600000, 0xc0200000, 0x7fffffffffffffff,
-    0x8000000000000000, 0xffffffffffffffff, 0x3ff0000000000000, 0xbff0000000000000,
-    0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x0000000000000001,
-    0x0010000000000000, 0x41e0000000000000, 0xc1e0000000200000, 0x41efffffffe00000,
-    0x43e0000000000000, 0x43f0000000000000, 0x4004000000000000, 0x3fe0000000000000,
-    0x36a0000000000000, 0x47efffffefffffff, 0x41dfffffffe00000, 0xc1e0000000000000};
+static const uint64_t edges[] = {0,
+                                 1,
+                                 2,
+                                 31,
+                                 32,
+                                 33,
+                                 63,
+                                 64,
+                                 65,
+                                 255,
+                                 256,
+                                 0x7f,
+                                 0x80,
+                                 0x7fff,
+                                 0x8000,
+                                 0xffff,
+                                 0x7fffffff,
+                                 0x80000000,
+                                 0xffffffff,
+                                 0x3f800000,
+                                 0xbf800000,
+                                 0x7f800000,
+                                 0xff800000,
+                                 0x7fc00000,
+                                 0x7f7fffff,
+                                 0x00000001,
+                                 0x007fffff,
+                                 0x00800000,
+                                 0x80000001,
+                                 0x4f000000,
+                                 0x4effffff,
+                                 0xcf000000,
+                                 0x4f800000,
+                                 0x5f000000,
+                                 0xdf000000,
+                                 0x3f000000,
+                                 0x40200000,
+                                 0x40600000,
+                                 0xc0200000,
+                                 0x7fffffffffffffff,
+                                 0x8000000000000000,
+                                 0xffffffffffffffff,
+                                 0x3ff0000000000000,
+                                 0xbff0000000000000,
+                                 0x7ff0000000000000,
+                                 0xfff0000000000000,
+                                 0x7ff8000000000000,
+                                 0x0000000000000001,
+                                 0x0010000000000000,
+                                 0x41e0000000000000,
+                                 0xc1e0000000200000,
+                                 0x41efffffffe00000,
+                                 0x43e0000000000000,
+                                 0x43f0000000000000,
+                                 0x4004000000000000,
+                                 0x3fe0000000000000,
+                                 0x36a0000000000000,
+                                 0x47efffffefffffff,
+                                 0x41dfffffffe00000,
+                                 0xc1e0000000000000};
 
 static uint64_t operand(uint64_t *seed)
 {
@@ -125,7 +181,7 @@ static uint64_t operand(uint64_t *seed)
         return edges[(r >> 8) % (sizeof edges / sizeof edges[0])];
     case 2:
         return v >> (r >> 8) % 64; /* of every length */
-    case 3: { /* a float and a double near 1 */
+    case 3: {                      /* a float and a double near 1 */
         float f = (float)(int32_t)v * 0x1p-24f;
         double d = (double)(int64_t)v * 0x1p-56;
         return r & 256 ? engine_f32(f) : engine_f64(d);
@@ -137,8 +193,15 @@ static uint64_t operand(uint64_t *seed)
 
 /* ---- a warp that is only a register file ---- */
 
-enum { HEAD = 256, ROW_D = HEAD, ROW_A = HEAD + 256, ROW_B = HEAD + 512, ROW_C = HEAD + 768,
-       ROW_E = HEAD + 1024, FILE_BYTES = HEAD + 1280 };
+enum {
+    HEAD = 256,
+    ROW_D = HEAD,
+    ROW_A = HEAD + 256,
+    ROW_B = HEAD + 512,
+    ROW_C = HEAD + 768,
+    ROW_E = HEAD + 1024,
+    FILE_BYTES = HEAD + 1280
+};
 static _Alignas(256) uint8_t file[FILE_BYTES], before[FILE_BYTES];
 
 static bool is_wide(unsigned type)
@@ -216,9 +279,8 @@ static void check(const char *isa, const struct sg_op *op, const struct referenc
             continue;
         }
         uint64_t want = reference->run(&operands);
-        cr_assert(same(op->types[0], got, want),
-                  "%s %s%s(%llx, %llx, %llx, %llx) = %llx, not %llx", isa, op->name,
-                  masked ? " masked" : "", (unsigned long long)operands.a,
+        cr_assert(same(op->types[0], got, want), "%s %s%s(%llx, %llx, %llx, %llx) = %llx, not %llx",
+                  isa, op->name, masked ? " masked" : "", (unsigned long long)operands.a,
                   (unsigned long long)operands.b, (unsigned long long)operands.c,
                   (unsigned long long)operands.e, (unsigned long long)got,
                   (unsigned long long)want);

@@ -91,7 +91,8 @@ Test(basic, reduce)
 Test(basic, scan)
 {
     enum { BLOCKS = 7 };
-    unsigned *in = engine_memory(&engine, BLOCKS * 1024), *out = engine_memory(&engine, BLOCKS * 1024);
+    unsigned *in = engine_memory(&engine, BLOCKS * 1024),
+             *out = engine_memory(&engine, BLOCKS * 1024);
     for (int i = 0; i < BLOCKS * 256; i++) {
         in[i] = (unsigned)i * 2654435761u;
     }
@@ -207,8 +208,12 @@ Test(features, structures_by_value_and_initialised_variables)
     cr_assert_eq(kernel->params[0].size, sizeof in);
     memcpy(params + kernel->params[0].offset, &in, sizeof in);
     memcpy(params + kernel->params[1].offset, pointers, sizeof pointers);
-    struct sg_launch launch = {.image = engine.image, .kernel = kernel, .grid = {1, 1, 1},
-                               .block = {40, 1, 1}, .params = params, .map = engine.map};
+    struct sg_launch launch = {.image = engine.image,
+                               .kernel = kernel,
+                               .grid = {1, 1, 1},
+                               .block = {40, 1, 1},
+                               .params = params,
+                               .map = engine.map};
     sg_grid_run(engine.pool, &launch, &engine.fault);
     no_fault();
     static const char names[2][6] = {"ab", "xyz"};
@@ -277,8 +282,8 @@ Test(features, bits)
         cr_assert_eq(o[12], x / (y | 1));
         cr_assert_eq(o[13], x % (y | 1));
         cr_assert_eq(o[14], (uint32_t)((int64_t)sx / sd));
-        cr_assert_eq(o[15], (uint32_t)((int64_t)((int32_t)(x << 8) >> 8) *
-                                       ((int32_t)(y << 8) >> 8)));
+        cr_assert_eq(o[15],
+                     (uint32_t)((int64_t)((int32_t)(x << 8) >> 8) * ((int32_t)(y << 8) >> 8)));
     }
 }
 
@@ -301,8 +306,9 @@ Test(features, wide_integers)
         cr_assert_eq((uint64_t)o[3], ux % uy);
         cr_assert_eq(o[4], (int64_t)((__int128)x * y >> 64));
         cr_assert_eq(o[5], (x ? __builtin_clzll(ux) : 64) + __builtin_popcountll(uy));
-        cr_assert_eq(o[7], (int64_t)(((uint64_t)brev((uint32_t)ux) << 32 | brev((uint32_t)(ux >> 32))) ^
-                                     (ux << (y & 63)) ^ (uint64_t)(x >> (y & 63))));
+        cr_assert_eq(o[7],
+                     (int64_t)(((uint64_t)brev((uint32_t)ux) << 32 | brev((uint32_t)(ux >> 32))) ^
+                               (ux << (y & 63)) ^ (uint64_t)(x >> (y & 63))));
     }
 }
 

@@ -117,13 +117,30 @@ static int switches(int x)
     int r = 0;
     for (int i = 0; i < 40; i++) {
         switch ((int)((unsigned)x + (unsigned)i) % 7) {
-        case 0: r += 3; break;
-        case 1: r ^= x; break;
-        case 2: r = (int)((unsigned)r * 5 + 1); continue;
-        case 3: if (r & 1) break; r = (int)((unsigned)r - (unsigned)x); break;
-        case 4: r = (int)((unsigned)r << 1); /* fall through */
-        case 5: r = (int)((unsigned)r + (unsigned)i); break;
-        default: if (r > 100000) return r; r++; break;
+        case 0:
+            r += 3;
+            break;
+        case 1:
+            r ^= x;
+            break;
+        case 2:
+            r = (int)((unsigned)r * 5 + 1);
+            continue;
+        case 3:
+            if (r & 1)
+                break;
+            r = (int)((unsigned)r - (unsigned)x);
+            break;
+        case 4:
+            r = (int)((unsigned)r << 1); /* fall through */
+        case 5:
+            r = (int)((unsigned)r + (unsigned)i);
+            break;
+        default:
+            if (r > 100000)
+                return r;
+            r++;
+            break;
         }
         x = (int)((unsigned)x * 1103515245u + 12345u);
     }
@@ -166,7 +183,8 @@ Test(scheduler, endless_kernels_stop_when_told)
 Test(faults, illegal_addresses_say_who)
 {
     int *memory = engine_memory(&engine, 4);
-    static const int64_t offsets[] = {1 << 20, INT64_C(1) << 40, -(INT64_C(1) << 44), INT64_MIN / 4};
+    static const int64_t offsets[] = {1 << 20, INT64_C(1) << 40, -(INT64_C(1) << 44),
+                                      INT64_MIN / 4};
     for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
         ENGINE_LAUNCH(&engine, "wild", 4, 64, 0, PTR(memory), (uint64_t)offsets[i]);
         cr_assert_eq(engine.fault.code, SG_FAULT_ILLEGAL_ADDRESS, "offset %lld",

@@ -1,4 +1,4 @@
-// Calls, recursion, constants, local memory, bit tricks, 64-bit division, vectors, generic pointers.
+// Calls, recursion, constants, local memory, bit tricks, 64-bit division, vectors, generic access.
 #include <cooperative_groups.h>
 
 __constant__ float table[8] = {1, 2, 4, 8, 16, 32, 64, 128};

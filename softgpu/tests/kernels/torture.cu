@@ -1,4 +1,4 @@
-// What a scheduler gets wrong: locks inside a warp, flags between warps, barriers in divergent code.
+// What a scheduler gets wrong: locks in a warp, flags between warps, barriers in divergent code.
 extern "C" __global__ void spin_lock(int *lock, int *count)
 {
     for (int done = 0; !done;) {
