@@ -1,0 +1,154 @@
+/* A backend process by script: the other end of a link, on a blocking socket, driven by a test. */
+#ifndef CLIENT_TESTS_PEER_H
+#define CLIENT_TESTS_PEER_H
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/wire.h"
+#include "client/link.h"
+
+struct peer {
+    int fd;
+    struct client_link *link;
+};
+
+/* Links are never taken down; this keeps the leak finder from wondering. */
+static struct client_link *peer_links[64];
+static unsigned peer_link_count;
+
+/* A link of ours and its peer, over loopback. */
+static inline struct peer peer_connect(void)
+{
+    struct transport_address address;
+    struct transport_listener listener;
+    struct transport_conn ours, theirs;
+    struct frame_reader reader;
+    char why[200], url[128];
+    cr_assert_eq(transport_address_parse("127.0.0.1", "0", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(address.ops->listen(&address, &listener, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(address.ops->local_address(listener.fd, url, sizeof url), GA_OK);
+    cr_assert_eq(transport_address_parse(url, "0", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(transport_connect(&address, 5000, &ours, why, sizeof why), GA_OK, "%s", why);
+    while (address.ops->accept(&listener, &theirs) == GA_AGAIN) {
+    }
+    address.ops->close_listener(&listener);
+    int flags = fcntl(theirs.fd, F_GETFL);
+    (void)fcntl(theirs.fd, F_SETFL, flags & ~O_NONBLOCK);
+    struct client_link *link = calloc(1, sizeof *link);
+    cr_assert_eq(frame_reader_init(&reader, 512 << 10), GA_OK);
+    cr_assert_eq(client_link_init(link, ours, reader), GA_OK);
+    peer_links[peer_link_count++ % 64] = link;
+    snprintf(link->name, sizeof link->name, "the test's peer");
+    return (struct peer){.fd = theirs.fd, .link = link};
+}
+
+static inline bool peer_read(struct peer *peer, void *to, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = recv(peer->fd, (uint8_t *)to + done, size - done, 0);
+        if (got <= 0) {
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+static inline bool peer_write(struct peer *peer, const void *from, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t sent = send(peer->fd, (const uint8_t *)from + done, size - done, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return false;
+        }
+        done += (size_t)sent;
+    }
+    return true;
+}
+
+/* The next frame that is a call; its content goes to `content`. */
+static inline bool peer_call(struct peer *peer, struct wire_header *header, uint8_t *content)
+{
+    do {
+        if (!peer_read(peer, header, sizeof *header) || !peer_read(peer, content, header->length)) {
+            return false;
+        }
+    } while (header->opcode == WIRE_CONTEXT);
+    return true;
+}
+
+/* REPLY with a result and one number. */
+static inline bool peer_reply(struct peer *peer, uint16_t opcode, uint64_t sequence, int32_t result,
+                              uint64_t number)
+{
+    struct {
+        struct wire_header header;
+        int32_t result;
+        uint32_t zero;
+        uint64_t number;
+    } frame = {.header = {.length = 16, .opcode = opcode, .sequence = sequence},
+               .result = result,
+               .number = number};
+    return peer_write(peer, &frame, sizeof frame);
+}
+
+/* A chunk of a copy: byte i of the copy is (uint8_t)(i * 7 + i / 251). */
+static inline uint8_t peer_byte(uint64_t i)
+{
+    return (uint8_t)(i * 7 + i / 251);
+}
+
+static inline bool peer_chunk(struct peer *peer, uint64_t sequence, uint64_t offset, uint64_t bytes)
+{
+    uint32_t padded = wire_padded(bytes);
+    struct wire_header header = {.length = 16 + padded, .opcode = WIRE_DATA, .sequence = sequence};
+    uint8_t *content = calloc(1, 16 + padded);
+    memcpy(content, &offset, 8);
+    memcpy(content + 8, &bytes, 8);
+    for (uint64_t i = 0; i < bytes; i++) {
+        content[16 + i] = peer_byte(offset + i);
+    }
+    bool ok = peer_write(peer, &header, sizeof header) && peer_write(peer, content, header.length);
+    free(content);
+    return ok;
+}
+
+/* ---- our end */
+
+/* Appends a call with one number; its record. */
+static inline struct link_record *call_with(struct client_link *link, uint64_t number, bool waited,
+                                            const struct link_want *want)
+{
+    if (client_link_lock(link, 256) != 0) {
+        return NULL;
+    }
+    client_link_context(link, 1, want != NULL ? want->context : 1);
+    memcpy(client_link_at(link) + sizeof(struct wire_header), &number, sizeof number);
+    uint64_t sequence = client_link_frame(link, 600, 1, sizeof number, 0, true);
+    struct link_record *record = client_link_expect(link, sequence, waited, want);
+    client_link_unlock(link, waited);
+    return record;
+}
+
+/* Waits; the result and the number of the reply. */
+static inline int finish(struct client_link *link, struct link_record *record, uint64_t *number)
+{
+    client_link_wait(link, record);
+    int result = record->result;
+    if (number != NULL && record->results_size >= 16) {
+        memcpy(number, record->small + 8, sizeof *number);
+    }
+    client_link_release(link, record);
+    return result;
+}
+
+#endif

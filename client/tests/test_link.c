@@ -1,0 +1,448 @@
+/* The link against a peer by script. What hangs here fails by the test's time limit. */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "client/tests/peer.h"
+
+#define THREADS 8
+#define WAITS   12500
+
+/* ---- answers in any order */
+
+struct shuffled {
+    struct peer *peer;
+    int calls;
+};
+
+static void *answer_in_random_order(void *at)
+{
+    struct shuffled *s = at;
+    struct held {
+        uint64_t sequence, number;
+    } held[THREADS];
+    int count = 0, left = s->calls;
+    unsigned seed = 7;
+    uint8_t content[256];
+    while (left != 0) {
+        struct wire_header header;
+        if (!peer_call(s->peer, &header, content)) {
+            return NULL;
+        }
+        held[count].sequence = header.sequence;
+        memcpy(&held[count++].number, content, 8);
+        left--;
+        /* Some answers are kept back, as long as somebody is left to ask. */
+        while (count != 0 && (count == THREADS || left < THREADS || rand_r(&seed) % 3 == 0)) {
+            int i = rand_r(&seed) % count;
+            if (!peer_reply(s->peer, WIRE_REPLY, held[i].sequence, 0, held[i].number * 3)) {
+                return NULL;
+            }
+            held[i] = held[--count];
+        }
+        /* One may be alone: never leave everybody waiting. */
+        while (count != 0) {
+            char byte;
+            if (recv(s->peer->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+                break;
+            }
+            count--;
+            if (!peer_reply(s->peer, WIRE_REPLY, held[count].sequence, 0, held[count].number * 3)) {
+                return NULL;
+            }
+        }
+    }
+    return NULL;
+}
+
+struct asker {
+    pthread_t thread;
+    struct client_link *link;
+    uint64_t first;
+    int wrong;
+};
+
+static void *ask(void *at)
+{
+    struct asker *asker = at;
+    for (uint64_t i = 0; i < WAITS; i++) {
+        uint64_t number = 0;
+        struct link_record *record = call_with(asker->link, asker->first + i, true, NULL);
+        if (record == NULL || finish(asker->link, record, &number) != 0 ||
+            number != (asker->first + i) * 3) {
+            asker->wrong++;
+        }
+    }
+    return NULL;
+}
+
+Test(link, eight_threads_and_answers_in_random_order, .timeout = 120)
+{
+    struct peer peer = peer_connect();
+    struct shuffled shuffled = {.peer = &peer, .calls = THREADS * WAITS};
+    struct asker askers[THREADS];
+    pthread_t server;
+    pthread_create(&server, NULL, answer_in_random_order, &shuffled);
+    for (int i = 0; i < THREADS; i++) {
+        askers[i] = (struct asker){.link = peer.link, .first = (uint64_t)i << 32};
+        pthread_create(&askers[i].thread, NULL, ask, &askers[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(askers[i].thread, NULL);
+        cr_assert_eq(askers[i].wrong, 0);
+    }
+    pthread_join(server, NULL);
+}
+
+/* ---- both directions full */
+
+#define FULL_BYTES (UINT64_C(48) << 20)
+
+static void *write_before_reading(void *at)
+{
+    struct peer *peer = at;
+    struct wire_header header;
+    static uint8_t content[WIRE_CHUNK + 4096];
+    if (!peer_call(peer, &header, content)) {
+        return NULL;
+    }
+    uint64_t copy = header.sequence;
+    for (uint64_t done = 0; done < FULL_BYTES; done += WIRE_CHUNK) {
+        if (!peer_chunk(peer, copy, done, WIRE_CHUNK)) {
+            return NULL;
+        }
+    }
+    if (!peer_reply(peer, WIRE_REPLY, copy, 0, 0)) {
+        return NULL;
+    }
+    for (;;) {
+        if (!peer_call(peer, &header, content)) {
+            return NULL;
+        }
+        if (header.length == 16) { /* the question at the end */
+            peer_reply(peer, WIRE_REPLY, header.sequence, 0, 5);
+            return NULL;
+        }
+        for (uint32_t i = 16; i < header.length; i++) {
+            if (content[i] != 0x5a) {
+                return NULL;
+            }
+        }
+    }
+}
+
+static bool send_bulk(struct client_link *link, const uint8_t *from, uint64_t bytes)
+{
+    if (client_link_lock(link, 256) != 0) {
+        return false;
+    }
+    memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
+    (void)client_link_frame(link, 601, 1, 16, bytes, true);
+    client_link_bulk(link, from, bytes);
+    client_link_unlock(link, false);
+    return true;
+}
+
+Test(link, both_directions_full, .timeout = 60)
+{
+    struct peer peer = peer_connect();
+    pthread_t server;
+    uint8_t *in = calloc(1, FULL_BYTES), *out = malloc(WIRE_CHUNK);
+    memset(out, 0x5a, WIRE_CHUNK);
+    struct link_want want = {
+        .context = 1, .to = in, .bytes = FULL_BYTES, .width = FULL_BYTES, .pitch = FULL_BYTES};
+    pthread_create(&server, NULL, write_before_reading, &peer);
+    cr_assert_not_null(call_with(peer.link, 0, false, &want));
+    client_link_flush(peer.link);
+    for (uint64_t done = 0; done < FULL_BYTES; done += WIRE_CHUNK) {
+        cr_assert(send_bulk(peer.link, out, WIRE_CHUNK));
+    }
+    uint64_t number = 0;
+    struct link_record *record = call_with(peer.link, 1, true, NULL);
+    cr_assert_eq(finish(peer.link, record, &number), 0);
+    cr_assert_eq(number, 5);
+    for (uint64_t i = 0; i < FULL_BYTES; i += 97) {
+        cr_assert_eq(in[i], peer_byte(i), "byte %llu", (unsigned long long)i);
+    }
+    pthread_join(server, NULL);
+    free(in);
+    free(out);
+}
+
+/* ---- rows, ranges, watches */
+
+Test(link, rows_go_where_they_belong, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    enum { WIDTH = 37, PITCH = 64, ROWS = 5000 };
+    uint8_t *to = calloc(ROWS, PITCH);
+    struct link_want want = {
+        .context = 1, .to = to, .bytes = WIDTH * ROWS, .width = WIDTH, .pitch = PITCH};
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    for (uint64_t at = 0; at < WIDTH * ROWS;) {
+        uint64_t bytes = WIDTH * ROWS - at < 50001 ? WIDTH * ROWS - at : 50001;
+        cr_assert(peer_chunk(&peer, record->sequence, at, bytes));
+        at += bytes;
+    }
+    peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
+    cr_assert_eq(finish(peer.link, record, NULL), 0);
+    for (uint64_t row = 0; row < ROWS; row++) {
+        for (uint64_t i = 0; i < PITCH; i++) {
+            uint8_t due = i < WIDTH ? peer_byte(row * WIDTH + i) : 0;
+            cr_assert_eq(to[row * PITCH + i], due);
+        }
+    }
+    free(to);
+}
+
+static void *reply_later(void *at)
+{
+    struct peer *peer = at;
+    struct wire_header header;
+    uint8_t content[4096];
+    if (peer_call(peer, &header, content)) {
+        usleep(50000);
+        peer_chunk(peer, header.sequence, 0, 1000);
+        peer_reply(peer, WIRE_REPLY, header.sequence, 0, 0);
+    }
+    return NULL;
+}
+
+Test(link, a_range_is_waited_for, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    static uint8_t to[1000];
+    struct link_want want = {.context = 1, .to = to, .bytes = 1000, .width = 1000, .pitch = 1000};
+    pthread_t server;
+    cr_assert_not_null(call_with(peer.link, 0, false, &want));
+    client_link_wait_range(peer.link, to + 1000, 10); /* next to it: nothing to wait for */
+    pthread_create(&server, NULL, reply_later, &peer);
+    client_link_wait_range(peer.link, to + 999, 1);
+    cr_assert_eq(to[999], peer_byte(999));
+    cr_assert_eq(atomic_load(&peer.link->unwaited), 0);
+    pthread_join(server, NULL);
+}
+
+Test(link, a_watch_ends_without_anybody_waiting, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    _Atomic uint64_t ready = 0;
+    struct link_want want = {.context = 1, .watched = &ready, .watch_value = 9};
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    uint64_t sequence = record->sequence;
+    peer_reply(&peer, WIRE_REPLY, sequence, 600, 0);
+    cr_assert_eq(finish(peer.link, record, NULL), 600);
+    client_link_drain(peer.link);
+    cr_assert_eq(atomic_load(&ready), 0);
+    peer_reply(&peer, WIRE_DONE, sequence, 0, 0);
+    while (atomic_load(&ready) == 0) {
+        client_link_drain(peer.link);
+    }
+    cr_assert_eq(atomic_load(&ready), 9);
+    cr_assert_eq(atomic_load(&peer.link->dead), 0);
+}
+
+/* ---- late errors */
+
+static uint64_t late_context;
+static int late_result;
+static uint16_t late_opcode;
+
+static void note_late(uint64_t context, int result, uint16_t opcode)
+{
+    late_context = context;
+    late_result = result;
+    late_opcode = opcode;
+}
+
+Test(link, a_late_error_finds_its_context, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    struct link_want one = {.context = 11}, two = {.context = 22};
+    peer.link->on_error = note_late;
+    struct link_record *first = call_with(peer.link, 0, true, &one);
+    uint64_t sequence = first->sequence;
+    struct link_record *second = call_with(peer.link, 0, true, &two);
+    struct {
+        struct wire_header header;
+        int32_t result;
+        uint32_t opcode;
+        uint64_t zero;
+    } error = {.header = {.length = 16, .opcode = WIRE_ERROR, .sequence = sequence},
+               .result = 1,
+               .opcode = 620};
+    peer_write(&peer, &error, sizeof error);
+    peer_reply(&peer, WIRE_REPLY, second->sequence, 0, 0);
+    peer_reply(&peer, WIRE_REPLY, sequence, 0, 0);
+    cr_assert_eq(finish(peer.link, second, NULL), 0);
+    cr_assert_eq(finish(peer.link, first, NULL), 0);
+    cr_assert_eq(late_context, 11);
+    cr_assert_eq(late_result, 1);
+    cr_assert_eq(late_opcode, 620);
+}
+
+/* ---- the end, in every state */
+
+static void expect_lost(struct client_link *link, struct link_record *record)
+{
+    cr_assert_eq(finish(link, record, NULL), LINK_LOST);
+    cr_assert_eq(client_link_lock(link, 16), LINK_LOST);
+}
+
+Test(link, end_while_waiting, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    struct link_record *record = call_with(peer.link, 0, true, NULL);
+    close(peer.fd);
+    expect_lost(peer.link, record);
+}
+
+Test(link, end_while_idle, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    close(peer.fd);
+    struct link_record *record = call_with(peer.link, 0, true, NULL);
+    if (record != NULL) { /* the first bytes may still leave */
+        expect_lost(peer.link, record);
+    }
+    cr_assert_eq(client_link_lock(peer.link, 16), LINK_LOST);
+}
+
+Test(link, end_inside_an_answer, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    struct link_record *record = call_with(peer.link, 0, true, NULL);
+    struct wire_header header = {.length = 32, .opcode = WIRE_REPLY, .sequence = record->sequence};
+    peer_write(&peer, &header, sizeof header);
+    peer_write(&peer, &header, 8);
+    close(peer.fd);
+    expect_lost(peer.link, record);
+}
+
+Test(link, end_inside_a_chunk, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    static uint8_t to[WIRE_CHUNK];
+    struct link_want want = {
+        .context = 1, .to = to, .bytes = sizeof to, .width = sizeof to, .pitch = sizeof to};
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    uint64_t values[2] = {0, sizeof to};
+    struct wire_header header = {
+        .length = 16 + sizeof to, .opcode = WIRE_DATA, .sequence = record->sequence};
+    peer_write(&peer, &header, sizeof header);
+    peer_write(&peer, values, sizeof values);
+    peer_write(&peer, to, sizeof to / 2);
+    close(peer.fd);
+    expect_lost(peer.link, record);
+}
+
+static void *close_soon(void *at)
+{
+    usleep(50000);
+    close(((struct peer *)at)->fd);
+    return NULL;
+}
+
+Test(link, end_while_sending, .timeout = 60)
+{
+    struct peer peer = peer_connect();
+    pthread_t server;
+    uint8_t *out = calloc(1, WIRE_CHUNK);
+    pthread_create(&server, NULL, close_soon, &peer);
+    bool alive = true;
+    for (int i = 0; i < 1000 && alive; i++) {
+        alive = send_bulk(peer.link, out, WIRE_CHUNK);
+    }
+    cr_assert_not(alive);
+    pthread_join(server, NULL);
+    free(out);
+}
+
+struct sleeper {
+    pthread_t thread;
+    struct client_link *link;
+    struct link_record *record;
+    int result;
+};
+
+static void *sleep_until_answer(void *at)
+{
+    struct sleeper *sleeper = at;
+    sleeper->result = finish(sleeper->link, sleeper->record, NULL);
+    return NULL;
+}
+
+/* Everybody wakes, whoever reads. */
+static void all_end_with(struct peer *peer, int due)
+{
+    struct sleeper sleepers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        sleepers[i].link = peer->link;
+        sleepers[i].record = call_with(peer->link, 0, true, NULL);
+        pthread_create(&sleepers[i].thread, NULL, sleep_until_answer, &sleepers[i]);
+    }
+    usleep(50000);
+    if (due == LINK_LOST) {
+        client_link_lose(peer->link, "the test says so");
+    } else {
+        struct {
+            struct wire_header header;
+            int32_t result;
+            uint32_t length;
+            char text[8];
+        } fault = {.header = {.length = 16, .opcode = WIRE_FAULT},
+                   .result = due,
+                   .length = 5,
+                   .text = "fault"};
+        peer_write(peer, &fault, sizeof fault);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(sleepers[i].thread, NULL);
+        cr_assert_eq(sleepers[i].result, due);
+    }
+    cr_assert_eq(client_link_lock(peer->link, 16), due);
+}
+
+Test(link, a_fault_ends_every_wait, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    all_end_with(&peer, 700);
+}
+
+Test(link, a_loss_seen_elsewhere_ends_every_wait, .timeout = 30)
+{
+    struct peer peer = peer_connect();
+    all_end_with(&peer, LINK_LOST);
+}
+
+/* ---- answers that are none */
+
+static void lost_after(struct wire_header header, const void *content)
+{
+    struct peer peer = peer_connect();
+    static uint8_t to[64];
+    struct link_want want = {.context = 1, .to = to, .bytes = 64, .width = 64, .pitch = 64};
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    header.sequence += record->sequence;
+    peer_write(&peer, &header, sizeof header);
+    peer_write(&peer, content, header.length < 512 ? header.length : 512);
+    expect_lost(peer.link, record);
+    for (size_t i = 0; i < sizeof to; i++) {
+        cr_assert_eq(to[i], 0);
+    }
+    close(peer.fd);
+}
+
+Test(link, nonsense_ends_the_link, .timeout = 30)
+{
+    static const uint8_t zeros[512];
+    uint64_t behind[64] = {60, 8}, none[64] = {0, 0}, wide[64] = {0, 80};
+    lost_after((struct wire_header){.length = 16, .opcode = 99}, zeros);
+    lost_after((struct wire_header){.length = 17, .opcode = WIRE_REPLY}, zeros);
+    lost_after((struct wire_header){.length = 0, .opcode = WIRE_REPLY}, zeros);
+    lost_after((struct wire_header){.length = 16, .opcode = WIRE_REPLY, .sequence = 5}, zeros);
+    lost_after((struct wire_header){.length = 1u << 30, .opcode = WIRE_REPLY}, zeros);
+    lost_after((struct wire_header){.length = 32, .opcode = WIRE_DATA}, behind);
+    lost_after((struct wire_header){.length = 16, .opcode = WIRE_DATA}, none);
+    lost_after((struct wire_header){.length = 96, .opcode = WIRE_DATA}, wide);
+    lost_after((struct wire_header){.length = 16, .opcode = WIRE_FAULT}, zeros);
+}
