@@ -79,7 +79,9 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
     case SG_SPECIAL_LANEMASK_GE:
     case SG_SPECIAL_LANEMASK_GT:
         return lane_mask(which, lane);
-    default: /* GRIDID; those of the block come later */
+    case SG_SPECIAL_GRIDID:
+        return (uint32_t)grid->id;
+    default: /* those of the block come later */
         return 0;
     }
 }

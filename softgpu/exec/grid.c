@@ -1,6 +1,7 @@
 /* Launch checks, the share of one thread in a grid, and faults. */
 #include "softgpu/exec/grid.h"
 
+#include <immintrin.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,7 +99,7 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
     return block;
 }
 
-void sg_grid_work(struct sg_grid *grid)
+static void work(struct sg_grid *grid)
 {
     struct sg_block *spare = NULL, *first = NULL, **end = &first; /* waiting blocks, in turn */
     uint32_t resident = 0;
@@ -133,18 +134,30 @@ void sg_grid_work(struct sg_grid *grid)
     }
 }
 
+/* Kernels round to nearest and keep subnormals, whatever the thread that launches has set. */
+#define MXCSR_DEFAULT 0x1f80
+
+void sg_grid_work(struct sg_grid *grid)
+{
+    unsigned mxcsr = _mm_getcsr();
+    _mm_setcsr(MXCSR_DEFAULT);
+    work(grid);
+    _mm_setcsr(mxcsr);
+}
+
 static const char *launch_error(const struct sg_launch *launch)
 {
-    uint64_t threads = 1, blocks = 1;
+    uint64_t threads = 1;
+    unsigned __int128 blocks = 1;
     for (int i = 0; i < 3; i++) {
         if (launch->grid[i] == 0 || launch->block[i] == 0) {
             return "a dimension of grid or block is 0";
         }
         threads *= launch->block[i] < 4096 ? launch->block[i] : 4096;
         blocks *= launch->grid[i];
-        if (blocks > (UINT64_C(1) << 62) / UINT32_MAX) {
-            return "too many blocks";
-        }
+    }
+    if (blocks > UINT64_C(1) << 63) {
+        return "too many blocks";
     }
     if (threads > 1024) {
         return "more than 1024 threads per block";
@@ -168,7 +181,9 @@ static void finish(struct sg_grid *grid, struct sg_fault *out)
 
 void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
 {
+    static _Atomic uint64_t last_id;
     memset(grid, 0, sizeof *grid);
+    grid->id = atomic_fetch_add(&last_id, 1) + 1;
     grid->launch = launch;
     /* struct sg_kernel is the first member of struct sg_code */
     grid->code = (const struct sg_code *)(const void *)launch->kernel;

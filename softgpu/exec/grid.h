@@ -10,6 +10,7 @@ struct sg_grid {
     struct sg_pool *pool;
     const struct sg_launch *launch;
     const struct sg_code *code;
+    uint64_t id;      /* %gridid */
     uint32_t threads; /* per block */
     uint64_t shared_bytes, local_bytes;
     uint64_t blocks;

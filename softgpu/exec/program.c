@@ -81,6 +81,8 @@ static void load_module(struct sg_load *load, const char *text, size_t bytes,
 {
     bool terminated = bytes && text[bytes - 1] == '\0';
     struct sg_ptx_module *module = sg_parse_module(load, text, bytes - terminated);
+    load->parsed = load->scratch;
+    load->scratch = (struct sg_arena){NULL};
     load_variables(load, module, program);
     size_t kernels = 0;
     for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {
@@ -93,12 +95,14 @@ static void load_module(struct sg_load *load, const char *text, size_t bytes,
             struct sg_code *code = &program->codes[program->code_count++];
             sg_decode_kernel(load, module, func, ++pass, code);
             code->kernel.const_bytes = const_total;
+            sg_arena_free(&load->scratch);
         }
     }
     for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
         if (func->defined && !func->call_mark) { /* reached from nowhere: check it all the same */
             struct sg_code *code = sg_load_alloc(load, &load->scratch, sizeof *code);
             sg_decode_kernel(load, module, func, ++pass, code);
+            sg_arena_free(&load->scratch);
         }
     }
 }
@@ -124,6 +128,7 @@ enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_lo
     }
     enum sg_load_result result = load->result;
     sg_arena_free(&load->scratch);
+    sg_arena_free(&load->parsed);
     free(load);
     if (result == SG_LOAD_OK) {
         *out = program;

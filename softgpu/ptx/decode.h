@@ -86,6 +86,7 @@ struct sg_decoder {
     } funcs;
     uint64_t shared_bytes;
     bool dynamic_shared;
+    bool cyclic; /* some function may call itself, directly or not */
     /* where we are */
     uint32_t slot; /* of the function */
     const struct sg_ptx_insn *at;

@@ -3,7 +3,8 @@
 
 #include "softgpu/ptx/decode.h"
 
-#define FRAME_UNIT 64
+#define FRAME_UNIT    64
+#define FUNCTIONS_MAX 2000 /* the walk over calls is recursive, on our own stack */
 
 static const struct {
     const char *name;
@@ -118,6 +119,7 @@ static uint64_t deepest(struct sg_decoder *decoder, uint32_t slot)
             continue;
         }
         const struct sg_func_info *info = &decoder->funcs.items[callee];
+        decoder->cyclic |= info->visit == 1;
         uint64_t bytes = info->visit == 2   ? info->deepest
                          : info->visit == 1 ? 0
                                             : deepest(decoder, callee);
@@ -138,14 +140,18 @@ static void clear_visits(struct sg_decoder *decoder)
 
 static void find_recursion(struct sg_decoder *decoder)
 {
-    for (uint32_t i = 0; i < decoder->funcs.count; i++) {
+    if (decoder->funcs.count > FUNCTIONS_MAX) {
+        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->funcs.items[0].func->place,
+                     "a kernel that reaches more than %d functions is not supported",
+                     FUNCTIONS_MAX);
+    }
+    decoder->code->kernel.local_bytes = (uint32_t)deepest(decoder, 0);
+    decoder->code->frame_bytes = (uint32_t)frame_bytes(&decoder->funcs.items[0]);
+    for (uint32_t i = 0; decoder->cyclic && i < decoder->funcs.count; i++) {
         clear_visits(decoder);
         decoder->funcs.items[i].recursive = reaches(decoder, i, i);
         decoder->code->recursive |= decoder->funcs.items[i].recursive;
     }
-    clear_visits(decoder);
-    decoder->code->kernel.local_bytes = (uint32_t)deepest(decoder, 0);
-    decoder->code->frame_bytes = (uint32_t)frame_bytes(&decoder->funcs.items[0]);
 }
 
 /* ---- the result ---- */

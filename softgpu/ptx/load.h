@@ -31,7 +31,8 @@ struct sg_load {
     jmp_buf escape;
     enum sg_load_result result;
     struct sg_log *log;
-    struct sg_arena scratch; /* freed when loading ends */
+    struct sg_arena parsed;  /* the module's AST; freed when loading ends */
+    struct sg_arena scratch; /* what a stage needs for itself; freed after each kernel */
     struct sg_arena *keep;   /* lives as long as the program */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define FRAME_ALIGN_MAX 64
+#define REGISTERS_MAX   4000000
 
 struct declaration {
     enum sg_type type;
@@ -87,6 +88,10 @@ void sg_parse_registers(struct sg_parser *parser)
         if (range) {
             count = (uint32_t)sg_parse_int(parser, "a register count", 1000000);
             sg_parse_expect(parser, '>');
+        }
+        if (func->regs.count + count > REGISTERS_MAX) {
+            sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place,
+                         "a function of more than %d registers is not supported", REGISTERS_MAX);
         }
         struct sg_symbol *symbol =
             sg_scope_declare(parser, name, place, range ? SG_SYMBOL_REG_RANGE : SG_SYMBOL_REG);

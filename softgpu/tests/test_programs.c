@@ -1,5 +1,6 @@
 /* Whole CUDA programs, compiled by nvcc, against the same work done in C. */
 #include <criterion/criterion.h>
+#include <immintrin.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,24 @@ Test(basic, vector_add)
         cr_assert_eq(c[i], a[i] + b[i], "at %d", i);
     }
     cr_assert_eq(c[N], 0.0f, "written behind the end");
+}
+
+/* The calling thread works too, and may have set the processor to anything. */
+Test(basic, kernels_have_their_own_floating_point_mode)
+{
+    float *a = engine_memory(&engine, 128), *b = engine_memory(&engine, 128);
+    float *c = engine_memory(&engine, 128);
+    a[0] = 0x1p-149f;
+    a[1] = 1.0f;
+    b[1] = 0x1p-30f;
+    unsigned mxcsr = _mm_getcsr();
+    _mm_setcsr(mxcsr | 0x8040 | 0x4000); /* flush subnormals, round up */
+    ENGINE_LAUNCH(&engine, "vector_add", 1, 32, 0, PTR(a), PTR(b), PTR(c), 2);
+    cr_assert_eq(_mm_getcsr() & 0xffc0, (mxcsr | 0xc040) & 0xffc0);
+    _mm_setcsr(mxcsr);
+    no_fault();
+    cr_assert_eq(c[0], 0x1p-149f);
+    cr_assert_eq(c[1], 1.0f);
 }
 
 Test(basic, matmul)

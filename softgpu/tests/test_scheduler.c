@@ -220,6 +220,15 @@ Test(faults, others)
     cr_assert(engine.fault.text[0] == 'a', "%s", engine.fault.text);
 }
 
+Test(faults, grids_of_the_greatest_size_are_not_refused)
+{
+    int *memory = engine_memory(&engine, 4096);
+    const uint64_t params[] = {PTR(memory)};
+    engine_launch_3d(&engine, "trapping", (uint32_t[]){2147483647, 65535, 65535},
+                     (uint32_t[]){1, 1, 1}, 0, params, 1);
+    cr_assert_eq(engine.fault.code, SG_FAULT_TRAP, "%s", engine.fault.text);
+}
+
 Test(faults, wrong_launches)
 {
     int *memory = engine_memory(&engine, 4096);
