@@ -1,6 +1,6 @@
 /* Included in front of every file of the client library's release build: binds functions that newer
  * C libraries have given a newer version to the version that every one has, so that the library
- * loads wherever glibc is 2.28 or newer. A new name belongs here when the lint of the client library
+ * loads wherever glibc is 2.28 or newer. A name is added here when the lint of the client library
  * complains about it. */
 #ifndef GA_GLIBC_FLOOR_H
 #define GA_GLIBC_FLOOR_H

@@ -1,4 +1,4 @@
-/* The link against a peer by script. What hangs here fails by the test's time limit. */
+/* The link against a peer by script. What hangs here ends by the time limit of ctest. */
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -75,7 +75,7 @@ static void *ask(void *at)
     return NULL;
 }
 
-Test(link, eight_threads_and_answers_in_random_order, .timeout = 120)
+Test(link, eight_threads_and_answers_in_random_order)
 {
     struct peer peer = peer_connect();
     struct shuffled shuffled = {.peer = &peer, .calls = THREADS * WAITS};
@@ -142,7 +142,7 @@ static bool send_bulk(struct client_link *link, const uint8_t *from, uint64_t by
     return true;
 }
 
-Test(link, both_directions_full, .timeout = 60)
+Test(link, both_directions_full)
 {
     struct peer peer = peer_connect();
     pthread_t server;
@@ -170,7 +170,7 @@ Test(link, both_directions_full, .timeout = 60)
 
 /* ---- rows, ranges, watches */
 
-Test(link, rows_go_where_they_belong, .timeout = 30)
+Test(link, rows_go_where_they_belong)
 {
     struct peer peer = peer_connect();
     enum { WIDTH = 37, PITCH = 64, ROWS = 5000 };
@@ -207,7 +207,7 @@ static void *reply_later(void *at)
     return NULL;
 }
 
-Test(link, a_range_is_waited_for, .timeout = 30)
+Test(link, a_range_is_waited_for)
 {
     struct peer peer = peer_connect();
     static uint8_t to[1000];
@@ -222,7 +222,7 @@ Test(link, a_range_is_waited_for, .timeout = 30)
     pthread_join(server, NULL);
 }
 
-Test(link, a_watch_ends_without_anybody_waiting, .timeout = 30)
+Test(link, a_watch_ends_without_anybody_waiting)
 {
     struct peer peer = peer_connect();
     _Atomic uint64_t ready = 0;
@@ -254,7 +254,7 @@ static void note_late(uint64_t context, int result, uint16_t opcode)
     late_opcode = opcode;
 }
 
-Test(link, a_late_error_finds_its_context, .timeout = 30)
+Test(link, a_late_error_finds_its_context)
 {
     struct peer peer = peer_connect();
     struct link_want one = {.context = 11}, two = {.context = 22};
@@ -288,7 +288,7 @@ static void expect_lost(struct client_link *link, struct link_record *record)
     cr_assert_eq(client_link_lock(link, 16), LINK_LOST);
 }
 
-Test(link, end_while_waiting, .timeout = 30)
+Test(link, end_while_waiting)
 {
     struct peer peer = peer_connect();
     struct link_record *record = call_with(peer.link, 0, true, NULL);
@@ -296,7 +296,7 @@ Test(link, end_while_waiting, .timeout = 30)
     expect_lost(peer.link, record);
 }
 
-Test(link, end_while_idle, .timeout = 30)
+Test(link, end_while_idle)
 {
     struct peer peer = peer_connect();
     close(peer.fd);
@@ -307,7 +307,7 @@ Test(link, end_while_idle, .timeout = 30)
     cr_assert_eq(client_link_lock(peer.link, 16), LINK_LOST);
 }
 
-Test(link, end_inside_an_answer, .timeout = 30)
+Test(link, end_inside_an_answer)
 {
     struct peer peer = peer_connect();
     struct link_record *record = call_with(peer.link, 0, true, NULL);
@@ -318,7 +318,7 @@ Test(link, end_inside_an_answer, .timeout = 30)
     expect_lost(peer.link, record);
 }
 
-Test(link, end_inside_a_chunk, .timeout = 30)
+Test(link, end_inside_a_chunk)
 {
     struct peer peer = peer_connect();
     static uint8_t to[WIRE_CHUNK];
@@ -342,7 +342,7 @@ static void *close_soon(void *at)
     return NULL;
 }
 
-Test(link, end_while_sending, .timeout = 60)
+Test(link, end_while_sending)
 {
     struct peer peer = peer_connect();
     pthread_t server;
@@ -402,13 +402,13 @@ static void all_end_with(struct peer *peer, int due)
     cr_assert_eq(client_link_lock(peer->link, 16), due);
 }
 
-Test(link, a_fault_ends_every_wait, .timeout = 30)
+Test(link, a_fault_ends_every_wait)
 {
     struct peer peer = peer_connect();
     all_end_with(&peer, 700);
 }
 
-Test(link, a_loss_seen_elsewhere_ends_every_wait, .timeout = 30)
+Test(link, a_loss_seen_elsewhere_ends_every_wait)
 {
     struct peer peer = peer_connect();
     all_end_with(&peer, LINK_LOST);
@@ -432,7 +432,7 @@ static void lost_after(struct wire_header header, const void *content)
     close(peer.fd);
 }
 
-Test(link, nonsense_ends_the_link, .timeout = 30)
+Test(link, nonsense_ends_the_link)
 {
     static const uint8_t zeros[512];
     uint64_t behind[64] = {60, 8}, none[64] = {0, 0}, wide[64] = {0, 80};
