@@ -3,9 +3,9 @@
 
 #include <assert.h>
 
+#include "base/log.h"
 #include "client/state.h"
 #include "client/trace.h"
-#include "front/front.h"
 
 #define HEADER sizeof(struct wire_header)
 #define SWITCH 32u /* a WIRE_CONTEXT frame */
@@ -28,6 +28,15 @@ CUresult client_call_enter(struct client_call *call, uint16_t op)
     return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
 }
 
+static CUresult between_nodes(const char *what)
+{
+    static atomic_bool told;
+    if (!atomic_exchange(&told, true)) {
+        ga_warn("%s between devices of different nodes is not supported yet (error 801)", what);
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 /* The first explicit handle decides where the call runs. */
 static CUresult route(struct client_call *call, struct client_context *context)
 {
@@ -40,7 +49,7 @@ static CUresult route(struct client_call *call, struct client_context *context)
     }
     call->routed = true;
     if (context->session == NULL || context->session->link != call->link) {
-        return front_unsupported("a call between devices of different nodes");
+        return between_nodes("a call");
     }
     return CUDA_SUCCESS;
 }
@@ -56,7 +65,7 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (context->session->link != call->link) {
-        return front_unsupported("a call between devices of different nodes");
+        return between_nodes("a call");
     }
     *wire = context->object.handle;
     return CUDA_SUCCESS;
@@ -134,7 +143,7 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
     CUresult rc =
         start % align == 0 ? client_memory_check(start, bytes, &session) : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
-        rc = front_unsupported("a copy between devices of different nodes");
+        rc = between_nodes("a copy");
     }
     return rc;
 }

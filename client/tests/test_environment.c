@@ -12,10 +12,11 @@ static const struct client_choice devices[3] = {{uuids[0]}, {uuids[1]}, {uuids[2
 
 static void expect_chosen(const char *text, int count, const int *due)
 {
+    const char *said = text != NULL ? text : "(none)";
     int chosen[3];
-    cr_assert_eq(client_environment_choose(text, devices, 3, chosen), count, "%s", text);
+    cr_assert_eq(client_environment_choose(text, devices, 3, chosen), count, "%s", said);
     for (int i = 0; i < count; i++) {
-        cr_assert_eq(chosen[i], due[i], "%s: entry %d", text, i);
+        cr_assert_eq(chosen[i], due[i], "%s: entry %d", said, i);
     }
 }
 
