@@ -28,6 +28,11 @@ CUresult client_call_enter(struct client_call *call, uint16_t op)
     return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
 }
 
+bool client_call_exiting(void)
+{
+    return atomic_load_explicit(&client_exiting, memory_order_relaxed);
+}
+
 static CUresult between_nodes(const char *what)
 {
     static atomic_bool told;

@@ -38,6 +38,9 @@ CUresult client_call_enter(struct client_call *call, uint16_t op);
 CUresult client_call_enter_in(struct client_call *call, uint16_t op,
                               struct client_context *context);
 
+/* exit() has begun: what gives back has nothing to do. */
+bool client_call_exiting(void);
+
 CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire);
 CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire);
 CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire);

@@ -33,6 +33,9 @@ CUresult client_context_current(struct client_context **context)
     static _Thread_local struct client_context *last;
     CUcontext handle;
     CUresult rc = front_context_need(&handle);
+    if (atomic_load_explicit(&client_dead, memory_order_relaxed)) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -44,14 +47,17 @@ CUresult client_context_current(struct client_context **context)
         }
         last = found;
     }
-    if (atomic_load_explicit(&client_dead, memory_order_relaxed)) {
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
     if (!atomic_load_explicit(&found->active, memory_order_acquire)) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     *context = found;
     return (CUresult)atomic_load_explicit(&found->session->link->dead, memory_order_relaxed);
+}
+
+CUresult client_ready(void)
+{
+    return atomic_load_explicit(&client_dead, memory_order_relaxed) ? CUDA_ERROR_NOT_INITIALIZED
+                                                                    : front_ready();
 }
 
 CUresult client_usable(void)
@@ -64,10 +70,9 @@ void client_context_late(uint64_t handle, int result, uint16_t opcode)
 {
     struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, handle);
     int none = 0;
-    if (context != NULL) {
-        (void)atomic_compare_exchange_strong(&context->late, &none, result);
-    }
-    ga_warn("%s failed with CUDA error %d after it had returned", api_op_name(opcode), result);
+    bool first = context != NULL && atomic_compare_exchange_strong(&context->late, &none, result);
+    ga_log(first ? GA_LOG_WARN : GA_LOG_DEBUG, "%s failed with CUDA error %d after it had returned",
+           api_op_name(opcode), result);
 }
 
 /* ---- the server's half. `device->open_lock` is held by all of these. */
@@ -158,10 +163,7 @@ static CUresult primary_of(CUdevice ordinal, struct client_context **context)
 
 static CUresult ready_primary(CUdevice dev, struct client_context **context)
 {
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS && atomic_load(&client_dead)) {
-        rc = CUDA_ERROR_NOT_INITIALIZED;
-    }
+    CUresult rc = client_ready();
     return rc == CUDA_SUCCESS ? primary_of(dev, context) : rc;
 }
 
@@ -282,13 +284,10 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
     struct client_device *device;
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS) {
         bool wrong = pctx == NULL || (flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0;
         rc = wrong ? CUDA_ERROR_INVALID_VALUE : client_device_find(dev, &device);
-    }
-    if (rc == CUDA_SUCCESS && atomic_load(&client_dead)) {
-        rc = CUDA_ERROR_NOT_INITIALIZED;
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -337,7 +336,7 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
     struct client_context *context;
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS) {
         rc = ctx == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(ctx, &context);
     }
@@ -414,7 +413,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
     struct client_context *context;
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS) {
         rc = ctx == NULL ? client_context_current(&context) : client_context_find(ctx, &context);
     }

@@ -7,7 +7,6 @@
 #include "api/calls.h"
 #include "client/state.h"
 #include "client/trace.h"
-#include "front/front.h"
 
 void client_copy_source(const void *from, uint64_t bytes)
 {

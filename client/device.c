@@ -4,18 +4,11 @@
 #include <string.h>
 
 #include "client/state.h"
-#include "front/front.h"
-
-static CUresult ready(void)
-{
-    CUresult rc = front_ready();
-    return rc == CUDA_SUCCESS && atomic_load(&client_dead) ? CUDA_ERROR_NOT_INITIALIZED : rc;
-}
 
 /* Ready, `out` is given and the device exists. */
 static CUresult need(CUdevice dev, const void *out, struct client_device **device)
 {
-    CUresult rc = ready();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS && out == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -34,7 +27,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult CUDAAPI cuDeviceGetCount(int *count)
 {
-    CUresult rc = ready();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS && count == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -115,7 +108,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 /* "domain:bus:device.function", the domain and the function may be missing. */
 CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
-    CUresult rc = ready();
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS || dev == NULL || pciBusId == NULL) {
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_INVALID_VALUE;
     }

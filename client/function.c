@@ -6,11 +6,10 @@
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
-#include "front/front.h"
 
 static CUresult kernel_of(CUkernel handle, struct client_kernel **kernel)
 {
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -24,6 +23,40 @@ static CUresult kernel_function(const struct client_kernel *kernel, struct clien
     struct client_module *module;
     CUresult rc = client_library_module(kernel->library, context, &module);
     return rc == CUDA_SUCCESS ? client_module_function(module, kernel->name, function) : rc;
+}
+
+static struct client_function *seen(const struct client_kernel *kernel,
+                                    const struct client_context *context)
+{
+    struct client_function *found = NULL;
+    pthread_mutex_lock(&client_state_lock);
+    for (unsigned i = 0; i < CLIENT_KERNEL_USES; i++) {
+        const struct client_kernel_use *use = &kernel->uses[i];
+        if (use->function != NULL && use->context == context->object.handle &&
+            use->function->object.handle == use->wire) {
+            found = use->function;
+        }
+    }
+    pthread_mutex_unlock(&client_state_lock);
+    return found;
+}
+
+static void see(struct client_kernel *kernel, const struct client_context *context,
+                struct client_function *function)
+{
+    pthread_mutex_lock(&client_state_lock);
+    struct client_kernel_use *use = NULL;
+    for (unsigned i = 0; i < CLIENT_KERNEL_USES && use == NULL; i++) {
+        if (kernel->uses[i].context == context->object.handle) {
+            use = &kernel->uses[i];
+        }
+    }
+    if (use == NULL) {
+        use = &kernel->uses[kernel->use++ % CLIENT_KERNEL_USES];
+    }
+    *use = (struct client_kernel_use){
+        .context = context->object.handle, .wire = function->object.handle, .function = function};
+    pthread_mutex_unlock(&client_state_lock);
 }
 
 CUresult client_function_resolve(struct client_context *context, CUfunction handle,
@@ -44,12 +77,14 @@ CUresult client_function_resolve(struct client_context *context, CUfunction hand
         *function = last.function;
         return CUDA_SUCCESS;
     }
-    const struct client_kernel *kernel = client_object_find(GA_HANDLE_KERNEL, wire);
+    struct client_kernel *kernel = client_object_find(GA_HANDLE_KERNEL, wire);
     if (kernel == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult rc = kernel_function(kernel, context, function);
+    *function = seen(kernel, context);
+    CUresult rc = *function != NULL ? CUDA_SUCCESS : kernel_function(kernel, context, function);
     if (rc == CUDA_SUCCESS) {
+        see(kernel, context, *function);
         last.kernel = wire;
         last.context = context->object.handle;
         last.function = *function;

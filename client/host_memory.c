@@ -118,7 +118,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     uint64_t bytes;
     if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
         return rc;
@@ -146,7 +146,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
 
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     uint64_t bytes;
     if (rc == CUDA_SUCCESS && p == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;

@@ -5,11 +5,10 @@
 
 #include "client/image.h"
 #include "client/state.h"
-#include "front/front.h"
 
 static CUresult library_of(CUlibrary handle, struct client_library **library)
 {
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -20,20 +19,15 @@ static CUresult library_of(CUlibrary handle, struct client_library **library)
 /* ---- the module of a library in a context */
 
 static struct client_module *loaded_module(const struct client_library *library,
-                                           struct client_context *context)
+                                           const struct client_context *context)
 {
-    struct client_module *found = NULL;
     pthread_mutex_lock(&client_state_lock);
-    ga_list_each (at, following, &context->objects) {
-        struct client_object *object = ga_container(at, struct client_object, in_context);
-        if (object->type == GA_HANDLE_MODULE &&
-            ((struct client_module *)object)->library == library) {
-            found = (struct client_module *)object;
-            break;
-        }
+    struct client_module *at = library->modules;
+    while (at != NULL && (at->object.context != context || at->object.handle == 0)) {
+        at = at->next;
     }
     pthread_mutex_unlock(&client_state_lock);
-    return found;
+    return at;
 }
 
 static CUresult load(struct client_library *library, struct client_context *context,
@@ -48,6 +42,8 @@ static CUresult load(struct client_library *library, struct client_context *cont
         if (rc == CUDA_SUCCESS) {
             pthread_mutex_lock(&client_state_lock);
             (*module)->library = library;
+            (*module)->next = library->modules;
+            library->modules = *module;
             pthread_mutex_unlock(&client_state_lock);
         }
     }
@@ -111,7 +107,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 {
     struct client_jit jit;
     struct client_image image;
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     bool wrong =
         library == NULL || code == NULL || (numLibraryOptions != 0 && libraryOptions == NULL);
     if (rc == CUDA_SUCCESS) {
@@ -150,7 +146,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 {
     void *image;
     (void)libraryOptionValues;
-    CUresult rc = front_ready();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS && (fileName == NULL || library == NULL ||
                                (numLibraryOptions != 0 && libraryOptions == NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE;

@@ -225,7 +225,9 @@ void client_link_unlock(struct client_link *link, bool now)
     }
     pthread_mutex_unlock(&link->send_lock);
     if (arm && client_link_armed != NULL) {
+        int before = client_cancel_off();
         client_link_armed();
+        client_cancel_back(before);
     }
 }
 

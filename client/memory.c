@@ -4,7 +4,6 @@
 #include "api/calls.h"
 #include "client/call.h"
 #include "client/state.h"
-#include "front/front.h"
 
 /* ---- module globals: addresses that the server gave */
 

@@ -144,8 +144,25 @@ void client_function_release(struct client_function *function)
     function->params = NULL;
 }
 
+static void leave_library(struct client_module *module)
+{
+    pthread_mutex_lock(&client_state_lock);
+    if (module->library != NULL) {
+        struct client_module **at = &module->library->modules;
+        while (*at != NULL && *at != module) {
+            at = &(*at)->next;
+        }
+        if (*at != NULL) {
+            *at = module->next;
+        }
+        module->library = NULL;
+    }
+    pthread_mutex_unlock(&client_state_lock);
+}
+
 void client_module_release(struct client_module *module)
 {
+    leave_library(module);
     client_globals_forget(module);
     for (struct client_function *at = module->functions, *next; at != NULL; at = next) {
         next = at->next;

@@ -83,7 +83,9 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
 
 void *client_object_find(enum ga_handle_type type, uint64_t handle)
 {
-    if (ga_handle_type_of(handle) != type || type == GA_HANDLE_NONE) {
+    /* In the child of a fork the lock may be held by a thread that is not there. */
+    if (ga_handle_type_of(handle) != type || type == GA_HANDLE_NONE ||
+        atomic_load_explicit(&client_dead, memory_order_relaxed)) {
         return NULL;
     }
     pthread_mutex_lock(&client_state_lock);

@@ -114,6 +114,7 @@ struct client_global {
 struct client_module {
     struct client_object object;
     struct client_library *library; /* NULL: loaded by cuModuleLoad* */
+    struct client_module *next;     /* of the library */
     struct client_function *functions;
     struct client_global *globals;
     uint32_t function_count; /* valid when `listed` */
@@ -140,6 +141,7 @@ struct client_library {
     uint64_t image_bytes;
     void *owned; /* copy of the image; NULL: the program promised to keep it */
     struct client_kernel *kernels;
+    struct client_module *modules; /* where it is loaded */
     uint32_t max_registers, optimization;
     uint32_t kernel_count;
     bool listed;
@@ -147,9 +149,18 @@ struct client_library {
     size_t names_bytes;
 };
 
+/* A kernel's function in a context. */
+struct client_kernel_use {
+    uint64_t context, wire; /* handles */
+    struct client_function *function;
+};
+#define CLIENT_KERNEL_USES 4u
+
 struct client_kernel {
     struct client_object object;
     struct client_kernel *next;
+    struct client_kernel_use uses[CLIENT_KERNEL_USES]; /* the last ones that were asked for */
+    unsigned use;
     struct client_library *library;
     char *name;
 };
@@ -202,7 +213,9 @@ struct client_context *client_context_next(uint32_t *index);
 CUresult client_context_find(CUcontext handle, struct client_context **context);
 /* The current context, active; sticky errors of its link. */
 CUresult client_context_current(struct client_context **context);
-/* As above, without the context. */
+/* cuInit has succeeded, and this is not the child of a fork. */
+CUresult client_ready(void);
+/* As client_context_current, without the context. */
 CUresult client_usable(void);
 /* The handle of the primary context, active or not. */
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);

@@ -87,7 +87,11 @@ def _stub(call):
     if call.args():
         out += f"    struct {call.name}_args args = {{0}};\n"
     out += f"    CUresult {_try(f'client_call_enter(&call, API_OP_{call.name})')}\n"
-    body = _checks(call) + _fill(call)
+    body = []
+    if call.drop:
+        # Once exit() has begun the end of the connection gives everything back.
+        body += ["if (client_call_exiting()) {", "    return CUDA_SUCCESS;", "}"]
+    body += _checks(call) + _fill(call)
     for p in makes:
         body.append(_try(f"client_handle_make(&call, GA_HANDLE_{p.handle.upper()}, "
                          f"&args.{p.name})"))
