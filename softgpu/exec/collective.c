@@ -42,7 +42,9 @@ static inline void shuffle(struct sg_warp *warp, const struct sg_insn *in, uint3
         }
         from = valid ? from : (int32_t)lane;
         if (mask >> lane & 1) {
-            d[lane] = a[from & 31];
+            /* From a lane that is not here anything may come. It has to be 0: block reductions
+             * whose last step has fewer lanes than it shuffles over add what comes. */
+            d[lane] = mask >> (from & 31) & 1 ? a[from & 31] : 0;
             predicate |= valid ? 1u << lane : 0;
         }
     }

@@ -55,6 +55,14 @@ Test(scheduler, waits_between_lanes)
     cr_assert_eq(*out, 78);
 }
 
+Test(scheduler, a_shuffle_from_a_lane_that_is_not_there_adds_nothing)
+{
+    int *out = engine_memory(&engine, 4);
+    ENGINE_LAUNCH(&engine, "few_lanes", 1, 32, 0, PTR(out));
+    no_fault();
+    cr_assert_eq(*out, 8 * 1000 + 28);
+}
+
 Test(scheduler, barrier_in_divergent_code)
 {
     int *out = engine_memory(&engine, 256);

@@ -42,6 +42,19 @@ extern "C" __global__ void lane_flag(volatile int *flag, int *out)
     }
 }
 
+// The last step of many block reductions: eight lanes shuffle as if there were 32.
+extern "C" __global__ void few_lanes(int *out)
+{
+    int sum = 1000 + threadIdx.x;
+    unsigned few = __ballot_sync(0xffffffffu, threadIdx.x < 8);
+    if (threadIdx.x < 8) {
+        for (int step = 16; step > 0; step /= 2)
+            sum += __shfl_down_sync(few, sum, step);
+        if (threadIdx.x == 0)
+            *out = sum;
+    }
+}
+
 extern "C" __global__ void divergent_barrier(int *out)
 {
     __shared__ int s[64];
