@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A block that has had this many turns of its warps waits, perhaps for another block: others of the
- * grid go on beside it. On hardware blocks up to the residency limit run together; RESIDENT_MAX is
+/* A block each of whose warps has had this many turns (of 256 backward branches) waits, perhaps for
+ * another block: others of the grid go on beside it. On hardware blocks up to the residency limit run together; RESIDENT_MAX is
  * ours, per worker. */
-#define SLICE_TURNS  20000
+#define SLICE_TURNS  64
 #define RESIDENT_MAX 64
 
 /* Local memory of a kernel whose calls recurse, at least; and least per frame. */
@@ -114,7 +114,7 @@ static void work(struct sg_grid *grid)
             end = first ? end : &first;
             resident--;
         }
-        sg_block_run(block, SLICE_TURNS);
+        sg_block_run(block, (uint64_t)SLICE_TURNS * block->warp_count);
         if (!block->done) {
             block->next = NULL;
             *end = block;
