@@ -4,8 +4,9 @@
  */
 #include "softgpu/exec/warp.h"
 
-#define SPIN_MAX 256 /* backward branches in one turn */
-#define FAIR_MAX 512 /* scheduling points that a group gets which fairness chose */
+#define SPIN_MAX   256  /* backward branches in one turn */
+#define POINTS_MAX 4096 /* scheduling points in one turn: calls may go on for ever, too */
+#define FAIR_MAX   512  /* scheduling points that a group gets which fairness chose */
 
 enum stop {
     STOP_POINT, /* choose again */
@@ -250,7 +251,7 @@ bool sg_warp_run(struct sg_warp *warp)
 {
     bool moved = false;
     warp->spin = 0;
-    while (!warp->faulted) {
+    for (uint32_t points = 0; points < POINTS_MAX && !warp->faulted; points++) {
         struct sg_group *group = pick(warp);
         if (!group) {
             break;

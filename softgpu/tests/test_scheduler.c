@@ -188,6 +188,20 @@ Test(scheduler, endless_kernels_stop_when_told)
     cr_assert_eq(engine.fault.code, SG_FAULT_STOPPED);
 }
 
+Test(scheduler, endless_calls_stop_when_told)
+{
+    unsigned *n = engine_memory(&engine, 256);
+    pthread_t thread;
+    for (int t = 0; t < 64; t++) {
+        n[t] = 90;
+    }
+    engine.stop = &stop;
+    pthread_create(&thread, NULL, stop_soon, NULL);
+    ENGINE_LAUNCH(&engine, "endless_calls", 3, 64, 0, PTR(n));
+    pthread_join(thread, NULL);
+    cr_assert_eq(engine.fault.code, SG_FAULT_STOPPED);
+}
+
 Test(faults, illegal_addresses_say_who)
 {
     int *memory = engine_memory(&engine, 4);

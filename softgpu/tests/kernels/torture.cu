@@ -178,3 +178,13 @@ extern "C" __global__ void asserting(int *p)
 {
     assert(p[threadIdx.x] == 0);
 }
+
+__device__ __noinline__ unsigned tree(unsigned n)
+{
+    return n < 2 ? n : tree(n - 1) + tree(n - 2);
+}
+
+extern "C" __global__ void endless_calls(unsigned *out)
+{
+    out[threadIdx.x] = tree(out[threadIdx.x]);
+}
