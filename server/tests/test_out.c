@@ -1,0 +1,177 @@
+/* The output queue and the staging slots, over a socketpair that fills up. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/out.h"
+#include "server/staging.h"
+#include "transport/transport.h"
+
+static uint8_t arena[8 * WIRE_CHUNK] __attribute__((aligned(4096)));
+
+static CUresult fake_retain(CUcontext *context, CUdevice device)
+{
+    (void)device;
+    *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_set(CUcontext context)
+{
+    (void)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_get(CUcontext *context)
+{
+    *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
+{
+    cr_assert_leq(bytes, sizeof arena);
+    cr_assert_eq(flags, CU_MEMHOSTALLOC_PORTABLE);
+    *memory = arena;
+    return CUDA_SUCCESS;
+}
+
+static const struct cuda_driver driver = {.cuDevicePrimaryCtxRetain = fake_retain,
+                                          .cuCtxSetCurrent = fake_set,
+                                          .cuCtxGetCurrent = fake_get,
+                                          .cuMemHostAlloc = fake_alloc};
+
+static struct staging staging;
+static struct server_out out;
+static struct transport_conn conn;
+static int peer;
+
+static void start(void)
+{
+    int ends[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    peer = ends[0];
+    conn = (struct transport_conn){.ops = transport_all[0], .fd = ends[1]};
+    staging_init(&staging, &driver, 8 * WIRE_CHUNK);
+    cr_assert_eq(staging_make(&staging, 0), CUDA_SUCCESS);
+    out_init(&out, &conn, &staging);
+}
+
+static void stop(void)
+{
+    out_end(&out);
+    free(staging.slots);
+    close(peer);
+    close(conn.fd);
+}
+
+TestSuite(out, .init = start, .fini = stop, .timeout = 30);
+
+static void append(uint64_t sequence, bool bulk)
+{
+    struct out_frame *frame = out_frame_make(8, WIRE_REPLY, 1, sequence);
+    ga_write_u64(&frame->writer, ~sequence);
+    if (bulk) {
+        frame->slot = staging_take(&staging);
+        frame->bulk_bytes = WIRE_CHUNK;
+        memset(frame->slot->bytes, (int)sequence, WIRE_CHUNK);
+    }
+    out_append(&out, frame);
+}
+
+static void read_all(void *to, size_t size)
+{
+    uint8_t *at = to;
+    while (size != 0) {
+        ssize_t got = recv(peer, at, size, MSG_DONTWAIT);
+        if (got > 0) {
+            at += got;
+            size -= (size_t)got;
+        } else {
+            cr_assert_neq(out_flush(&out), GA_LOST);
+        }
+    }
+}
+
+Test(out, frames_arrive_whole_and_in_order)
+{
+    enum { FRAMES = 1000 };
+    static uint8_t bulk[WIRE_CHUNK];
+    uint64_t next = 0, got = 0;
+    while (got < FRAMES) {
+        while (next < FRAMES && staging.free != NULL) {
+            append(next, next % 3 == 0);
+            next++;
+        }
+        enum ga_status status = out_flush(&out);
+        cr_assert_eq(status == GA_OK, out_is_empty(&out));
+        struct wire_header header;
+        uint64_t value[2];
+        read_all(&header, sizeof header);
+        cr_assert_eq(header.sequence, got);
+        cr_assert_eq(header.length, 16 + (got % 3 == 0 ? WIRE_CHUNK : 0));
+        read_all(value, 16);
+        cr_assert_eq(value[0], ~got);
+        cr_assert_eq(value[1], 0, "padding is zero");
+        if (got % 3 == 0) {
+            read_all(bulk, sizeof bulk);
+            cr_assert_eq(bulk[0], (uint8_t)got);
+            cr_assert_eq(bulk[WIRE_CHUNK - 1], (uint8_t)got);
+        }
+        got++;
+    }
+    cr_assert_eq(out.bytes, 0);
+}
+
+static void *wait_for_room(void *argument)
+{
+    enum ga_status *status = argument;
+    *status = out_wait_room(&out, 1);
+    return NULL;
+}
+
+static void *wait_for_slot(void *argument)
+{
+    struct staging_slot **slot = argument;
+    *slot = staging_take(&staging);
+    return NULL;
+}
+
+Test(out, who_waits_is_woken_by_the_end)
+{
+    pthread_t room, slot;
+    enum ga_status status = GA_OK;
+    struct staging_slot *got = (struct staging_slot *)&status;
+    for (uint64_t i = 0; i < 8; i++) {
+        append(i, true);
+    }
+    pthread_create(&room, NULL, wait_for_room, &status);
+    pthread_create(&slot, NULL, wait_for_slot, &got);
+    usleep(20000);
+    staging_end(&staging);
+    out_end(&out);
+    pthread_join(room, NULL);
+    pthread_join(slot, NULL);
+    cr_expect_eq(status, GA_LOST);
+    cr_expect_null(got);
+}
+
+Test(out, peer_that_is_gone_loses_and_frees)
+{
+    append(1, true);
+    append(2, false);
+    close(peer);
+    cr_expect_eq(out_flush(&out), GA_LOST);
+    append(3, true);
+    out_end(&out);
+    cr_expect(out_is_empty(&out));
+    unsigned free_slots = 0;
+    while (staging_try(&staging) != NULL) {
+        free_slots++;
+    }
+    cr_expect_eq(free_slots, 8);
+    peer = dup(conn.fd);
+}
