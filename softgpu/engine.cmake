@@ -58,6 +58,13 @@ foreach(name programs scheduler maths load ops)
     add_dependencies(test_softgpu_${name} softgpu_test_kernels)
 endforeach()
 
+# The same once more with the handlers that run on any x86-64.
+foreach(name programs maths)
+    add_test(NAME test_softgpu_${name}_base COMMAND test_softgpu_${name})
+    set_tests_properties(test_softgpu_${name}_base PROPERTIES LABELS unit TIMEOUT 300
+        ENVIRONMENT SOFTGPU_ISA=base)
+endforeach()
+
 # Figures, not a test: build/release/tests/bench_engine
 add_executable(bench_engine tests/bench_engine.c tests/engine_fixture.c)
 target_link_libraries(bench_engine PRIVATE softgpu_engine)

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A block each of whose warps has had this many turns (of 256 backward branches) waits, perhaps for
- * another block: others of the grid go on beside it. On hardware blocks up to the residency limit run together; RESIDENT_MAX is
- * ours, per worker. */
+/* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
+ * for another block: others of the grid go on beside it. On hardware blocks up to the residency
+ * limit run together; RESIDENT_MAX is ours, per worker. */
 #define SLICE_TURNS  64
 #define RESIDENT_MAX 64
 
