@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What must pass before a merge. Without --full: lint, format check, dev build and all its tests.
-# With --full also the tsan build with the unit tests, and the release build with the rules about
-# the client library, the end-to-end tests and the demo.
+# With --full also the tsan build and all its tests, and the release build with the rules about the
+# client library, the end-to-end tests and the demo.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 . scripts/lib.sh
@@ -20,9 +20,9 @@ step "dev: build and all tests"
 configure_and_build dev
 run_tests dev
 if [ -n "$full" ]; then
-    step "tsan: build and unit tests"
+    step "tsan: build and all tests"
     configure_and_build tsan
-    run_tests tsan -L unit
+    run_tests tsan
     step "release: build, lint and end-to-end tests"
     configure_and_build release
     python3 tests/lint/run.py --release build/release

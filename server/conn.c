@@ -324,6 +324,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
         free(beginning);
         return GA_NO_MEMORY;
     }
+    (void)pthread_detach(conn->thread); /* nobody joins it: the process ends with its connection */
     *out = conn;
     return GA_OK;
 }

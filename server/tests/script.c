@@ -300,7 +300,7 @@ void script_app_start(struct script_app *app, const char *url, uint32_t device)
     script_expect(&app->control, WIRE_WELCOME);
     script_open(app, device);
     script_connect(&app->data, app->address);
-    script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, UINT64_C(0x200000000000));
+    script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, SCRIPT_WINDOW);
     handshake_data_hello_write(script_begin(&app->data), &hello);
     script_send(&app->data, WIRE_DATA_HELLO, 0, 1);
     script_connect(&app->side, app->address);
@@ -311,7 +311,7 @@ void script_app_start(struct script_app *app, const char *url, uint32_t device)
     script_expect(&app->data, WIRE_DATA_WELCOME);
     cr_assert_eq(handshake_data_welcome_read(&app->data.values, &welcome), GA_OK);
     cr_assert_eq(welcome.session, 1);
-    if (welcome.window.base != UINT64_C(0x200000000000)) { /* taken here: take what it offers */
+    if (welcome.window.base != SCRIPT_WINDOW) { /* taken here: take what it offers */
         handshake_window_write(script_begin(&app->data), &welcome.window);
         script_send(&app->data, WIRE_WINDOW, 1, 3);
         script_expect(&app->data, WIRE_DATA_WELCOME);
