@@ -240,7 +240,7 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
 static void function_reply(struct server_conn *conn, const struct wire_header *header,
                            const struct server_function *function)
 {
-    static uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1]; /* submit thread only */
+    uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1];
     struct ga_module_function_results results = {
         .param_count = function->param_count, .param_offset = offsets, .param_size = sizes};
     for (uint32_t i = 0; i < function->param_count; i++) {
