@@ -269,7 +269,7 @@ bool server_call_ga_module_function(struct server_conn *conn, const struct wire_
     if (!ga_reader_done(reader)) {
         return false;
     }
-    struct server_function *function;
+    struct server_function *function = NULL;
     CUresult rc = function_make(conn, &args, &function);
     if (rc != CUDA_SUCCESS) {
         server_reply(conn, header, rc);
