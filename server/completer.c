@@ -317,8 +317,7 @@ void completer_stop(struct completer *completer)
     completer_wake(completer);
     (void)pthread_join(completer->thread, NULL);
     completion_list_take(&completer->entries, &completer->incoming);
-    ga_list_each(at, next, &completer->entries.entries)
-    {
+    ga_list_each (at, next, &completer->entries.entries) {
         struct completer_entry *entry =
             ga_container(ga_container(at, struct completion, link), struct completer_entry, base);
         ga_list_remove(&entry->base.link);

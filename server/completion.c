@@ -39,8 +39,7 @@ static size_t pass(struct completion_list *list, completion_poll *poll, void *us
 {
     uint64_t blocked[BLOCKED_LINES] = {0};
     size_t found = 0;
-    ga_list_each(at, next, &list->entries)
-    {
+    ga_list_each (at, next, &list->entries) {
         struct completion *entry = ga_container(at, struct completion, link);
         if (entry->ready || line_is_blocked(blocked, entry->line)) {
             continue;
@@ -65,8 +64,7 @@ size_t completion_list_run(struct completion_list *list, completion_poll *poll,
     if (ready == 0) {
         return 0;
     }
-    ga_list_each(at, next, &list->entries)
-    {
+    ga_list_each (at, next, &list->entries) {
         struct completion *entry = ga_container(at, struct completion, link);
         if (entry->ready) {
             ga_list_remove(&entry->link);

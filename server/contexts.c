@@ -7,8 +7,7 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct event_ref ***refs, unsigned *count)
 {
     unsigned streams = 1; /* the null stream */
-    ga_list_each(at, next, &context->streams)
-    {
+    ga_list_each (at, next, &context->streams) {
         streams++;
     }
     struct event_ref **marks = calloc(streams, sizeof *marks);
@@ -17,8 +16,7 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
     }
     unsigned made = 0;
     CUresult rc = event_mark(&conn->completer, context, NULL, &marks[made]);
-    ga_list_each(at, next, &context->streams)
-    {
+    ga_list_each (at, next, &context->streams) {
         made += rc == CUDA_SUCCESS;
         if (rc == CUDA_SUCCESS) {
             const struct server_stream *stream = ga_container(at, struct server_stream, link);
@@ -78,22 +76,18 @@ static CUresult ranges_free(struct server_conn *conn, const struct server_contex
 static CUresult objects_free(struct server_conn *conn, struct server_context *context)
 {
     CUresult first = CUDA_SUCCESS;
-    ga_list_each(at, next, &context->modules)
-    {
+    ga_list_each (at, next, &context->modules) {
         keep_first(&first, module_free(conn, ga_container(at, struct server_module, link)));
     }
-    ga_list_each(at, next, &context->events)
-    {
+    ga_list_each (at, next, &context->events) {
         keep_first(&first, event_free(conn, ga_container(at, struct server_event, link)));
     }
-    ga_list_each(at, next, &context->streams)
-    {
+    ga_list_each (at, next, &context->streams) {
         struct server_stream *stream = ga_container(at, struct server_stream, link);
         keep_first(&first, conn->driver->cuStreamDestroy_v2(stream->real));
         (void)server_handle_drop(conn, stream->handle);
     }
-    ga_list_each(at, next, &context->free_events)
-    {
+    ga_list_each (at, next, &context->free_events) {
         struct event_ref *ref = ga_container(at, struct event_ref, link);
         ga_list_remove(&ref->link);
         keep_first(&first, conn->driver->cuEventDestroy_v2(ref->real));

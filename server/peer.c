@@ -72,8 +72,7 @@ static void peer_close(struct peer *peer)
 
 void peer_close_all(struct control *control)
 {
-    ga_list_each(at, next, &control->peers)
-    {
+    ga_list_each (at, next, &control->peers) {
         peer_close(ga_container(at, struct peer, link));
     }
 }
@@ -258,8 +257,7 @@ static bool peer_open(struct peer *peer, const struct wire_header *header, struc
 
 static bool application_is_known(const struct peer *peer, const uint8_t *application)
 {
-    ga_list_each(at, next, &peer->control->peers)
-    {
+    ga_list_each (at, next, &peer->control->peers) {
         const struct peer *other = ga_container(at, struct peer, link);
         if (other->state == PEER_GREETED &&
             memcmp(other->application, application, sizeof other->application) == 0) {

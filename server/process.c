@@ -233,8 +233,7 @@ void process_end(struct process *process)
 
 void process_table_end(struct process_table *table, bool at_once)
 {
-    ga_list_each(at, next, &table->processes)
-    {
+    ga_list_each (at, next, &table->processes) {
         struct process *process = ga_container(at, struct process, link);
         process_end(process);
         if (at_once && uv_is_active((uv_handle_t *)&process->child)) {

@@ -18,8 +18,7 @@ Test(list, order_and_removal_while_walking)
         ga_list_append(&list, &items[i].link);
     }
     int seen = 0;
-    ga_list_each(at, following, &list)
-    {
+    ga_list_each (at, following, &list) {
         struct item *item = ga_container(at, struct item, link);
         cr_assert_eq(item->value, seen);
         seen++;

@@ -136,8 +136,7 @@ bool server_call_ga_module_load(struct server_conn *conn, const struct wire_head
 
 CUresult module_free(struct server_conn *conn, struct server_module *module)
 {
-    ga_list_each(at, next, &module->functions)
-    {
+    ga_list_each (at, next, &module->functions) {
         struct server_function *function = ga_container(at, struct server_function, link);
         (void)ga_handle_table_remove(&conn->objects.functions, function->handle);
         free(function->params);

@@ -53,12 +53,20 @@ static inline int passed()
 // A small generator so that every run has the same input.
 struct Random {
     uint64_t state;
-    explicit Random(uint64_t seed) : state(seed * 2862933555777941757ull + 3037000493ull) {}
+    explicit Random(uint64_t seed) : state(seed * 2862933555777941757ull + 3037000493ull)
+    {
+    }
     uint32_t next()
     {
         state = state * 6364136223846793005ull + 1442695040888963407ull;
         return (uint32_t)(state >> 33);
     }
-    uint32_t below(uint32_t limit) { return next() % limit; }
-    double unit() { return next() / 2147483648.0; }
+    uint32_t below(uint32_t limit)
+    {
+        return next() % limit;
+    }
+    double unit()
+    {
+        return next() / 2147483648.0;
+    }
 };

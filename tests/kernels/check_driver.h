@@ -25,8 +25,8 @@ static inline void expect_driver(CUresult result, CUresult expected, const char 
                                  const char *file, int line)
 {
     if (result != expected)
-        fail("%s:%d: %s: %s (%d) where %s (%d) is due", file, line, call,
-             driver_error_name(result), (int)result, driver_error_name(expected), (int)expected);
+        fail("%s:%d: %s: %s (%d) where %s (%d) is due", file, line, call, driver_error_name(result),
+             (int)result, driver_error_name(expected), (int)expected);
     printf("%s -> %s\n", call, driver_error_name(result));
 }
 
