@@ -300,6 +300,9 @@ static void choose(const char *variable)
     for (int i = 0; i < client_device_count; i++) {
         client_devices[i] = before[chosen[i]];
     }
+    if (client_device_count == 0 && text[0] != 0) {
+        ga_warn("%s=%s chooses none of the %d devices that there are", variable, text, count);
+    }
 }
 
 /* One line when nobody answered, one per silent server when others did. */
