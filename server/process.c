@@ -96,12 +96,12 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
     } else {
         ga_debug("backend process %d of %s ended: %s", child->pid, process->label, why);
     }
+    channel_close(process);
     if (process->owner != NULL) {
         process->events->ended(process, why);
     }
     process->owner = NULL;
     process->ending = true;
-    channel_close(process);
     handle_close((uv_handle_t *)&process->timer);
     handle_close((uv_handle_t *)&process->child);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ void script_server_start(struct script_server *server, const char *more)
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
     server->pid = fork();
     if (server->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails stops nothing */
         dup2(ends[1], STDERR_FILENO);
         execl(GPUAASD_PATH, "gpuaasd", "--config", server->config, NULL);
         _exit(127);

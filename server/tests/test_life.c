@@ -80,7 +80,8 @@ Test(life, a_hundred_applications_leave_nothing)
     while (script_server_descriptors(&server) != before && ga_clock_ns() < until) {
         usleep(10000);
     }
-    cr_expect_eq(script_server_descriptors(&server), before);
+    cr_expect_eq(script_server_descriptors(&server), before, "%u, not %u",
+                 script_server_descriptors(&server), before);
 }
 
 Test(life, each_connection_of_a_client_ends_its_process)

@@ -220,7 +220,7 @@ Test(protocol, session_without_side_connection_ends)
     script_expect(&app.control, WIRE_WELCOME);
     script_open(&app, 0);
     script_connect(&app.data, app.address);
-    script_data_hello_fill(&app, &hello, HANDSHAKE_DATA, 0, UINT64_C(0x200000000000));
+    script_data_hello_fill(&app, &hello, HANDSHAKE_DATA, 0, SCRIPT_WINDOW);
     handshake_data_hello_write(script_begin(&app.data), &hello);
     script_send(&app.data, WIRE_DATA_HELLO, 0, 1);
     script_expect(&app.data, WIRE_DATA_WELCOME);
