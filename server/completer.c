@@ -122,9 +122,10 @@ static void data_send(struct completer *completer, struct completer_entry *entry
         ga_write_u64(&frame->writer, entry->bytes);
         frame->bulk_bytes = wire_padded(entry->bytes);
         for (uint32_t i = entry->bytes; i < frame->bulk_bytes; i++) {
-            entry->slot->bytes[i] = 0; /* padding must not show what was there before */
+            entry->bulk[i] = 0; /* padding must not show what was there before */
         }
         frame->slot = entry->slot;
+        frame->bulk = entry->bulk;
         out_append(&conn->out, frame);
     }
     if (entry->last) {
@@ -287,6 +288,9 @@ static void *completer_run(void *argument)
         size_t told = completion_list_run(&completer->entries, entry_poll_in_thread,
                                           entry_emit_in_thread, completer);
         enum ga_status status = out_flush(&completer->conn->out);
+        if (status == GA_LOST) {
+            conn_end(completer->conn); /* the submit thread may be waiting for room */
+        }
         if (told == 0) {
             completer_sleep(completer, status == GA_AGAIN);
         }

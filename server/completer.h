@@ -35,6 +35,7 @@ struct completer_entry {
     struct event_ref **events; /* owned array, when there are several */
     unsigned event_count, events_done;
     struct staging_slot *slot; /* DATA, SLOT */
+    uint8_t *bulk;             /* DATA: in the slot */
     uint64_t offset;           /* DATA */
     uint32_t bytes;
     bool last;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#define SMALL_BYTES   16384u              /* pieces up to this share staging slots */
 #define INPUT_SPIN_NS (30 * GA_NS_PER_US) /* a client that has just called may call again */
 
 /* ---- waiting */
@@ -72,13 +73,46 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
     }
 }
 
-struct staging_slot *conn_slot(struct server_conn *conn)
+static struct staging_slot *conn_slot(struct server_conn *conn)
 {
     struct staging_slot *slot = staging_try(&conn->staging);
     if (slot == NULL) {
         conn_flush(conn); /* what is not sent may hold all of them */
         slot = staging_take(&conn->staging);
     }
+    return slot;
+}
+
+/* Many small copies behind a long kernel must not use up all slots: they share one. */
+static struct staging_slot *conn_share(struct server_conn *conn, uint32_t bytes, uint8_t **at)
+{
+    struct staging *staging = &conn->staging;
+    if (conn->shared != NULL && staging_leases(staging, conn->shared) == 1) {
+        conn->shared_used = 0; /* nobody uses what was put there */
+    }
+    if (conn->shared != NULL && conn->shared_used + bytes > WIRE_CHUNK) {
+        staging_give(staging, conn->shared);
+        conn->shared = NULL;
+    }
+    if (conn->shared == NULL) {
+        conn->shared = conn_slot(conn);
+        conn->shared_used = 0;
+    }
+    if (conn->shared != NULL) {
+        staging_share(staging, conn->shared);
+        *at = conn->shared->bytes + conn->shared_used;
+        conn->shared_used += bytes;
+    }
+    return conn->shared;
+}
+
+struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t **at)
+{
+    if (bytes <= SMALL_BYTES) {
+        return conn_share(conn, wire_padded(bytes), at);
+    }
+    struct staging_slot *slot = conn_slot(conn);
+    *at = slot != NULL ? slot->bytes : NULL;
     return slot;
 }
 

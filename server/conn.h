@@ -50,6 +50,8 @@ struct server_conn {
     struct server_session sessions[CONF_GPUS_MOST + 1]; /* by number, from 1 */
     struct server_context *current;
     uint64_t queue_bytes;
+    struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
+    uint32_t shared_used;
     struct out_frame *reply; /* between server_reply_begin and _end */
     CUresult reply_rc;
     pthread_t thread;
@@ -76,8 +78,9 @@ void conn_flush(struct server_conn *conn);
 void conn_run_jobs(struct server_conn *conn);
 /* Waits until `*done`, doing jobs meanwhile. GA_LOST: the connection ends. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
-/* Leases a staging slot, waiting for one. NULL: the connection ends. */
-struct staging_slot *conn_slot(struct server_conn *conn);
+/* Leases room for `bytes` (WIRE_CHUNK at most) in a staging slot, waiting for one; small pieces
+ * share slots. `*at` is the room, 16-aligned and padded. NULL: the connection ends. */
+struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t **at);
 
 /* The bulk bytes of the current frame, `skip` bytes behind its header; waits for the client to send
  * them. GA_LOST: the connection has ended. */

@@ -75,7 +75,7 @@ static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_P
             skip -= frame->head_bytes;
         }
         if (frame->bulk_bytes > skip) {
-            pieces[count++] = (struct iovec){frame->slot->bytes + skip, frame->bulk_bytes - skip};
+            pieces[count++] = (struct iovec){frame->bulk + skip, frame->bulk_bytes - skip};
         }
         skip = 0;
     }

@@ -17,6 +17,7 @@
 struct out_frame {
     struct ga_list link;
     struct staging_slot *slot; /* or NULL; given back when sent */
+    uint8_t *bulk;             /* in the slot */
     uint32_t bulk_bytes;       /* padded */
     uint32_t head_bytes;       /* header and values */
     struct ga_writer writer;   /* of the values */

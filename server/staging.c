@@ -71,6 +71,7 @@ static struct staging_slot *slot_pop(struct staging *staging)
     struct staging_slot *slot = staging->free;
     if (slot != NULL) {
         staging->free = slot->next;
+        slot->leases = 1;
     }
     return slot;
 }
@@ -94,12 +95,29 @@ struct staging_slot *staging_try(struct staging *staging)
     return slot;
 }
 
+void staging_share(struct staging *staging, struct staging_slot *slot)
+{
+    pthread_mutex_lock(&staging->lock);
+    slot->leases++;
+    pthread_mutex_unlock(&staging->lock);
+}
+
+unsigned staging_leases(struct staging *staging, const struct staging_slot *slot)
+{
+    pthread_mutex_lock(&staging->lock);
+    unsigned leases = slot->leases;
+    pthread_mutex_unlock(&staging->lock);
+    return leases;
+}
+
 void staging_give(struct staging *staging, struct staging_slot *slot)
 {
     pthread_mutex_lock(&staging->lock);
-    slot->next = staging->free;
-    staging->free = slot;
-    pthread_cond_signal(&staging->given_back);
+    if (--slot->leases == 0) {
+        slot->next = staging->free;
+        staging->free = slot;
+        pthread_cond_signal(&staging->given_back);
+    }
     pthread_mutex_unlock(&staging->lock);
 }
 

@@ -12,6 +12,7 @@
 struct staging_slot {
     struct staging_slot *next; /* free ones */
     uint8_t *bytes;            /* WIRE_CHUNK, 16-aligned, pinned */
+    unsigned leases;           /* under the lock; it is free when all are given back */
 };
 
 struct staging {
@@ -35,6 +36,10 @@ CUresult staging_make(struct staging *staging, CUdevice device);
 struct staging_slot *staging_take(struct staging *staging);
 /* The same without waiting. NULL: none is free. */
 struct staging_slot *staging_try(struct staging *staging);
+/* One more lease of a slot that the caller has leased. */
+void staging_share(struct staging *staging, struct staging_slot *slot);
+/* How many leases there are. */
+unsigned staging_leases(struct staging *staging, const struct staging_slot *slot);
 void staging_give(struct staging *staging, struct staging_slot *slot);
 /* Wakes whoever waits, for ever. */
 void staging_end(struct staging *staging);

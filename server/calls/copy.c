@@ -45,7 +45,7 @@ static void slot_give_after(struct server_conn *conn, struct staging_slot *slot,
 /* Takes `bytes` bulk bytes behind the values into a slot. NULL: the connection has ended or the
  * frame is wrong. `*rc`: no memory for slots; then the bytes are thrown away. */
 static struct staging_slot *bulk_take(struct server_conn *conn, const struct wire_header *header,
-                                      size_t values, uint64_t bytes)
+                                      size_t values, uint64_t bytes, uint8_t **at)
 {
     if (bytes > WIRE_CHUNK || header->length != values + wire_padded(bytes)) {
         return NULL;
@@ -55,8 +55,8 @@ static struct staging_slot *bulk_take(struct server_conn *conn, const struct wir
         server_fail(conn, "no pinned memory, or a copy without a context");
         return NULL;
     }
-    struct staging_slot *slot = conn_slot(conn);
-    if (slot != NULL && conn_bulk(conn, values, slot->bytes, wire_padded(bytes)) != GA_OK) {
+    struct staging_slot *slot = conn_room(conn, bytes, at);
+    if (slot != NULL && conn_bulk(conn, values, *at, wire_padded(bytes)) != GA_OK) {
         staging_give(&conn->staging, slot);
         return NULL;
     }
@@ -73,7 +73,8 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
     if (!ga_reader_done(reader)) {
         return false;
     }
-    struct staging_slot *slot = bulk_take(conn, &kept, values, args.bytes);
+    uint8_t *from;
+    struct staging_slot *slot = bulk_take(conn, &kept, values, args.bytes, &from);
     if (slot == NULL) {
         return false;
     }
@@ -83,7 +84,7 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
         rc = server_range_check(conn, args.dst, args.bytes);
     }
     if (rc == CUDA_SUCCESS && args.bytes != 0) {
-        rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, slot->bytes, args.bytes, stream);
+        rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, from, args.bytes, stream);
     }
     if (rc != CUDA_SUCCESS) {
         server_async_error(conn, &kept, rc);
@@ -102,8 +103,9 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
     if (!ga_reader_done(reader)) {
         return false;
     }
+    uint8_t *from;
     struct staging_slot *slot =
-        bulk_take(conn, &kept, values, api_range_times(args.width, args.rows));
+        bulk_take(conn, &kept, values, api_range_times(args.width, args.rows), &from);
     if (slot == NULL) {
         return false;
     }
@@ -115,7 +117,7 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
     }
     if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
         const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                    .srcHost = slot->bytes,
+                                    .srcHost = from,
                                     .srcPitch = args.width,
                                     .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                                     .dstDevice = args.dst,
@@ -147,7 +149,8 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
                              uint32_t bytes)
 {
     struct server_conn *conn = copy->conn;
-    struct staging_slot *slot = conn_slot(conn);
+    uint8_t *to;
+    struct staging_slot *slot = conn_room(conn, bytes, &to);
     struct completer_entry *entry =
         completer_entry_make(COMPLETER_DATA, copy->header->session, copy->header->sequence);
     if (slot == NULL || entry == NULL) {
@@ -158,10 +161,10 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
     CUresult rc;
     if (rows != NULL) {
         CUDA_MEMCPY2D piece = *rows;
-        piece.dstHost = slot->bytes;
+        piece.dstHost = to;
         rc = conn->driver->cuMemcpy2DAsync_v2(&piece, copy->stream);
     } else {
-        rc = conn->driver->cuMemcpyDtoHAsync_v2(slot->bytes, src, bytes, copy->stream);
+        rc = conn->driver->cuMemcpyDtoHAsync_v2(to, src, bytes, copy->stream);
     }
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line);
@@ -177,6 +180,7 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
         return rc;
     }
     entry->slot = slot;
+    entry->bulk = to;
     entry->offset = copy->sent;
     entry->bytes = bytes;
     copy->sent += bytes;

@@ -222,6 +222,32 @@ Test(life, wait_is_for_the_record_that_was_there)
     cr_expect_eq(script_wait(&app, waited), 0);
 }
 
+Test(life, many_small_copies_behind_a_kernel_block_nobody)
+{
+    enum { COPIES = 2000 };
+    uint64_t spinning = start_spinning(&app), free_stream = script_stream(&app, 2);
+    const struct ga_copy_out_args out = {.src = app.window + 64, .bytes = 4, .stream = spinning};
+    uint64_t first_out = 0;
+    for (uint32_t i = 1; i <= COPIES; i++) {
+        script_copy_in(&app, app.window + 64, &i, 4, spinning);
+        ga_copy_out_args_write(script_begin(&app.data), &out);
+        first_out = i == 1 ? app.sequence : first_out;
+        script_send(&app.data, API_OP_ga_copy_out, 1, app.sequence++);
+    }
+    cr_assert_eq(script_stream_synchronize(&app, free_stream), 0);
+    release(&app, free_stream);
+    for (uint32_t i = 1; i <= COPIES; i++) {
+        script_expect(&app.data, WIRE_DATA);
+        cr_assert_eq(app.data.header.sequence, first_out + 2 * (i - 1));
+        (void)ga_read_u64(&app.data.values);
+        cr_assert_eq(ga_read_u64(&app.data.values), 4);
+        const uint32_t *value = ga_read_array(&app.data.values, 4, 4, 16);
+        cr_assert_eq(value[0], i, "each copy has its own bytes");
+        cr_assert_eq(value[1], 0, "padding shows nothing");
+        script_expect(&app.data, WIRE_REPLY);
+    }
+}
+
 Test(life, unmap_waits_for_work_and_reset_for_all)
 {
     uint64_t spinning = start_spinning(&app), free_stream = script_stream(&app, 2);

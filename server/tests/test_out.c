@@ -76,6 +76,7 @@ static void append(uint64_t sequence, bool bulk)
     ga_write_u64(&frame->writer, ~sequence);
     if (bulk) {
         frame->slot = staging_take(&staging);
+        frame->bulk = frame->slot->bytes;
         frame->bulk_bytes = WIRE_CHUNK;
         memset(frame->slot->bytes, (int)sequence, WIRE_CHUNK);
     }
