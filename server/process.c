@@ -84,10 +84,10 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
     struct process *process = child->data;
     channel_drain(process);
     char why[sizeof process->why + 16];
-    if (signal != 0) {
-        snprintf(why, sizeof why, "killed by signal %d (%s)", signal, strsignal(signal));
-    } else if (process->why[0] != 0) {
+    if (process->why[0] != 0) {
         snprintf(why, sizeof why, "%s", process->why);
+    } else if (signal != 0) {
+        snprintf(why, sizeof why, "killed by signal %d (%s)", signal, strsignal(signal));
     } else {
         snprintf(why, sizeof why, "exit status %d", (int)status);
     }

@@ -29,7 +29,7 @@ static void server_read(struct script_server *server, int timeout_ms)
         if (got > 0) {
             server->text[used + (size_t)got] = 0;
         } else {
-            usleep(1000);
+            usleep(1000); /* its end */
         }
     }
 }
@@ -40,6 +40,14 @@ void script_server_says(struct script_server *server, const char *part)
     while (strstr(server->text, part) == NULL) {
         cr_assert(ga_clock_ns() < until, "gpuaasd never said \"%s\":\n%s", part, server->text);
         server_read(server, 100);
+    }
+}
+
+void script_server_drain(struct script_server *server)
+{
+    struct pollfd fd = {.fd = server->log, .events = POLLIN};
+    while (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN) != 0) {
+        server_read(server, 0);
     }
 }
 
@@ -82,7 +90,7 @@ void script_server_stop(struct script_server *server)
         cr_assert(ga_clock_ns() < until, "gpuaasd does not end:\n%s", server->text);
         server_read(server, 10);
     }
-    server_read(server, 0);
+    script_server_drain(server);
     cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x:\n%s", (unsigned)status,
               server->text);
     cr_expect_null(strstr(server->text, "Sanitizer"), "%s", server->text);

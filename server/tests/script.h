@@ -24,7 +24,7 @@ struct script_server {
     pid_t pid;
     int log; /* its stderr */
     char url[128];
-    char text[65536]; /* what it has said so far */
+    char text[1u << 20]; /* what it has said so far */
     char config[64];
 };
 
@@ -34,6 +34,8 @@ void script_server_start(struct script_server *server, const char *more);
 void script_server_stop(struct script_server *server);
 /* Waits until its log says `part`. */
 void script_server_says(struct script_server *server, const char *part);
+/* Reads what it has said meanwhile; somebody must, or it stands still in the end. */
+void script_server_drain(struct script_server *server);
 /* Its children now. */
 unsigned script_server_backends(const struct script_server *server, pid_t *pids, unsigned most);
 /* Waits until it has so many. */
