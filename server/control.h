@@ -20,6 +20,7 @@ struct control_listener {
     uv_poll_t poll;
     uv_timer_t pause; /* until accepting is tried again, after descriptors ran out */
     bool open;
+    bool exhausted; /* descriptors have run out, and that has been said */
 };
 
 struct control {

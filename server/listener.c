@@ -72,12 +72,16 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
         struct transport_conn conn;
         enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
         if (got == GA_OK) {
+            listener->exhausted = false;
             peer_accept(listener->control, &conn);
         } else if (got == GA_AGAIN) {
             return;
         } else {
-            ga_warn("cannot accept connections on %s for now: no descriptors or memory left",
-                    listener->url);
+            if (!listener->exhausted) {
+                ga_warn("cannot accept connections on %s for now: no descriptors or memory left",
+                        listener->url);
+            }
+            listener->exhausted = true; /* told once, not five times a second */
             (void)uv_poll_stop(poll);
             (void)uv_timer_start(&listener->pause, listener_resume, ACCEPT_PAUSE_MS, 0);
             return;
