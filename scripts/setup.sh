@@ -15,7 +15,6 @@ packages=(
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files
     liblz4-dev libzstd-dev # compressed device code
-    libxxhash-dev uthash-dev
 )
 
 missing_packages() {
