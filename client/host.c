@@ -10,15 +10,33 @@ static CUresult device_count(int *count)
     return CUDA_SUCCESS;
 }
 
-static CUresult device_identity(CUdevice ordinal, struct front_identity *identity)
+static CUresult process_state(void)
+{
+    return atomic_load_explicit(&client_dead, memory_order_relaxed) ? CUDA_ERROR_NOT_INITIALIZED
+                                                                    : CUDA_SUCCESS;
+}
+
+static CUresult device_facts(CUdevice ordinal, struct front_device *facts)
 {
     struct client_device *device;
     CUresult rc = client_device_find(ordinal, &device);
     if (rc == CUDA_SUCCESS) {
-        memcpy(identity->uuid, device->uuid, sizeof identity->uuid);
-        identity->pci_domain = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
-        identity->pci_bus = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
-        identity->pci_device = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
+        facts->name = device->name;
+        facts->memory_bytes = device->memory_bytes;
+        memcpy(facts->uuid, device->uuid, sizeof facts->uuid);
+        facts->pci_domain = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
+        facts->pci_bus = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
+        facts->pci_device = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
+    }
+    return rc;
+}
+
+static CUresult device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
+{
+    struct client_device *device;
+    CUresult rc = client_device_find(ordinal, &device);
+    if (rc == CUDA_SUCCESS) {
+        *value = attribute < CLIENT_ATTRIBUTES ? device->attributes[attribute] : 0;
     }
     return rc;
 }
@@ -82,7 +100,9 @@ const struct front_host front_host = {
     .forwards = true,
     .init = client_process_start,
     .device_count = device_count,
-    .device_identity = device_identity,
+    .process_state = process_state,
+    .device = device_facts,
+    .device_attribute = device_attribute,
     .primary_context = client_primary_handle,
     .context_check = context_check,
     .context_device = context_device,

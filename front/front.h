@@ -17,9 +17,11 @@
 #include "api/cuda_names.h"
 #include "front/unsupported.h"
 
-/* What the CUDA runtime hashes of each device. Must equal what cuDeviceGetUuid and the attributes
- * PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID answer. */
-struct front_identity {
+/* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what
+ * the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID answer. */
+struct front_device {
+    const char *name; /* lives as long as the process */
+    size_t memory_bytes;
     uint8_t uuid[16];
     int32_t pci_domain;
     int32_t pci_bus;
@@ -34,8 +36,13 @@ struct front_host {
 
     /* cuInit. Called again as long as it fails; never by two threads at once. */
     CUresult (*init)(void);
+    /* What stands against every call: the child of a fork, a sticky error; else CUDA_SUCCESS. */
+    CUresult (*process_state)(void);
     CUresult (*device_count)(int *count);
-    CUresult (*device_identity)(CUdevice device, struct front_identity *identity);
+    /* CUDA_ERROR_INVALID_DEVICE: there is no such device. */
+    CUresult (*device)(CUdevice ordinal, struct front_device *device);
+    /* The device exists; the number is within cuda.h's. */
+    CUresult (*device_attribute)(CUdevice ordinal, CUdevice_attribute attribute, int *value);
 
     /* The handle of the device's primary context, which need not be active and does not become so:
      * the runtime makes it current before it retains it. */

@@ -17,7 +17,7 @@ struct front_integrity {
     uint64_t integrity_table;
     uint64_t integrity_function;
     uint64_t unix_seconds; /* the caller's, not our clock's */
-    const struct front_identity *devices;
+    const struct front_device *devices;
     size_t device_count;
 };
 

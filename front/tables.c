@@ -255,12 +255,12 @@ static CUresult integrity_answer(uint32_t version, uint64_t unix_seconds, uint64
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct front_identity *devices = calloc((size_t)count + 1, sizeof *devices);
+    struct front_device *devices = calloc((size_t)count + 1, sizeof *devices);
     if (devices == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (int i = 0; i < count && rc == CUDA_SUCCESS; i++) {
-        rc = front_host.device_identity(i, &devices[i]);
+        rc = front_host.device(i, &devices[i]);
     }
     if (rc == CUDA_SUCCESS) {
         struct front_integrity facts = {

@@ -19,7 +19,7 @@ add_dependencies(test_softgpu_image_text api_test_images)
 
 # libcuda.so.1: what programs load, and what a server opens by its path.
 add_library(softgpu_cuda SHARED
-    calls/call.c calls/context.c calls/copy.c calls/device.c calls/event.c calls/function.c
+    calls/call.c calls/context.c calls/copy.c calls/event.c calls/function.c
     calls/host.c calls/launch.c calls/library.c calls/load.c calls/memory.c calls/memset.c
     calls/module.c calls/pointer.c calls/settings.c calls/stream.c calls/vmm.c
     ${GPUAAS_GEN_SOFT_SOURCES})

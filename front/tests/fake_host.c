@@ -18,14 +18,30 @@ static CUresult device_count(int *count)
     return CUDA_SUCCESS;
 }
 
-static CUresult device_identity(CUdevice device, struct front_identity *identity)
+static CUresult process_state(void)
 {
-    for (size_t i = 0; i < sizeof identity->uuid; i++) {
-        identity->uuid[i] = (uint8_t)(16 * device + (int)i);
+    return CUDA_SUCCESS;
+}
+
+static CUresult device(CUdevice ordinal, struct front_device *out)
+{
+    if (ordinal < 0 || ordinal > 1) {
+        return CUDA_ERROR_INVALID_DEVICE;
     }
-    identity->pci_domain = device;
-    identity->pci_bus = 65 + device;
-    identity->pci_device = 3;
+    out->name = "fake";
+    out->memory_bytes = 1000;
+    for (size_t i = 0; i < sizeof out->uuid; i++) {
+        out->uuid[i] = (uint8_t)(16 * ordinal + (int)i);
+    }
+    out->pci_domain = ordinal;
+    out->pci_bus = 65 + ordinal;
+    out->pci_device = 3;
+    return CUDA_SUCCESS;
+}
+
+static CUresult device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
+{
+    *value = 1000 * ordinal + (int)attribute;
     return CUDA_SUCCESS;
 }
 
@@ -91,7 +107,9 @@ static CUresult module_functions(CUfunction *functions, unsigned int capacity, C
 const struct front_host front_host = {
     .init = init,
     .device_count = device_count,
-    .device_identity = device_identity,
+    .process_state = process_state,
+    .device = device,
+    .device_attribute = device_attribute,
     .primary_context = primary_context,
     .context_check = context_check,
     .context_device = context_device,

@@ -64,7 +64,7 @@ Test(md2, hmac)
 
 Test(integrity, answers)
 {
-    struct front_identity devices[2];
+    struct front_device devices[2];
     for (int d = 0; d < 2; d++) {
         for (int i = 0; i < 16; i++) {
             devices[d].uuid[i] = (uint8_t)(16 * d + i);

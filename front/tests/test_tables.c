@@ -138,9 +138,9 @@ Test(tables, integrity_is_over_this_process_and_its_devices)
     cr_assert_eq(cuInit(0), CUDA_SUCCESS);
     cr_assert_eq(SLOT(CUresult(*)(uint32_t, uint64_t, uint64_t *), words, 1)(13002, now, answer),
                  CUDA_SUCCESS);
-    struct front_identity devices[2];
+    struct front_device devices[2];
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(front_host.device_identity(i, &devices[i]), CUDA_SUCCESS);
+        cr_assert_eq(front_host.device(i, &devices[i]), CUDA_SUCCESS);
     }
     struct front_integrity facts = {CUDA_VERSION,
                                     13002,

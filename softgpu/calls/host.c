@@ -11,15 +11,24 @@ static CUresult host_device_count(int *count)
     return CUDA_SUCCESS;
 }
 
-static CUresult host_device_identity(CUdevice ordinal, struct front_identity *identity)
+static CUresult host_device(CUdevice ordinal, struct front_device *facts)
 {
     struct sg_device *device;
     CUresult result = sg_call_device(ordinal, &device);
     if (result == CUDA_SUCCESS) {
-        *identity = (struct front_identity){.pci_bus = sg_device_pci_bus(device)};
-        memcpy(identity->uuid, device->config.uuid, sizeof identity->uuid);
+        *facts = (struct front_device){.name = device->config.name,
+                                       .memory_bytes = device->memory.total * SG_CHUNK_BYTES,
+                                       .pci_bus = sg_device_pci_bus(device)};
+        memcpy(facts->uuid, device->config.uuid, sizeof facts->uuid);
     }
     return result;
+}
+
+static CUresult host_device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
+{
+    struct sg_device *device;
+    CUresult result = sg_call_device(ordinal, &device);
+    return result == CUDA_SUCCESS ? sg_device_attribute(device, attribute, value) : result;
 }
 
 static CUresult host_primary_context(CUdevice ordinal, CUcontext *context)
@@ -109,7 +118,9 @@ static CUresult host_stream_id(CUcontext handle, CUstream stream, unsigned long 
 const struct front_host front_host = {
     .init = sg_process_init,
     .device_count = host_device_count,
-    .device_identity = host_device_identity,
+    .process_state = sg_process_state,
+    .device = host_device,
+    .device_attribute = host_device_attribute,
     .primary_context = host_primary_context,
     .context_check = host_context_check,
     .context_device = host_context_device,
