@@ -13,12 +13,14 @@
 enum { EXIT_USAGE = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static const char usage[] =
-    "usage: gpuaas run [--servers LIST] [--] PROGRAM [ARGUMENTS]\n"
+    "usage: gpuaas run [--servers LIST] [--devices LIST] [--] PROGRAM [ARGUMENTS]\n"
     "       gpuaas --help | --version\n"
     "\n"
     "Runs PROGRAM so that its CUDA calls go to gpuaas servers.\n"
     "\n"
     "  --servers LIST   HOST[:PORT],... ; without it, the environment's GPUAAS_SERVERS\n"
+    "  --devices LIST   which of the servers' devices PROGRAM sees, and in which order: numbers\n"
+    "                   from 0, or UUIDs; without it, the environment's GPUAAS_DEVICES, or all\n"
     "\n"
     "The devices of all servers of the list appear to PROGRAM one after another.\n"
     "GPUAAS_TRACE=summary in the environment prints at the end what the program's calls cost.\n"
@@ -27,8 +29,8 @@ static const char usage[] =
     "127 if it cannot be found.\n";
 
 struct run {
-    const char *servers; /* NULL: not given */
-    char **program;      /* NULL-terminated argument list */
+    const char *servers, *devices; /* NULL: not given */
+    char **program;                /* NULL-terminated argument list */
 };
 
 /* Prints what is wrong and how to mend it. */
@@ -38,26 +40,38 @@ static int wrong(int status, const char *what, const char *subject, const char *
     return status;
 }
 
+/* Takes the option `name` with its value, in one word or two, off the list. False: it is another
+ * word, or has no value. */
+static bool option_take(char ***words, const char *name, const char **value)
+{
+    const size_t length = strlen(name);
+
+    if (strncmp(**words, name, length) != 0)
+        return false;
+    if ((**words)[length] == '=') {
+        *value = **words + length + 1;
+    } else if ((**words)[length] == 0 && (*words)[1]) {
+        *value = *++*words;
+    } else {
+        return false;
+    }
+    ++*words;
+    return true;
+}
+
 /* Returns 0, or the exit status after saying what is wrong. */
 static int run_parse(char **words, struct run *run)
 {
-    static const char option[] = "--servers";
-    const size_t length = sizeof option - 1;
-
     *run = (struct run){0};
-    for (; *words && **words == '-'; words++) {
+    while (*words && **words == '-') {
         if (!strcmp(*words, "--")) {
             words++;
             break;
         }
-        if (!strcmp(*words, option) && words[1]) {
-            run->servers = *++words;
-        } else if (!strncmp(*words, "--servers=", length + 1)) {
-            run->servers = *words + length + 1;
-        } else if (!strcmp(*words, option)) {
-            return wrong(EXIT_USAGE, "--servers needs a list", "", "as in --servers host1,host2");
-        } else {
-            return wrong(EXIT_USAGE, "unknown option ", *words, "see gpuaas --help");
+        if (!option_take(&words, "--servers", &run->servers) &&
+            !option_take(&words, "--devices", &run->devices)) {
+            return wrong(EXIT_USAGE, "unknown option, or one without its value: ", *words,
+                         "see gpuaas --help");
         }
     }
     if (!*words)
@@ -108,7 +122,8 @@ static int run_program(char **words)
     int status = run_parse(words, &run);
     if (status)
         return status;
-    if (run.servers && setenv("GPUAAS_SERVERS", run.servers, 1) != 0)
+    if ((run.servers && setenv("GPUAAS_SERVERS", run.servers, 1) != 0) ||
+        (run.devices && setenv("GPUAAS_DEVICES", run.devices, 1) != 0))
         return wrong(EXIT_USAGE, "no memory for the environment", "", "");
     const char *servers = getenv("GPUAAS_SERVERS");
     if (!servers || !*servers)

@@ -21,6 +21,17 @@ def test_run(build):
         harness.run_passing([gpuaas(build), "run", build.program("vector_add_shared")], env)
 
 
+def test_devices(build):
+    with harness.serving(build, gpus=3) as server:
+        command = [gpuaas(build), "run", "--servers", server.address]
+        for words, numbers in ((["--devices", "2,0"], "20"), (["--devices=1"], "1"),
+                               ([], "012")):
+            process = harness.run([*command, *words, build.program("devices")],
+                                  build.environment())
+            names = "".join(line.split(",")[0][-1] for line in process.out.lines)
+            expect(names == numbers, f"devices {numbers} are due\n{process.report()}")
+
+
 def test_arguments_and_status(build):
     env = build.environment(preload=False)
     process = harness.run([gpuaas(build), "run", "--servers=a,b:1", "--", "sh", "-c",
@@ -37,6 +48,8 @@ def test_mistakes(build):
             (["run"], 125, "no program"),
             (["run", "--", "true"], 125, "GPUAAS_SERVERS"),
             (["run", "--server", "a", "true"], 125, "--server"),
+            (["run", "--servers"], 125, "--servers"),
+            (["run", "--devices", "0"], 125, "no program"),
             (["walk"], 125, "walk"),
             ([], 125, "usage"),
             (["run", "--servers", "a", "--", "no-such-program"], 127, "no-such-program"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One program's mistake is its own: while a kernel of one writes where it must not, others run."""
+"""What a program does wrong, or asks too much, is its own affair: others run on, and it is told."""
 
 import re
 
@@ -28,6 +28,15 @@ def test_memory_comes_back(build):
         for _ in range(3):
             process = harness.run_passing([build.program("wrong_memory")], env)
             expect(re.search(r"[678] of 8 eighths", process.out.text), process.report())
+
+
+def test_unsupported_calls_are_named(build):
+    with harness.serving(build, gpus=1) as server:
+        process = harness.run_passing([build.program("unsupported")], build.remote([server]))
+        for name in ("cuGraphCreate", "cuMemAllocManaged", "cuMemAllocAsync"):
+            lines = [line for line in process.err.lines if name in line]
+            expect(len(lines) == 1 and "not supported" in lines[0],
+                   f"{name} is to be named once\n{process.report()}")
 
 
 if __name__ == "__main__":
