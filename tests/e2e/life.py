@@ -48,6 +48,15 @@ def test_two_pools(build):
         expect(len(process.out.lines) == 2, f"two devices\n{process.report()}")
 
 
+def test_no_events_across_servers(build):
+    """Not supported yet: the call says so, with one line on stderr."""
+    with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:
+        process = harness.run([build.program("two_devices")], build.remote([one, two]), status=1)
+        expect("cudaErrorNotSupported" in process.out.text, process.report())
+        expect(len([line for line in process.err.lines if "different nodes" in line]) == 1,
+               process.report())
+
+
 def test_many_programs_at_once(build):
     with harness.serving(build) as server:
         traces = harness.Traces(server)
