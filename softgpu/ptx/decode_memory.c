@@ -180,6 +180,22 @@ static uint32_t any_register(struct sg_decoder *decoder, const struct sg_operand
     return sg_row_reg(decoder, operand->reg);
 }
 
+/* A load or store of the elements in `rows`, whose registers are of `kind`; where, is the caller's
+ * to fill in. */
+static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct memory *m,
+                                    sg_handler *const handlers[SG_MEM_TYPES],
+                                    const uint32_t rows[4], unsigned kind)
+{
+    if (is_f16(m->type)) {
+        sg_decode_unsupported(decoder);
+    }
+    sg_handler *handler = handlers[mem_type(decoder, m->type, kind)];
+    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, handler, handler));
+    set_elements(&draft->in, rows);
+    draft->in.mode = (uint8_t)m->count;
+    return draft;
+}
+
 void sg_decode_load(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
@@ -205,15 +221,8 @@ void sg_decode_load(struct sg_decoder *decoder)
     if (!any) {
         kind = sg_row_kind_of(m.type);
     }
-    if (is_f16(m.type)) {
-        sg_decode_unsupported(decoder);
-    }
-    enum sg_mem_type type = mem_type(decoder, m.type, kind);
-    sg_handler *handler = decoder->isa->mem->load[m.space][type];
-    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, handler, handler));
-    set_elements(&draft->in, rows);
+    struct sg_draft *draft = access_emit(decoder, &m, decoder->isa->mem->load[m.space], rows, kind);
     draft->in.a = at;
-    draft->in.mode = (uint8_t)m.count;
     draft->in.imm = offset;
     draft->reads = at ? SG_FIELD_A : 0;
     draft->writes = element_fields(rows);
@@ -243,15 +252,9 @@ void sg_decode_store(struct sg_decoder *decoder)
         }
         kind = sg_row_kind(decoder, rows[i]);
     }
-    if (is_f16(m.type)) {
-        sg_decode_unsupported(decoder);
-    }
-    enum sg_mem_type type = mem_type(decoder, m.type, kind);
-    sg_handler *handler = decoder->isa->mem->store[m.space][type];
-    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, handler, handler));
-    set_elements(&draft->in, rows);
+    struct sg_draft *draft =
+        access_emit(decoder, &m, decoder->isa->mem->store[m.space], rows, kind);
     draft->in.a = at;
-    draft->in.mode = (uint8_t)m.count;
     draft->in.imm = offset;
     draft->reads = (uint8_t)(element_fields(rows) | (at ? SG_FIELD_A : 0));
 }
