@@ -26,7 +26,7 @@ if [ -n "$full" ]; then
     step "release: build, lint and end-to-end tests"
     configure_and_build release
     python3 tests/lint/run.py --release build/release
-    run_tests release -L 'lint|e2e'
+    run_tests release -L 'lint|e2e|faults'
     step "demo"
     ./dev demo >/dev/null
 fi

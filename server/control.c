@@ -34,6 +34,13 @@ static void control_emptied(struct process_table *table)
 static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
+    if (number == SIGUSR1) {
+        peer_report(control);
+        process_report(&control->processes);
+        ga_info("report: %u clients, %u backend processes", control->peer_count,
+                control->processes.count);
+        return;
+    }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
     control_stop(control, 0);
 }
@@ -136,7 +143,7 @@ static void control_names(struct conf_server *server)
 int control_run(struct conf *conf)
 {
     static struct control control;
-    static const int numbers[] = {SIGTERM, SIGINT};
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
     control = (struct control){.conf = conf};
     control_names(&conf->server);
     ga_list_init(&control.peers);

@@ -33,7 +33,7 @@ struct control {
     struct control_listener listeners[CONF_LISTENS_MOST];
     unsigned listener_count;
     struct process *probes[DEVICES_DRIVERS];
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     bool probed, stopping;
     int exit_status;
 };

@@ -77,6 +77,15 @@ void peer_close_all(struct control *control)
     }
 }
 
+void peer_report(const struct control *control)
+{
+    ga_list_each (at, next, &control->peers) {
+        const struct peer *peer = ga_container(at, struct peer, link);
+        ga_info("report: %s: %s, %u devices waited for", peer->label,
+                peer->state == PEER_GREETED ? "connected" : "not greeted", peer->open_count);
+    }
+}
+
 /* Sends what is queued; false: the peer has been closed. */
 static bool peer_flush(struct peer *peer)
 {

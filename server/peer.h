@@ -7,6 +7,8 @@
 
 /* Takes over the connection. */
 void peer_accept(struct control *control, const struct transport_conn *conn);
+/* Logs a line for each (info). */
+void peer_report(const struct control *control);
 /* Closes all. */
 void peer_close_all(struct control *control);
 

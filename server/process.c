@@ -219,6 +219,19 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
     return GA_OK;
 }
 
+void process_report(const struct process_table *table)
+{
+    ga_list_each (at, next, &table->processes) {
+        const struct process *process = ga_container(at, struct process, link);
+        ga_info("report: backend process %d of %s: %s, %u tickets", process->child.pid,
+                process->label,
+                process->ending  ? "ending"
+                : process->ready ? "ready"
+                                 : "starting",
+                process->tickets_sent);
+    }
+}
+
 void process_end(struct process *process)
 {
     process->owner = NULL;

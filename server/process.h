@@ -64,4 +64,7 @@ void process_end(struct process *process);
 /* Ends all; `at_once`: by SIGKILL. */
 void process_table_end(struct process_table *table, bool at_once);
 
+/* Logs a line for each (info). */
+void process_report(const struct process_table *table);
+
 #endif

@@ -1,0 +1,150 @@
+"""What must hold after a fault, whatever it was. One Checker per gpuaasd, made while it is calm:
+
+    checker = Checker(build, server)       # takes the baseline
+    ...                                    # the fault, with programs that are its victims
+    checker.check(victims=[...])           # Failure unless all of the below holds within 15 s
+
+- gpuaasd's own table (SIGUSR1), its backend processes, descriptors by kind, and threads, as well as
+  /dev/shm and temporary files are what they were: so nothing of a dead application is left, on the
+  GPUs neither, because a backend process holds all that its application has there.
+- A victim has ended by itself with an error that the README documents, or with right results.
+- A backend process that ended by a signal is one that the test itself has killed.
+- No sanitizer, assertion or core dump has spoken, in anybody's output.
+- The next program works."""
+
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import harness  # noqa: E402
+from harness import Failure, expect, wait_until  # noqa: E402, F401
+
+CLEAN_SECONDS = 15
+VICTIM_SECONDS = 60  # documented is 30; the rest is for a busy machine
+
+# What a program may be told after a fault: ARCHITECTURE.md, "Errors that a program sees".
+DOCUMENTED = {2, 46, 100, 719}
+
+COMPLAINTS = re.compile(r"Sanitizer|runtime error:|Assertion .* failed|core dumped|"
+                        r"stack smashing|malloc\(\)|free\(\):|double free")
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE,
+           signal.SIGTRAP}
+
+
+def descriptors(pid):
+    """How many of each kind: {'socket': 3, 'memfd:x': 1, ...}"""
+    kinds = {}
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{name}")
+        except OSError:
+            continue  # closed meanwhile
+        kind = re.sub(r"[:\[]+\d+\]?$", "", target)
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return kinds
+
+
+def files_of_ours(folder, ours):
+    return sorted(name for name in os.listdir(folder) if ours.search(name))
+
+
+def complaints(text):
+    return [line for line in text.splitlines() if COMPLAINTS.search(line)]
+
+
+def run_steps(build, servers, rounds=1, seconds=VICTIM_SECONDS):
+    """The program that the tests use where any program will do."""
+    return harness.run_passing([build.program("steps"), str(rounds)], build.remote(servers),
+                               seconds)
+
+
+def start_steps(build, servers, rounds=1, **env):
+    return harness.Process([build.program("steps"), str(rounds)], build.remote(servers, **env))
+
+
+def victim_result(victim, seconds=VICTIM_SECONDS, documented=frozenset(DOCUMENTED)):
+    """Waits for its end: 0 if it passed, the CUDA error it was told, None if it was killed."""
+    status = victim.wait(seconds)
+    bad = complaints(victim.report())
+    expect(not bad, f"{victim}: {bad}\n{victim.report()}")
+    if status < 0:
+        expect(-status not in CRASHES, f"{victim} crashed: signal {-status}\n{victim.report()}")
+        return None
+    if status == 0 and victim.out.lines and victim.out.lines[-1] == "PASSED":
+        return 0
+    told = re.search(r"error (\d+)\b", victim.out.text)
+    expect(status != 1 and told, f"{victim}: status {status}, no error told\n{victim.report()}")
+    error = int(told.group(1))
+    expect(error in documented, f"{victim}: error {error} is not due\n{victim.report()}")
+    return error
+
+
+class Checker:
+    def __init__(self, build, server, clients=0):
+        """`clients`: programs that run already, and go on running during the fault."""
+        self.build = build
+        self.server = server
+        self.clients = clients
+        self.reports = 0
+        wait_until(lambda: len(server.backends()) == clients, CLEAN_SECONDS, "gpuaasd is calm")
+        self.before = self.now()
+        self.before["table"] = (clients, clients)
+
+    def table(self):
+        """(clients, backend processes) as gpuaasd says itself."""
+        pattern = r"report: (\d+) clients, (\d+) backend processes"
+        self.reports += 1
+        self.server.kill(signal.SIGUSR1)
+        found = wait_until(lambda: self.matches(pattern), CLEAN_SECONDS, "gpuaasd reports")
+        return int(found[-1].group(1)), int(found[-1].group(2))
+
+    def matches(self, pattern):
+        found = [match for line in list(self.server.err.lines)
+                 if (match := re.search(pattern, line))]
+        return found if len(found) >= self.reports else None
+
+    def now(self):
+        pid = self.server.pid
+        return {"table": self.table(),
+                "backend processes": len(self.server.backends()),
+                "descriptors": descriptors(pid),
+                "threads": len(os.listdir(f"/proc/{pid}/task")),
+                "/dev/shm": files_of_ours("/dev/shm", re.compile("gpuaas|softgpu")),
+                "/tmp": files_of_ours("/tmp", re.compile("^(gpuaasd|softgpu)"))}
+
+    def check(self, victims=(), killed=(), documented=frozenset(DOCUMENTED), serve=True):
+        """`killed`: backend processes that the test killed. The victims' results, as
+        victim_result() says them."""
+        results = [victim_result(victim, documented=documented) for victim in victims]
+        expect(self.server.running(), f"gpuaasd is gone\n{self.server.report()}")
+        self.check_clean()
+        if serve:
+            run_steps(self.build, [self.server])
+            self.check_clean()
+        self.check_words(killed)
+        return results
+
+    def check_clean(self):
+        now = {}
+
+        def clean():
+            now.update(self.now())
+            return now == self.before
+        try:
+            wait_until(clean, CLEAN_SECONDS, "gpuaasd is as it was")
+        except Failure:
+            differences = {key: (value, now[key]) for key, value in self.before.items()
+                           if now[key] != value}
+            raise Failure(f"left behind (before, now): {differences}\n"
+                          f"{self.server.report()}") from None
+
+    def check_words(self, killed):
+        bad = complaints(self.server.err.text)
+        expect(not bad, f"gpuaasd: {bad}\n{self.server.report()}")
+        for line in self.server.err.lines:
+            ended = re.search(r"backend process (\d+) of .* ended: (.*)", line)
+            expect(not ended or int(ended.group(1)) in killed or
+                   not re.search("signal|exit status [^01]", ended.group(2)),
+                   f"a backend process crashed: {line}\n{self.server.report()}")
