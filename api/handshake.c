@@ -24,9 +24,22 @@ static const char *text_read(struct ga_reader *r)
     return text;
 }
 
+/* What a newer peer has added stays unread. */
 static enum ga_status read_end(const struct ga_reader *r)
 {
-    return ga_reader_done(r) ? GA_OK : GA_INVALID;
+    return r->failed ? GA_INVALID : GA_OK;
+}
+
+/* Fields that a minor version has added stand 16-aligned behind those before. */
+static void tail_write(struct ga_writer *w)
+{
+    ga_writer_finish(w);
+}
+
+static bool tail_read(struct ga_reader *r)
+{
+    return !r->failed && ((r->at + 15) & ~(size_t)15) < r->size &&
+           ga_read_array(r, 0, 1, 16) == NULL && !r->failed;
 }
 
 void handshake_hello_write(struct ga_writer *w, const struct handshake_hello *m)
@@ -209,6 +222,9 @@ void handshake_data_hello_write(struct ga_writer *w, const struct handshake_data
     bytes_write(w, m->id, sizeof m->id);
     bytes_write(w, m->key, sizeof m->key);
     window_values_write(w, &m->window);
+    tail_write(w);
+    ga_write_u32(w, m->signature_count);
+    ga_write_array(w, m->signatures, m->signature_count, sizeof *m->signatures, 4);
     ga_writer_finish(w);
 }
 
@@ -226,6 +242,8 @@ enum ga_status handshake_data_hello_read(struct ga_reader *r, struct handshake_d
     if (m->magic != WIRE_MAGIC || m->major != WIRE_MAJOR || m->kind > HANDSHAKE_SIDE) {
         return GA_INVALID;
     }
+    m->signature_count = tail_read(r) ? ga_read_u32(r) : 0;
+    m->signatures = ga_read_array(r, m->signature_count, sizeof *m->signatures, 4);
     return read_end(r);
 }
 
@@ -233,6 +251,9 @@ void handshake_data_welcome_write(struct ga_writer *w, const struct handshake_da
 {
     ga_write_u32(w, m->session);
     window_values_write(w, &m->window);
+    tail_write(w);
+    ga_write_u32(w, m->lacking_count);
+    ga_write_array(w, m->lacking, m->lacking_count, sizeof *m->lacking, 2);
     ga_writer_finish(w);
 }
 
@@ -241,5 +262,7 @@ enum ga_status handshake_data_welcome_read(struct ga_reader *r, struct handshake
     uint32_t session = ga_read_u32(r);
     m->session = (uint16_t)session;
     window_values_read(r, &m->window);
+    m->lacking_count = tail_read(r) ? ga_read_u32(r) : 0;
+    m->lacking = ga_read_array(r, m->lacking_count, sizeof *m->lacking, 2);
     return session > UINT16_MAX ? GA_INVALID : read_end(r);
 }

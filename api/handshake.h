@@ -10,12 +10,15 @@
  *     WINDOW(window) until accepted, three rounds at most
  *
  * The control connection stays open for the client's life: its end ends the application.
- * Strings and arrays in a read struct are borrowed from the message. */
+ * Strings and arrays in a read struct are borrowed from the message. Within a protocol major fields
+ * are only ever added at the end of a message: a reader leaves alone what a newer peer has added,
+ * and takes what an older one has not sent as zero. */
 #ifndef API_HANDSHAKE_H
 #define API_HANDSHAKE_H
 
 #include <stdint.h>
 
+#include "api/signatures.h"
 #include "base/cursor.h"
 #include "base/status.h"
 
@@ -85,12 +88,18 @@ struct handshake_data_hello {
     uint8_t id[16];
     uint8_t key[32];
     struct handshake_window window; /* reserved by the client; kind SIDE: zero */
+    /* Minor 1, in the first hello of kind DATA: the calls that the client knows. */
+    uint32_t signature_count;
+    const struct api_signature *signatures;
 };
 
 /* Answer to DATA_HELLO, SESSION_OPEN and WINDOW. */
 struct handshake_data_welcome {
     uint16_t session;               /* number in the frames of this device from now on */
     struct handshake_window window; /* equal to the proposal: agreed; else the server's proposal */
+    /* Minor 1, in the answer to DATA_HELLO: ops of the client's calls that the server lacks. */
+    uint32_t lacking_count;
+    const uint16_t *lacking;
 };
 
 /* Each pair: write into a message, read from one. A reader answers GA_INVALID for bytes that are

@@ -15,7 +15,7 @@
 
 #define WIRE_MAGIC          0x41555047u /* "GPUA" */
 #define WIRE_MAJOR          1           /* must be equal on both ends */
-#define WIRE_MINOR          0           /* within a major both orders of upgrade work */
+#define WIRE_MINOR          1           /* within a major both orders of upgrade work */
 #define WIRE_DEFAULT_PORT   "9955"
 #define WIRE_HANDSHAKE_MOST 65536u       /* a longer control frame is refused unread */
 #define WIRE_CHUNK          262144u      /* bulk bytes per copy frame, at most */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "api/call_info.h"
 #include "base/log.h"
 #include "client/state.h"
 #include "client/trace.h"
@@ -171,8 +172,28 @@ void client_handle_drop(uint64_t wire)
     }
 }
 
+/* Says once for each call what is missing where. */
+static CUresult lacking(const struct client_call *call)
+{
+    static struct api_op_set told;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    bool first = !api_op_set_has(&told, call->op);
+    api_op_set_add(&told, call->op);
+    pthread_mutex_unlock(&lock);
+    if (first) {
+        ga_warn("%s is not supported by the gpuaasd at %s, whose build is another than this "
+                "library's (" GPUAAS_VERSION "): upgrade the older one",
+                api_op_name(call->op), call->link->name);
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult client_call_begin(struct client_call *call, size_t bound)
 {
+    if (call->link->lacks && api_op_set_has(&call->link->lacking, call->op)) {
+        return lacking(call);
+    }
     int rc = client_link_lock(call->link, bound + HEADER + SWITCH + 16);
     if (rc != 0) {
         return (CUresult)rc;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/signatures.h"
 #include "base/cursor.h"
 #include "base/list.h"
 #include "base/status.h"
@@ -73,6 +74,8 @@ struct client_link {
     unsigned index;    /* among the process's links */
     atomic_int dead;   /* CUresult that every call gets; 0: alive */
     atomic_bool quiet; /* the end of the link is no news (exit, fork) */
+    bool lacks;        /* the server lacks some of our calls: those in `lacking` */
+    struct api_op_set lacking;
     /* Called once per failed call that nobody waits for: context handle, result, opcode. */
     void (*on_error)(uint64_t context, int result, uint16_t opcode);
 

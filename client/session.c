@@ -32,6 +32,8 @@ struct opening {
     char address[300];
     struct handshake_window window;
     uint16_t session;
+    uint32_t lacking_count; /* calls that the server lacks, and which */
+    struct api_op_set lacking;
     uint64_t round_trips;
 };
 
@@ -132,6 +134,13 @@ static void fill_hello(const struct opening *opening, enum handshake_kind kind,
     }
 }
 
+/* Once for each connection: which calls both ends mean the same by. */
+static void fill_signatures(struct handshake_data_hello *hello)
+{
+    hello->signatures = api_signatures;
+    hello->signature_count = (uint32_t)api_signature_count;
+}
+
 /* The server proposes `theirs` instead of ours: GA_OK with the next window to propose. */
 static enum ga_status next_window(struct opening *opening, const struct handshake_window *theirs)
 {
@@ -173,6 +182,10 @@ static enum ga_status read_data_welcome(struct opening *opening, uint16_t opcode
         snprintf(opening->why, sizeof opening->why, "it speaks something else");
         return GA_INVALID;
     }
+    for (uint32_t i = 0; i < welcome->lacking_count; i++) {
+        api_op_set_add(&opening->lacking, welcome->lacking[i]);
+        opening->lacking_count++;
+    }
     return GA_OK;
 }
 
@@ -210,6 +223,7 @@ static enum ga_status greet_data(struct opening *opening, struct transport_conn 
     struct handshake_data_hello hello;
     struct handshake_data_welcome welcome;
     fill_hello(opening, HANDSHAKE_DATA, &hello);
+    fill_signatures(&hello);
     GA_TRY(greet(opening, conn, reader, WIRE_DATA_HELLO, &hello, &welcome));
     opening->session = welcome.session;
     for (int round = 0; !window_agreed(opening, &welcome); round++) {
@@ -272,6 +286,8 @@ static enum ga_status link_start(struct opening *opening, struct transport_conn 
     link->owner = opening->device->server;
     link->process = opening->ticket.process;
     link->on_error = client_context_late;
+    link->lacks = opening->lacking_count != 0;
+    link->lacking = opening->lacking;
     snprintf(link->name, sizeof link->name, "%s", opening->device->server->address);
     client_process_own(data.fd);
     client_process_own(side.fd);

@@ -140,7 +140,6 @@ static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *n
                         "there is a data connection already: open further devices on it");
         return GA_DENIED;
     }
-    frame_drop(&newcomer->reader);
     GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &newcomer->conn,
                       &newcomer->reader, backend->setup.session_queue_bytes, hello,
                       header->sequence));

@@ -230,6 +230,16 @@ static void call_trace(const struct wire_header *header, const struct ga_reader 
     }
 }
 
+/* A client that has read DATA_WELCOME does not send such a call. */
+static void call_lacking(struct server_conn *conn, const struct wire_header *header)
+{
+    if (api_op_set_has(&conn->silent, header->opcode)) {
+        server_async_error(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+    } else {
+        server_reply(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+    }
+}
+
 static bool call_frame(struct server_conn *conn, const struct wire_header *header,
                        struct ga_reader *reader)
 {
@@ -238,8 +248,8 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
     }
     server_handler *handler = server_dispatch_find(header->opcode);
     call_trace(header, reader);
-    if (handler == NULL) {
-        server_reply(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+    if (handler == NULL || (conn->lacks && api_op_set_has(&conn->lacking, header->opcode))) {
+        call_lacking(conn, header);
         return true;
     }
     return handler(conn, header, reader);
@@ -341,7 +351,10 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     conn->driver = driver;
     conn->host = host;
     conn->transport = *transport;
+    conn->lacks = api_signatures_compare(hello->signatures, hello->signature_count, &conn->lacking,
+                                         &conn->silent) != 0;
     conn->reader = *reader;
+    frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = queue_bytes;
     staging_init(&conn->staging, driver, queue_bytes);
     out_init(&conn->out, &conn->transport, &conn->staging);

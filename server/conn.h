@@ -48,6 +48,8 @@ struct server_conn {
     struct server_objects objects;
     struct range_table ranges;
     struct server_session sessions[CONF_GPUS_MOST + 1]; /* by number, from 1 */
+    bool lacks;                                         /* any of the following */
+    struct api_op_set lacking, silent;                  /* calls that the client means otherwise */
     struct server_context *current;
     uint64_t queue_bytes;
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
@@ -63,7 +65,8 @@ struct server_conn {
 };
 
 /* Starts to serve the application that sent `hello`, whose ticket has been used. Takes the
- * connection and the reader (with what it has already received) over when it answers GA_OK. */
+ * connection and the reader (at the hello, with what it has received behind it) over when it
+ * answers GA_OK. */
 GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
                                      const struct server_host *host,
                                      const struct transport_conn *transport,

@@ -47,12 +47,17 @@ static void window_release(struct server_conn *conn, struct server_session *sess
 static bool window_answer(struct server_conn *conn, struct server_session *session,
                           uint64_t sequence)
 {
-    struct out_frame *frame = out_frame_make(64, WIRE_DATA_WELCOME, session->number, sequence);
+    uint16_t lacking[API_OPS];
+    size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
+    struct out_frame *frame =
+        out_frame_make(64 + count * sizeof *lacking, WIRE_DATA_WELCOME, session->number, sequence);
     if (frame == NULL) {
         return false;
     }
     const struct handshake_data_welcome welcome = {.session = session->number,
-                                                   .window = session->window};
+                                                   .window = session->window,
+                                                   .lacking_count = (uint32_t)count,
+                                                   .lacking = lacking};
     handshake_data_welcome_write(&frame->writer, &welcome);
     out_append(&conn->out, frame);
     return true;

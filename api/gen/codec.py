@@ -161,5 +161,11 @@ def fnv1a(text):
     return value
 
 
+def signature(call):
+    """The 32 bits of it that travel (api/signatures.h)."""
+    value = fnv1a(shape(call))
+    return (value >> 32) ^ (value & 0xFFFFFFFF)
+
+
 def carrier_name(kind):
     return C_OF[kind]

@@ -1,4 +1,4 @@
-"""calls.h and calls.c: ops, argument and result structs, codec, facts and a printer."""
+"""calls.h, calls.c and call_table.c: ops, argument and result structs, codec, facts, printers."""
 import codec
 from text import HEADER, guard
 
@@ -63,7 +63,8 @@ def _functions(call, side):
 
 def _printer(call):
     """`name(field=value, ...)` from a message."""
-    out = f"static void print_{call.name}(struct api_print *print, struct ga_reader *r)\n{{\n"
+    head = f"void api_print_{call.name}(struct api_print *print, struct ga_reader *r)"
+    out = f"{head};\n{head}\n{{\n"
     if not codec.fields(call, "args"):
         return out + "    (void)print;\n    (void)r;\n}\n\n"
     out += f"    struct {call.name}_args args;\n    {call.name}_args_read(r, &args);\n"
@@ -89,9 +90,24 @@ def source(model):
         out += _functions(call, "args") + _functions(call, "results")
     for call in calls:
         out += _printer(call)
-    out += "const struct api_call_info api_calls[] = {\n"
+    return out
+
+
+def table(model):
+    """call_table.c: the facts about every op, and the signatures as they travel."""
+    calls = model.travelling()
+    out = HEADER + '#include "api/call_info.h"\n#include "api/signatures.h"\n\n'
+    for call in calls:
+        out += f"void api_print_{call.name}(struct api_print *print, struct ga_reader *r);\n"
+    out += "\nconst struct api_call_info api_calls[] = {\n"
     for c in calls:
         out += (f'    {{"{c.name}", {c.op}, API_REPLY_{c.reply.upper()}, '
                 f"{1 if c.bulk else 0}, 0x{codec.fnv1a(codec.shape(c)):016x}u,\n"
-                f"     print_{c.name}}},\n")
-    return out + "};\nconst size_t api_call_count = sizeof api_calls / sizeof api_calls[0];\n"
+                f"     api_print_{c.name}}},\n")
+    out += "};\nconst size_t api_call_count = sizeof api_calls / sizeof api_calls[0];\n"
+    out += "\nconst struct api_signature api_signatures[] = {\n"
+    for c in calls:
+        out += (f"    {{{c.op}, API_REPLY_{c.reply.upper()}, {1 if c.bulk else 0}, "
+                f"0x{codec.signature(c):08x}u}},\n")
+    return out + ("};\nconst size_t api_signature_count = "
+                  "sizeof api_signatures / sizeof api_signatures[0];\n")

@@ -50,6 +50,7 @@ def small_outputs(model):
     every = sorted(described(model))
     out = {
         "calls.h": emit_calls.header(model), "calls.c": emit_calls.source(model),
+        "call_table.c": emit_calls.table(model),
         "cuda_driver.h": emit_driver.header(model), "cuda_driver.c": emit_driver.source(model),
         "client_stubs.c": emit_client.source(model),
         "server_dispatch.h": emit_server.header(model),

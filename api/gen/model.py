@@ -14,7 +14,7 @@ BASIC = {"int": "i32", "unsigned int": "u32", "unsigned char": "u8", "unsigned s
          "size_t": "u64", "unsigned long long": "u64", "float": "f32", "double": "f64",
          "uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "int32_t": "i32",
          "uint64_t": "u64", "int64_t": "i64", "cuuint64_t": "u64", "cuuint32_t": "u32"}
-OP_FIRST, OP_LAST = 64, 0xEFFF  # below: frames of the wire itself; above: never
+OP_FIRST, OP_LAST = 64, 2047  # below: frames of the wire itself; above: API_OPS, never
 CHOICES = {"client": ("auto", "manual", "front", "no"), "reply": ("wait", "async", "chunks"),
            "server": ("auto", "custom"), "soft": ("yes", "no", "front")}
 

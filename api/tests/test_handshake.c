@@ -75,6 +75,66 @@ Test(handshake, welcome)
     }
 }
 
+static size_t hello_with_signatures(const struct api_signature *signatures, uint32_t count)
+{
+    const struct handshake_data_hello in = {.magic = WIRE_MAGIC,
+                                            .major = WIRE_MAJOR,
+                                            .device = 4,
+                                            .window = {.base = 16, .bytes = 32},
+                                            .signature_count = count,
+                                            .signatures = signatures};
+    struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+    handshake_data_hello_write(&w, &in);
+    cr_assert(!w.failed);
+    return w.at;
+}
+
+Test(handshake, data_hello_tells_signatures)
+{
+    struct handshake_data_hello out;
+    size_t size = hello_with_signatures(api_signatures, (uint32_t)api_signature_count);
+    struct ga_reader r = ga_reader_of(bytes, size);
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.device, 4);
+    cr_assert_eq(out.window.bytes, 32);
+    cr_assert_eq(out.signature_count, api_signature_count);
+    cr_assert_eq(memcmp(out.signatures, api_signatures, api_signature_count * 8), 0);
+    r = ga_reader_of(bytes, size - 16);
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_INVALID);
+}
+
+Test(handshake, fields_of_later_minors_may_be_missing_or_unknown)
+{
+    struct handshake_data_hello out;
+    size_t size = hello_with_signatures(NULL, 0);
+    struct ga_reader r = ga_reader_of(bytes, size - 16); /* as minor 0 ended */
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.device, 4);
+    cr_assert_eq(out.signature_count, 0);
+    memset(bytes + size, 0x55, 64); /* as a newer one may go on */
+    r = ga_reader_of(bytes, size + 64);
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.signature_count, 0);
+}
+
+Test(handshake, data_welcome_tells_what_is_lacking)
+{
+    const uint16_t lacking[3] = {70, 71, 600};
+    const struct handshake_data_welcome in = {
+        .session = 2, .window = {16, 32}, .lacking_count = 3, .lacking = lacking};
+    struct handshake_data_welcome out;
+    struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+    handshake_data_welcome_write(&w, &in);
+    struct ga_reader r = ga_reader_of(bytes, w.at);
+    cr_assert_eq(handshake_data_welcome_read(&r, &out), GA_OK);
+    cr_assert_eq(out.session, 2);
+    cr_assert_eq(out.lacking_count, 3);
+    cr_assert_eq(out.lacking[2], 600);
+    r = ga_reader_of(bytes, w.at - 16);
+    cr_assert_eq(handshake_data_welcome_read(&r, &out), GA_OK);
+    cr_assert_eq(out.lacking_count, 0);
+}
+
 Test(handshake, windows_do_not_wrap)
 {
     struct handshake_window in = {.base = UINT64_MAX - 10, .bytes = 11};

@@ -304,6 +304,12 @@ void script_data_hello_fill(const struct script_app *app, struct handshake_data_
 
 void script_app_start(struct script_app *app, const char *url, uint32_t device)
 {
+    cr_assert_eq(script_app_start_as(app, url, device, NULL, 0), 0);
+}
+
+uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t device,
+                             const struct api_signature *signatures, uint32_t count)
+{
     struct handshake_data_hello hello;
     struct handshake_data_welcome welcome;
     script_hello(app, url);
@@ -311,6 +317,8 @@ void script_app_start(struct script_app *app, const char *url, uint32_t device)
     script_open(app, device);
     script_connect(&app->data, app->address);
     script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, SCRIPT_WINDOW);
+    hello.signatures = signatures;
+    hello.signature_count = count;
     handshake_data_hello_write(script_begin(&app->data), &hello);
     script_send(&app->data, WIRE_DATA_HELLO, 0, 1);
     script_connect(&app->side, app->address);
@@ -321,6 +329,7 @@ void script_app_start(struct script_app *app, const char *url, uint32_t device)
     script_expect(&app->data, WIRE_DATA_WELCOME);
     cr_assert_eq(handshake_data_welcome_read(&app->data.values, &welcome), GA_OK);
     cr_assert_eq(welcome.session, 1);
+    uint32_t lacking = welcome.lacking_count;
     if (welcome.window.base != SCRIPT_WINDOW) { /* taken here: take what it offers */
         handshake_window_write(script_begin(&app->data), &welcome.window);
         script_send(&app->data, WIRE_WINDOW, 1, 3);
@@ -334,6 +343,7 @@ void script_app_start(struct script_app *app, const char *url, uint32_t device)
     script_send(&app->data, API_OP_ga_context_create, 1, app->sequence);
     cr_assert_eq(script_wait(app, app->sequence++), 0);
     script_context(app, app->context);
+    return lacking;
 }
 
 void script_app_close(struct script_app *app)

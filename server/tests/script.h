@@ -88,6 +88,9 @@ void script_data_hello_fill(const struct script_app *app, struct handshake_data_
                             uint32_t kind, uint32_t device, uint64_t window);
 /* All the way to a session on `device` with a primary context that is current. */
 void script_app_start(struct script_app *app, const char *url, uint32_t device);
+/* The same as a client that knows these calls. Answers how many of them the server lacks. */
+uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t device,
+                             const struct api_signature *signatures, uint32_t count);
 void script_app_close(struct script_app *app);
 
 /* A waiting call without results: its code. Other frames than the reply fail the test, except

@@ -303,6 +303,24 @@ Test(protocol, unknown_call_is_not_supported)
     cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0);
 }
 
+/* As a client of another build: its first calls may be under way before it has read the answer. */
+Test(protocol, calls_of_another_form_are_named_and_not_supported)
+{
+    const uint16_t silent = API_OP_ga_launch, waited = API_OP_ga_stream_query;
+    const struct api_signature theirs[] = {{.op = silent, .reply = API_REPLY_ASYNC, .hash = 1},
+                                           {.op = waited, .reply = API_REPLY_WAIT, .hash = 1},
+                                           {.op = 2000, .reply = API_REPLY_ASYNC, .hash = 1}};
+    cr_assert_eq(script_app_start_as(&app, server.url, 0, theirs, 3), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)script_begin(&app.data);
+        script_send(&app.data, theirs[i].op, 1, app.sequence++);
+        script_expect(&app.data, theirs[i].reply == API_REPLY_ASYNC ? WIRE_ERROR : WIRE_REPLY);
+        cr_expect_eq(app.data.header.sequence, app.sequence - 1);
+        cr_expect_eq(ga_read_i32(&app.data.values), CUDA_ERROR_NOT_SUPPORTED);
+    }
+    cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0);
+}
+
 Test(protocol, truncated_frame_ends_with_the_connection)
 {
     uint8_t bytes[64] = {0};
