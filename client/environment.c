@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "client/trace.h"
 
+#define DEAD_AFTER_S 30u
+
 const char *client_environment_token(void)
 {
     static char text[1024];
@@ -31,6 +33,21 @@ const char *client_environment_token(void)
     }
     text[strcspn(text, "\r\n")] = 0;
     return text[0] != 0 ? text : NULL;
+}
+
+unsigned client_environment_dead_after_s(void)
+{
+    const char *text = getenv("GPUAAS_DEAD_AFTER");
+    if (text == NULL || text[0] == 0) {
+        return DEAD_AFTER_S;
+    }
+    char *end;
+    unsigned long seconds = strtoul(text, &end, 10);
+    if (*end != 0 || !isdigit((unsigned char)text[0]) || seconds < 2 || seconds > 3600) {
+        ga_warn("GPUAAS_DEAD_AFTER=%s: it can be 2 to 3600 (seconds)", text);
+        return DEAD_AFTER_S;
+    }
+    return (unsigned)seconds;
 }
 
 void client_environment_apply(void)

@@ -11,6 +11,8 @@
 /* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names. NULL: none. The text
  * stays valid. */
 const char *client_environment_token(void);
+/* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
+unsigned client_environment_dead_after_s(void);
 /* GPUAAS_TRACE=summary|calls, GPUAAS_LOG. */
 void client_environment_apply(void);
 

@@ -67,9 +67,10 @@ struct link_switch {
 };
 
 struct client_link {
-    struct transport_conn data, side;
-    char name[300]; /* for people: where it leads */
-    void *owner;    /* the server it belongs to; for whoever opened it */
+    struct transport_conn data;
+    struct transport_side side; /* of the service thread, but for sending */
+    char name[300];             /* for people: where it leads */
+    void *owner;                /* the server it belongs to; for whoever opened it */
     uint64_t process;
     unsigned index;    /* among the process's links */
     atomic_int dead;   /* CUresult that every call gets; 0: alive */

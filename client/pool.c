@@ -274,6 +274,10 @@ static void accept_server(struct attempt *attempt)
     frame_drop(&server->reader);
     pthread_mutex_init(&server->control_lock, NULL);
     client_process_own(server->control.fd);
+    if (server->control.ops->set_dead_after(&server->control,
+                                            client_environment_dead_after_s() * 1000) != GA_OK) {
+        ga_debug("the connection to %s cannot tell by itself that it is gone", server->address);
+    }
     struct client_server **last = &client_servers;
     while (*last != NULL) {
         last = &(*last)->next;

@@ -12,15 +12,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "client/environment.h"
 #include "client/state.h"
 
-#define PING_NS     (2 * GA_NS_PER_S)
 #define POLLED_MOST 512
 #define FAR         UINT64_MAX
 
 static int wake_fd = -1;
 static atomic_bool asleep; /* for longer than the flush delay */
-static uint64_t pinged_ns;
 
 static void service_wake(void)
 {
@@ -40,9 +39,6 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static uint64_t serve_link(struct client_link *link, uint64_t now)
 {
     uint64_t next = FAR;
-    if (atomic_load(&link->dead) != 0) {
-        return FAR;
-    }
     uint64_t oldest = atomic_load(&link->oldest_ns);
     if (oldest != 0 && now >= oldest + LINK_FLUSH_NS) {
         client_link_flush(link);
@@ -66,31 +62,41 @@ static uint64_t serve_link(struct client_link *link, uint64_t now)
     return next;
 }
 
-static void ping(struct client_link *link)
+static void side_failed(struct client_link *link, enum ga_status status)
 {
-    static const struct wire_header header = {.opcode = WIRE_PING};
-    struct iovec piece = {.iov_base = (void *)(uintptr_t)&header, .iov_len = sizeof header};
-    size_t sent;
-    if (link->side.ops->send(&link->side, &piece, 1, &sent) == GA_LOST) {
-        client_link_lose(link, "its side connection ended");
+    char why[80] = "its side connection ended";
+    if (status == GA_TIMEOUT) {
+        snprintf(why, sizeof why, "no sign of life for %u s", client_environment_dead_after_s());
+    }
+    client_link_lose(link, why);
+}
+
+/* What a newer server may say there and this library does not know is passed over. */
+static void read_side(struct client_link *link)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    enum ga_status status;
+    while ((status = transport_side_receive(&link->side, &header, &values)) == GA_OK) {
+    }
+    if (status != GA_AGAIN) {
+        side_failed(link, status);
     }
 }
 
-/* Answers to pings, and pings. Their content says nothing. */
-static void read_side(struct client_link *link)
+/* Says when it is due again. */
+static uint64_t beat(struct client_link *link, uint64_t now)
 {
-    uint8_t bytes[4096];
-    size_t got;
-    for (;;) {
-        enum ga_status status = link->side.ops->receive(&link->side, bytes, sizeof bytes, &got);
-        if (status == GA_AGAIN) {
-            return;
-        }
-        if (status != GA_OK) {
-            client_link_lose(link, "its side connection ended");
-            return;
-        }
+    uint64_t due = link->side.liveness.looked_ns + transport_side_interval_ns(&link->side);
+    if (now < due) {
+        return due;
     }
+    enum ga_status status = transport_side_beat(&link->side, now);
+    if (status != GA_OK) {
+        side_failed(link, status);
+        return FAR;
+    }
+    return now + transport_side_interval_ns(&link->side);
 }
 
 static void server_lost(struct client_server *server)
@@ -99,7 +105,7 @@ static void server_lost(struct client_server *server)
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
         if (link->owner == server) {
-            client_link_lose(link, "its gpuaasd ended");
+            client_link_lose(link, "its gpuaasd ended or cannot be reached");
         }
     }
 }
@@ -133,7 +139,7 @@ static void watch_all(struct watched *w)
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
         if (atomic_load(&link->dead) == 0) {
-            watch(w, link->side.fd, POLLIN, link, NULL);
+            watch(w, link->side.conn.fd, transport_side_events(&link->side), link, NULL);
         }
     }
 }
@@ -160,18 +166,14 @@ static void handle_events(const struct watched *w)
 static uint64_t serve_all(uint64_t now)
 {
     uint64_t next = FAR;
-    bool due = now >= pinged_ns + PING_NS;
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        if (due && atomic_load(&link->dead) == 0) {
-            ping(link);
+        if (atomic_load(&link->dead) == 0) {
+            next = sooner(next, beat(link, now));
+            next = sooner(next, serve_link(link, now));
         }
-        next = sooner(next, serve_link(link, now));
     }
-    if (due) {
-        pinged_ns = now;
-    }
-    return sooner(next, pinged_ns + PING_NS);
+    return next;
 }
 
 static void *service_run(void *unused)
@@ -193,7 +195,7 @@ static void *service_run(void *unused)
         uint64_t nap = next > now ? next - now : 0;
         struct timespec timeout = {.tv_sec = (time_t)(nap / GA_NS_PER_S),
                                    .tv_nsec = (long)(nap % GA_NS_PER_S)};
-        int ready = ppoll(watched.at, watched.count, &timeout, NULL);
+        int ready = ppoll(watched.at, watched.count, next != FAR ? &timeout : NULL, NULL);
         atomic_store(&asleep, false);
         if (ready > 0) {
             handle_events(&watched);
@@ -215,7 +217,6 @@ void client_service_start(void)
         return;
     }
     client_process_own(wake_fd);
-    pinged_ns = ga_clock_ns();
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "client/cancel.h"
+#include "client/environment.h"
 #include "client/exchange.h"
 #include "client/state.h"
 #include "client/trace.h"
@@ -18,7 +19,6 @@
 #define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
 #define READ_BUFFER   (512u << 10)
 #define WINDOW_ROUNDS 3
-#define DEAD_AFTER_MS 30000
 
 static struct client_link *_Atomic links[LINKS_MOST];
 static atomic_uint link_count;
@@ -251,38 +251,36 @@ static enum ga_status connect_to(struct opening *opening, struct transport_conn 
     return GA_OK;
 }
 
-static enum ga_status connect_side(struct opening *opening, struct transport_conn *side)
+static enum ga_status connect_side(struct opening *opening, struct transport_conn *side,
+                                   struct frame_reader *reader)
 {
-    struct frame_reader reader;
     struct handshake_data_hello hello;
     struct handshake_data_welcome welcome;
     GA_TRY(connect_to(opening, side));
-    enum ga_status status = frame_reader_init(&reader, 4096);
+    enum ga_status status = frame_reader_init(reader, SIDE_READ_BYTES);
     if (status == GA_OK) {
         fill_hello(opening, HANDSHAKE_SIDE, &hello);
-        status = greet(opening, side, &reader, WIRE_DATA_HELLO, &hello, &welcome);
-        frame_reader_fini(&reader);
+        status = greet(opening, side, reader, WIRE_DATA_HELLO, &hello, &welcome);
+        if (status != GA_OK) {
+            frame_reader_fini(reader);
+        }
     }
-    if (status == GA_OK) {
-        /* Not every transport can; its pings then decide alone. */
-        enum ga_status set = side->ops->set_dead_after(side, DEAD_AFTER_MS);
-        (void)set;
-    } else {
+    if (status != GA_OK) {
         side->ops->close(side);
     }
     return status;
 }
 
 static enum ga_status link_start(struct opening *opening, struct transport_conn data,
-                                 struct transport_conn side, struct frame_reader reader,
-                                 struct client_link **out)
+                                 struct frame_reader data_reader, struct transport_conn side,
+                                 struct frame_reader side_reader, struct client_link **out)
 {
     struct client_link *link = calloc(1, sizeof *link);
-    if (link == NULL || client_link_init(link, data, reader) != GA_OK) {
+    if (link == NULL || client_link_init(link, data, data_reader) != GA_OK) {
         free(link);
         return GA_NO_MEMORY;
     }
-    link->side = side;
+    transport_side_init(&link->side, &side, &side_reader, client_environment_dead_after_s() * 1000);
     link->owner = opening->device->server;
     link->process = opening->ticket.process;
     link->on_error = client_context_late;
@@ -298,20 +296,21 @@ static enum ga_status link_start(struct opening *opening, struct transport_conn 
 static enum ga_status connect_new(struct opening *opening, struct client_link **out)
 {
     struct transport_conn data, side;
-    struct frame_reader reader;
+    struct frame_reader reader, side_reader;
     GA_TRY(connect_to(opening, &data));
     enum ga_status status = frame_reader_init(&reader, READ_BUFFER);
     if (status == GA_OK) {
         status = greet_data(opening, &data, &reader);
         if (status == GA_OK) {
-            status = connect_side(opening, &side);
+            status = connect_side(opening, &side, &side_reader);
             if (status == GA_OK) {
-                status = link_start(opening, data, side, reader, out);
+                status = link_start(opening, data, reader, side, side_reader, out);
                 if (status == GA_OK) {
                     client_link_add(*out);
                     return GA_OK;
                 }
                 side.ops->close(&side);
+                frame_reader_fini(&side_reader);
             }
         }
         frame_reader_fini(&reader);

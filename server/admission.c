@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#define TURN_MS 500 /* deadlines are seconds */
+
 /* ---- what the data connection asks of the process */
 
 static enum ga_status host_ticket(void *user, const struct handshake_data_hello *hello,
@@ -93,6 +95,20 @@ void admission_accept(struct backend *backend)
     }
 }
 
+/* A fresh connection takes so few bytes at once, or it is none. */
+static void newcomer_say(struct newcomer *newcomer, const uint8_t *frame, size_t size)
+{
+    for (unsigned tries = 0; size != 0 && tries < 64; tries++) {
+        struct iovec piece = {(void *)(uintptr_t)frame, size};
+        size_t sent = 0;
+        if (newcomer->conn.ops->send(&newcomer->conn, &piece, 1, &sent) == GA_LOST) {
+            return;
+        }
+        frame += sent;
+        size -= sent;
+    }
+}
+
 static void newcomer_refuse(struct newcomer *newcomer, uint64_t sequence, CUresult rc,
                             const char *reason)
 {
@@ -104,19 +120,21 @@ static void newcomer_refuse(struct newcomer *newcomer, uint64_t sequence, CUresu
     const struct wire_header header = {
         .length = (uint32_t)writer.at, .opcode = WIRE_REFUSED, .sequence = sequence};
     memcpy(frame, &header, sizeof header);
-    (void)!side_send(&newcomer->conn, frame, sizeof header + writer.at);
+    newcomer_say(newcomer, frame, sizeof header + writer.at);
 }
 
-static enum ga_status side_welcome(struct transport_conn *conn, uint64_t sequence)
+static enum ga_status side_welcome(struct backend *backend, const struct newcomer *newcomer,
+                                   uint64_t sequence)
 {
-    _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 64];
-    struct ga_writer writer = ga_writer_of(frame + sizeof(struct wire_header), 64);
+    _Alignas(16) uint8_t values[64];
+    struct ga_writer writer = ga_writer_of(values, sizeof values);
     const struct handshake_data_welcome welcome = {0};
     handshake_data_welcome_write(&writer, &welcome);
-    const struct wire_header header = {
-        .length = (uint32_t)writer.at, .opcode = WIRE_DATA_WELCOME, .sequence = sequence};
-    memcpy(frame, &header, sizeof header);
-    return side_send(conn, frame, sizeof header + writer.at);
+    transport_side_init(&backend->side, &newcomer->conn, &newcomer->reader,
+                        backend->setup.dead_after_s * 1000);
+    GA_TRY(transport_side_send(&backend->side, WIRE_DATA_WELCOME, sequence, values, writer.at));
+    backend->side_open = true;
+    return GA_OK;
 }
 
 /* The newcomer has shown a good ticket. GA_OK: its connection has been taken over. */
@@ -125,15 +143,13 @@ static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *n
                                      const struct handshake_data_hello *hello)
 {
     if (hello->kind == HANDSHAKE_SIDE) {
-        if (backend->side.open) {
+        if (backend->side_open) {
             newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
                             "there is a side connection already");
             return GA_DENIED;
         }
-        GA_TRY(side_welcome(&newcomer->conn, header->sequence));
         frame_drop(&newcomer->reader);
-        side_open(&backend->side, &newcomer->conn, &newcomer->reader);
-        return GA_OK;
+        return side_welcome(backend, newcomer, header->sequence);
     }
     if (backend->conn != NULL) {
         newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
@@ -241,10 +257,11 @@ const char *admission_turn(struct backend *backend)
         ga_info("session ended: %s", backend->conn_why);
         return "its application is gone";
     }
-    if (backend->side.open && side_turn(&backend->side) != GA_OK) {
-        return "the side connection is lost";
+    const char *why = backend->side_open ? side_turn(backend) : NULL;
+    if (why != NULL) {
+        return why;
     }
-    if (backend->conn != NULL && !backend->side.open &&
+    if (backend->conn != NULL && !backend->side_open &&
         ga_clock_ns() - backend->conn_since_ns > ticket_ns(backend)) {
         ga_warn("session ended: the client has opened no side connection in time");
         return "no side connection";
@@ -255,6 +272,6 @@ const char *admission_turn(struct backend *backend)
 
 int admission_timeout_ms(const struct backend *backend)
 {
-    (void)backend;
-    return 500; /* deadlines and pings are seconds */
+    uint64_t beat_ms = transport_side_interval_ns(&backend->side) / GA_NS_PER_MS;
+    return backend->side_open && beat_ms < TURN_MS ? (int)beat_ms : TURN_MS;
 }

@@ -22,13 +22,6 @@ struct newcomer {
     uint64_t deadline_ns;
 };
 
-struct side {
-    bool open;
-    struct transport_conn conn;
-    struct frame_reader reader;
-    uint64_t heard_ns, sent_ns;
-};
-
 struct backend {
     struct channel_setup setup;
     struct cuda_driver driver;
@@ -37,7 +30,8 @@ struct backend {
     struct server_host host;
     struct newcomer newcomers[NEWCOMERS_MOST];
     unsigned newcomer_count;
-    struct side side;
+    bool side_open;
+    struct transport_side side;
     struct server_conn *conn; /* NULL: none yet */
     uint64_t conn_since_ns;
     _Atomic bool conn_ended;
@@ -58,13 +52,7 @@ const char *admission_turn(struct backend *backend);
 int admission_timeout_ms(const struct backend *backend);
 
 /* ---- side.c */
-/* Takes the connection over. */
-void side_open(struct side *side, const struct transport_conn *conn,
-               const struct frame_reader *reader);
-/* Reads, answers, pings. GA_LOST: it has ended or is silent. */
-GA_CHECKED enum ga_status side_turn(struct side *side);
-
-/* Sends one small frame at once or not at all. `frame` is header and values, `size` bytes. */
-GA_CHECKED enum ga_status side_send(struct transport_conn *conn, const void *frame, size_t size);
+/* Reads what the client says there, and whether it still lives. NULL: it does; else why not. */
+const char *side_turn(struct backend *backend);
 
 #endif

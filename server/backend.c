@@ -59,8 +59,10 @@ static void backend_turn(void)
     nfds_t count = 0;
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
-    fds[count++] =
-        (struct pollfd){.fd = backend.side.open ? backend.side.conn.fd : -1, .events = POLLIN};
+    fds[count++] = backend.side_open
+                       ? (struct pollfd){.fd = backend.side.conn.fd,
+                                         .events = transport_side_events(&backend.side)}
+                       : (struct pollfd){.fd = -1};
     bool full = backend.newcomer_count == NEWCOMERS_MOST;
     fds[count++] = (struct pollfd){.fd = full ? -1 : backend.listener.fd, .events = POLLIN};
     for (unsigned i = 0; i < backend.newcomer_count; i++) {

@@ -42,7 +42,7 @@ struct channel_setup {
     char advertise[CONF_TEXT_MOST]; /* empty: bind_host */
     struct conf_ports data_ports;
     uint64_t session_queue_bytes;
-    uint32_t ticket_s, handshake_timeout_s;
+    uint32_t ticket_s, handshake_timeout_s, dead_after_s;
     uint32_t device_count; /* GPUs of this driver */
     struct {
         uint32_t device;  /* index into the list that clients see; probe: into the configuration */

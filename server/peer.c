@@ -215,6 +215,7 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
         .session_queue_bytes = server->session_queue_bytes,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
+        .dead_after_s = server->dead_after_s,
     };
     char url[320] = "";
     (void)!peer->conn.ops->local_address(peer->conn.fd, url, sizeof url);
@@ -381,6 +382,10 @@ void peer_accept(struct control *control, const struct transport_conn *conn)
     }
     peer->control = control;
     peer->conn = taken;
+    if (taken.ops->set_dead_after(&peer->conn, control->conf->server.dead_after_s * 1000) !=
+        GA_OK) {
+        ga_debug("a client's connection cannot tell by itself that its machine has gone");
+    }
     peer->handles = 2;
     snprintf(peer->label, sizeof peer->label, "an unknown client");
     peer->poll.data = peer;

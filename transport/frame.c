@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/transport.h"
+
 enum ga_status frame_reader_init(struct frame_reader *reader, size_t capacity)
 {
     *reader = (struct frame_reader){.capacity = capacity & ~(size_t)15};

@@ -6,8 +6,13 @@
 #ifndef TRANSPORT_FRAME_H
 #define TRANSPORT_FRAME_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "api/wire.h"
-#include "transport/transport.h"
+#include "base/status.h"
+
+struct transport_conn;
 
 struct frame_reader {
     uint8_t *buffer; /* 16-aligned, owned; frames start 16-aligned in it */

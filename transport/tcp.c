@@ -162,8 +162,18 @@ static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t 
 
 static enum ga_status tcp_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
-    int rc = setsockopt(conn->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-    return rc == 0 ? GA_OK : GA_UNSUPPORTED;
+    /* Probes start after a third of the time and come every sixth, so the kernel looks at the
+     * limit when it is reached; how many fail is for TCP_USER_TIMEOUT to judge. */
+    int on = 1, idle_s = (int)(timeout_ms / 3000), interval_s = (int)(timeout_ms / 6000);
+    idle_s = idle_s > 0 ? idle_s : 1;
+    interval_s = interval_s > 0 ? interval_s : 1;
+    if (setsockopt(conn->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms) != 0 ||
+        setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s) != 0 ||
+        setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s) != 0 ||
+        setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) != 0) {
+        return GA_UNSUPPORTED;
+    }
+    return GA_OK;
 }
 
 static enum ga_status tcp_local_address(int fd, char *url, size_t size)

@@ -54,7 +54,8 @@ struct transport_ops {
     /* Receives some bytes: GA_OK with *got > 0, GA_AGAIN, or GA_LOST (also at a clean end). */
     GA_CHECKED enum ga_status (*receive)(struct transport_conn *conn, void *to, size_t size,
                                          size_t *got);
-    /* The peer is silent while bytes of ours are unacknowledged for so long: GA_LOST. */
+    /* The peer's machine gives no sign of life for so long, asked or not: GA_LOST. For connections
+     * whose peer always reads: a full receive window counts as silence too. */
     GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);
     /* "tcp://host:port" as bound; for port 0 the real one. */
     GA_CHECKED enum ga_status (*local_address)(int fd, char *url, size_t size);
@@ -74,7 +75,8 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
 GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                             struct transport_conn *out, char *why, size_t why_size);
 
-/* Frames belong to the door of this folder. */
+/* Frames and side connections belong to the door of this folder. */
 #include "transport/frame.h" /* IWYU pragma: export */
+#include "transport/side.h"  /* IWYU pragma: export */
 
 #endif

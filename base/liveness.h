@@ -1,0 +1,58 @@
+/* Whether a peer still lives, judged by what has been heard of it. Pure: time is an argument.
+ *
+ * Each end asks on its own: after an interval of silence it pings, and whoever is pinged answers.
+ * What a reader would get wrong: silence is not the time since the peer was heard, but the time
+ * that *we* were there to hear it. A look that comes late counts as little as one that came in
+ * time, so a process that was itself stopped does not take its own absence for the peer's. */
+#ifndef GA_LIVENESS_H
+#define GA_LIVENESS_H
+
+#include <stdint.h>
+
+#define GA_LIVENESS_INTERVALS 15u /* pings that may stay unanswered */
+
+enum ga_liveness_answer { GA_LIVENESS_FINE, GA_LIVENESS_PING, GA_LIVENESS_DEAD };
+
+struct ga_liveness {
+    uint64_t dead_after_ns;
+    uint64_t looked_ns; /* at the last look */
+    uint64_t silent_ns; /* heard nothing for so long */
+    uint64_t pinged_ns;
+};
+
+static inline uint64_t ga_liveness_interval_ns(const struct ga_liveness *liveness)
+{
+    return liveness->dead_after_ns / GA_LIVENESS_INTERVALS;
+}
+
+static inline void ga_liveness_init(struct ga_liveness *liveness, uint64_t dead_after_ns,
+                                    uint64_t now_ns)
+{
+    *liveness = (struct ga_liveness){
+        .dead_after_ns = dead_after_ns, .looked_ns = now_ns, .pinged_ns = now_ns};
+}
+
+static inline void ga_liveness_heard(struct ga_liveness *liveness)
+{
+    liveness->silent_ns = 0;
+}
+
+/* To be asked at least once an interval. */
+static inline enum ga_liveness_answer ga_liveness_look(struct ga_liveness *liveness,
+                                                       uint64_t now_ns)
+{
+    uint64_t interval = ga_liveness_interval_ns(liveness);
+    uint64_t step = now_ns - liveness->looked_ns;
+    liveness->looked_ns = now_ns;
+    liveness->silent_ns += step < 2 * interval ? step : 2 * interval;
+    if (liveness->silent_ns > liveness->dead_after_ns) {
+        return GA_LIVENESS_DEAD;
+    }
+    if (liveness->silent_ns < interval || now_ns - liveness->pinged_ns < interval) {
+        return GA_LIVENESS_FINE;
+    }
+    liveness->pinged_ns = now_ns;
+    return GA_LIVENESS_PING;
+}
+
+#endif
