@@ -129,6 +129,11 @@ enum ga_status handshake_welcome_read(struct ga_reader *r, struct handshake_welc
     m->driver_version = ga_read_i32(r);
     m->device_count = ga_read_u32(r);
     m->build = text_read(r);
+    if (m->major != WIRE_MAJOR) { /* what follows may have another shape */
+        m->pool = m->node = "";
+        m->device_count = 0;
+        return r->failed ? GA_INVALID : GA_OK;
+    }
     m->pool = text_read(r);
     m->node = text_read(r);
     if (r->failed || m->device_count > HANDSHAKE_DEVICES_MOST) {

@@ -128,8 +128,11 @@ static void read_welcome(struct attempt *attempt, struct ga_reader *values)
     }
     if (attempt->welcome.major != WIRE_MAJOR) {
         char why[200];
-        snprintf(why, sizeof why, "it speaks protocol %u (build %s), this library %u (build %s)",
-                 attempt->welcome.major, attempt->welcome.build, WIRE_MAJOR, GPUAAS_VERSION);
+        snprintf(why, sizeof why,
+                 "it speaks protocol %u (gpuaas %.64s), this library protocol %u (gpuaas %s): "
+                 "upgrade %s",
+                 attempt->welcome.major, attempt->welcome.build, WIRE_MAJOR, GPUAAS_VERSION,
+                 attempt->welcome.major < WIRE_MAJOR ? "gpuaasd there" : "this library");
         attempt->result = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
         fail(attempt, why);
         return;

@@ -2,7 +2,10 @@
 """From api/cuda/*.api and the toolkit's headers to C. Run by CMake.
 
     generate.py --api DIR --toolkit DIR --cuda-version N --out DIR     writes everything
+        --released FILE                                also the tables of an earlier release
     generate.py --api DIR --check-symbols FILE                         every symbol once?
+    generate.py --api DIR --signatures                                 the calls as in released/
+    generate.py --api DIR --check-released FILE                        are they as they were?
 """
 import argparse
 import glob
@@ -17,6 +20,7 @@ import emit_errors
 import emit_exports
 import emit_server
 import model as model_of
+import released as released_of
 import toolkit
 from parse import ApiError, parse_file
 from text import write
@@ -68,6 +72,19 @@ def small_outputs(model):
     return out
 
 
+def released_outputs(model, path):
+    """The tables that an earlier release had; the rest of it was as today."""
+    then = released_of.only(model, released_of.read(path))
+    return {"released_call_table.c": emit_calls.table(then),
+            "released_server_dispatch.c": emit_server.source(then)}
+
+
+def check_released(model, path):
+    found = list(released_of.differences(model, released_of.read(path)))
+    print("\n".join(found or ["released calls are as they were"]))
+    return 1 if found else 0
+
+
 def check_symbols(model, path):
     with open(path, encoding="utf-8") as file:
         exported = set(file.read().split())
@@ -88,6 +105,9 @@ def main():
     parser.add_argument("--cuda-version", type=int, default=0)
     parser.add_argument("--out")
     parser.add_argument("--check-symbols")
+    parser.add_argument("--released")
+    parser.add_argument("--signatures", action="store_true")
+    parser.add_argument("--check-released")
     options = parser.parse_args()
     try:
         model = load(options.api, options.cuda_version)
@@ -96,8 +116,16 @@ def main():
         return 1
     if options.check_symbols:
         return check_symbols(model, options.check_symbols)
+    if options.check_released:
+        return check_released(model, options.check_released)
+    if options.signatures:
+        print(released_of.listing(model), end="")
+        return 0
     os.makedirs(options.out, exist_ok=True)
-    for name, text in outputs(model, options.toolkit).items():
+    texts = outputs(model, options.toolkit)
+    if options.released:
+        texts.update(released_outputs(model, options.released))
+    for name, text in texts.items():
         write(os.path.join(options.out, name), text)
     return 0
 

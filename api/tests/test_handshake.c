@@ -135,6 +135,21 @@ Test(handshake, data_welcome_tells_what_is_lacking)
     cr_assert_eq(out.lacking_count, 0);
 }
 
+Test(handshake, a_welcome_of_another_major_still_tells_its_version)
+{
+    const struct handshake_welcome in = {
+        .major = WIRE_MAJOR + 1, .build = "9.9", .pool = "p", .node = "n"};
+    struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+    handshake_welcome_write(&w, &in);
+    memset(bytes + 32, 0xff, w.at - 32);
+    struct handshake_welcome out;
+    struct ga_reader r = ga_reader_of(bytes, w.at);
+    cr_assert_eq(handshake_welcome_read(&r, &out), GA_OK);
+    cr_assert_eq(out.major, WIRE_MAJOR + 1);
+    cr_assert_str_eq(out.build, "9.9");
+    cr_assert_eq(out.device_count, 0);
+}
+
 Test(handshake, windows_do_not_wrap)
 {
     struct handshake_window in = {.base = UINT64_MAX - 10, .bytes = 11};

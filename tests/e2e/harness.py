@@ -185,7 +185,7 @@ def alive(pid):
 class Server(Process):
     """A gpuaasd in the foreground, with its configuration in a folder of its own."""
 
-    def __init__(self, build, gpus=2, host="127.0.0.1", config=None):
+    def __init__(self, build, gpus=2, host="127.0.0.1", config=None, program=None):
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
         with open(self.config, "w", encoding="utf-8") as f:
@@ -193,7 +193,7 @@ class Server(Process):
         env = build.environment(preload=False)
         env["ASAN_OPTIONS"] = "detect_leaks=1"
         del env["LD_LIBRARY_PATH"]
-        super().__init__([build.path("bin", "gpuaasd"), "--config", self.config], env)
+        super().__init__([program or build.path("bin", "gpuaasd"), "--config", self.config], env)
 
     def wait_ready(self):
         match = self.wait_for_line(r"ready tcp://(\S+:\d+)", START_SECONDS, self.err)
@@ -226,9 +226,9 @@ def configuration(gpus, host="127.0.0.1"):
 
 
 @contextlib.contextmanager
-def serving(build, **options):
+def serving(build, kind=Server, **options):
     """A server that is ready; it must also stop gracefully, unless the test ended it itself."""
-    server = Server(build, **options)
+    server = kind(build, **options)
     try:
         yield server.wait_ready()
         if server.running():

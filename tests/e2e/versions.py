@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Client and server of different builds: within a protocol major both orders work, and a call that
+only one of them knows answers 801 when it is made; another major is error 803, which says what to
+upgrade. The older build is this one with the tables of an earlier release (tests/released)."""
+
+import contextlib
+import re
+import socket
+import struct
+import threading
+
+import harness
+from harness import expect
+
+PROGRAMS = ("vector_add", "streams_events", "symbols", "async_d2h", "device_reset")
+HELLO, WELCOME, REFUSED = 1, 2, 3
+MAJOR = 1
+
+
+def released(build, *parts):
+    return build.path("tests", "released", *parts)
+
+
+class OldServer(harness.Server):
+    """A gpuaasd that knows only the calls of the earlier release."""
+
+    def __init__(self, build, gpus=1, host="127.0.0.1"):
+        driver = build.path("lib", "softgpu", "libcuda.so.1")
+        config = harness.configuration(gpus, host).replace(
+            "driver = soft", f"driver = soft\ndriver_path = {driver}")
+        super().__init__(build, config=config, program=released(build, "bin", "gpuaasd"))
+
+
+def test_old_client_and_new_server(build):
+    with harness.serving(build) as server:
+        env = build.environment(released(build, "lib", "gpuaas"),
+                                {"GPUAAS_SERVERS": server.address})
+        for program in PROGRAMS:
+            process = harness.run_passing([build.program(program)], env)
+            expect(not process.err.lines, f"nothing to complain about\n{process.report()}")
+
+
+def test_new_client_and_old_server(build):
+    with harness.serving(build, kind=OldServer) as server:
+        for program in PROGRAMS:
+            harness.run_passing([build.program(program)], build.remote([server]))
+
+
+# ---- another major
+
+
+def text(string):
+    data = string.encode()
+    return struct.pack("<I", len(data)) + data + b"\0"
+
+
+def aligned(data, to):
+    return data + b"\0" * (-len(data) % to)
+
+
+def frame(opcode, values):
+    values = aligned(values, 16)
+    return struct.pack("<IHHQ", len(values), opcode, 0, 0) + values
+
+
+@contextlib.contextmanager
+def answering(answer):
+    """A server that answers each first frame with `answer`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(60)
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                conn, _ = listener.accept()
+                with conn:
+                    length, opcode = struct.unpack("<IH10x", conn.recv(16, socket.MSG_WAITALL))
+                    conn.recv(length, socket.MSG_WAITALL)
+                    conn.sendall(answer if opcode == HELLO else b"")
+                    conn.recv(1)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield "127.0.0.1:%d" % listener.getsockname()[1]
+    finally:
+        listener.close()
+        thread.join(5)
+
+
+def expect_803(build, address, *parts):
+    env = build.environment(build.path("lib", "gpuaas"), {"GPUAAS_SERVERS": address})
+    process = harness.run([build.program("devices")], env, seconds=60, status=1)
+    # 803: cudaErrorSystemDriverMismatch
+    expect(re.search(r"\(803,", process.out.text), f"error 803 is due\n{process.report()}")
+    lines = [line for line in process.err.lines if address in line]
+    expect(len(lines) == 1, f"one line about {address}\n{process.report()}")
+    for part in parts:
+        expect(part in lines[0], f"{part!r} in the line\n{process.report()}")
+
+
+def test_server_of_another_major_welcomes(build):
+    facts = struct.pack("<IIiI", MAJOR + 1, 0, 99000, 0)
+    with answering(frame(WELCOME, facts + text("77.0") + b"\xff" * 40)) as address:
+        expect_803(build, address, "protocol 2", "77.0", "upgrade this library")
+    facts = struct.pack("<IIiI", MAJOR - 1, 9, 99000, 0)
+    with answering(frame(WELCOME, facts + text("0.0.9") + b"\xff" * 40)) as address:
+        expect_803(build, address, "protocol 0", "0.0.9", "upgrade gpuaasd")
+
+
+def test_server_of_another_major_refuses(build):
+    reason = "protocol 1 does not go with protocol 2: upgrade the client"
+    with answering(frame(REFUSED, struct.pack("<i", 803) + text(reason))) as address:
+        expect_803(build, address, reason)
+
+
+def test_client_of_another_major(build):
+    with harness.serving(build) as server:
+        for major, upgrade in ((MAJOR + 1, "server"), (MAJOR - 1, "client")):
+            hello = struct.pack("<IIII16s", 0x41555047, major, 0, 4711, b"a" * 16)
+            host, port = server.address.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), 20) as conn:
+                conn.sendall(frame(HELLO, hello + text("77.0") + b"\xff" * 12))
+                length, opcode = struct.unpack("<IH10x", conn.recv(16, socket.MSG_WAITALL))
+                values = conn.recv(length, socket.MSG_WAITALL)
+                result, size = struct.unpack_from("<iI", values)
+                words = values[8:8 + size].decode()
+                expect(opcode == REFUSED and result == 803, f"refused with 803: {opcode} {result}")
+                expect(f"{major}" in words and "77.0" in words and upgrade in words, words)
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+
+
+if __name__ == "__main__":
+    harness.main(globals())
