@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "client/environment.h"
 #include "client/state.h"
@@ -211,7 +212,7 @@ void client_service_start(void)
         service_wake();
         return;
     }
-    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    wake_fd = ga_descriptor_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (wake_fd < 0) {
         ga_warn("no event descriptor: buffered calls leave only when one waits");
         return;

@@ -21,7 +21,7 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (front_ready() == CUDA_SUCCESS) {
-        return CUDA_SUCCESS;
+        return front_host.process_state(); /* the child of a fork has no driver */
     }
     CUresult rc = CUDA_SUCCESS;
     pthread_mutex_lock(&init_lock);

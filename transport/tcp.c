@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 static enum ga_status tcp_resolve(const struct transport_address *address, int flags,
                                   struct addrinfo **list, char *why, size_t why_size)
 {
@@ -24,8 +26,8 @@ static enum ga_status tcp_resolve(const struct transport_address *address, int f
 
 static int tcp_socket(const struct addrinfo *info)
 {
-    return socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                  info->ai_protocol);
+    return ga_descriptor_above_stdio(socket(
+        info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol));
 }
 
 static void tcp_no_delay(int fd)
@@ -64,7 +66,8 @@ static enum ga_status tcp_listen(const struct transport_address *address,
 
 static enum ga_status tcp_accept(struct transport_listener *listener, struct transport_conn *out)
 {
-    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd =
+        ga_descriptor_above_stdio(accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0) {
         switch (errno) {
         case EAGAIN:
