@@ -230,6 +230,11 @@ void handshake_data_hello_write(struct ga_writer *w, const struct handshake_data
     tail_write(w);
     ga_write_u32(w, m->signature_count);
     ga_write_array(w, m->signatures, m->signature_count, sizeof *m->signatures, 4);
+    tail_write(w);
+    ga_write_u64(w, m->context.handle);
+    ga_write_u32(w, m->context.kind);
+    ga_write_u32(w, m->context.flags);
+    ga_write_u64(w, m->context.block_bytes);
     ga_writer_finish(w);
 }
 
@@ -249,6 +254,13 @@ enum ga_status handshake_data_hello_read(struct ga_reader *r, struct handshake_d
     }
     m->signature_count = tail_read(r) ? ga_read_u32(r) : 0;
     m->signatures = ga_read_array(r, m->signature_count, sizeof *m->signatures, 4);
+    m->context = (struct handshake_context){0};
+    if (tail_read(r)) {
+        m->context.handle = ga_read_u64(r);
+        m->context.kind = ga_read_u32(r);
+        m->context.flags = ga_read_u32(r);
+        m->context.block_bytes = ga_read_u64(r);
+    }
     return read_end(r);
 }
 
@@ -259,6 +271,10 @@ void handshake_data_welcome_write(struct ga_writer *w, const struct handshake_da
     tail_write(w);
     ga_write_u32(w, m->lacking_count);
     ga_write_array(w, m->lacking, m->lacking_count, sizeof *m->lacking, 2);
+    tail_write(w);
+    ga_write_u32(w, m->context_made);
+    ga_write_i32(w, m->context_result);
+    ga_write_u64(w, m->block_bytes);
     ga_writer_finish(w);
 }
 
@@ -269,5 +285,9 @@ enum ga_status handshake_data_welcome_read(struct ga_reader *r, struct handshake
     window_values_read(r, &m->window);
     m->lacking_count = tail_read(r) ? ga_read_u32(r) : 0;
     m->lacking = ga_read_array(r, m->lacking_count, sizeof *m->lacking, 2);
+    bool tail = tail_read(r);
+    m->context_made = tail && ga_read_u32(r) != 0;
+    m->context_result = tail ? ga_read_i32(r) : 0;
+    m->block_bytes = tail ? ga_read_u64(r) : 0;
     return session > UINT16_MAX ? GA_INVALID : read_end(r);
 }

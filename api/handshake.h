@@ -5,10 +5,12 @@
  *     <------------ WELCOME (devices)   or REFUSED
  *     OPEN(device) --------------->  starts or picks the application's process
  *     <------------ TICKET(address)     or REFUSED
- *     DATA_HELLO(ticket, window) ------------------------------------>   (kind data, then side)
- *     <------------------------------------ DATA_WELCOME(session, window) or REFUSED
+ *     DATA_HELLO(ticket, window, context) --------------------------->   (kind data and side)
+ *     <-------------------- DATA_WELCOME(session, window, context made?) or REFUSED
  *     WINDOW(window) until accepted, three rounds at most
  *
+ * A client that has no choice of devices sends the first OPEN right behind HELLO, and both
+ * connections to the backend process begin at once: four round trips lead to a context.
  * The control connection stays open for the client's life: its end ends the application.
  * Strings and arrays in a read struct are borrowed from the message. Within a protocol major fields
  * are only ever added at the end of a message: a reader leaves alone what a newer peer has added,
@@ -16,6 +18,7 @@
 #ifndef API_HANDSHAKE_H
 #define API_HANDSHAKE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "api/signatures.h"
@@ -79,6 +82,14 @@ struct handshake_window {
 
 enum handshake_kind { HANDSHAKE_DATA = 0, HANDSHAKE_SIDE = 1 };
 
+/* The context that an application is about to use on a new session: made with the session, so that
+ * it costs no exchange of its own. handle 0: none. */
+struct handshake_context {
+    uint64_t handle;      /* as in ga_context_create */
+    uint32_t kind, flags; /* the same */
+    uint64_t block_bytes; /* to be mapped for it at the start of the window; 0: none */
+};
+
 /* DATA_HELLO; also the values of SESSION_OPEN. */
 struct handshake_data_hello {
     uint32_t magic, major, minor;
@@ -91,6 +102,8 @@ struct handshake_data_hello {
     /* Minor 1, in the first hello of kind DATA: the calls that the client knows. */
     uint32_t signature_count;
     const struct api_signature *signatures;
+    /* Minor 1. */
+    struct handshake_context context;
 };
 
 /* Answer to DATA_HELLO, SESSION_OPEN and WINDOW. */
@@ -100,6 +113,10 @@ struct handshake_data_welcome {
     /* Minor 1, in the answer to DATA_HELLO: ops of the client's calls that the server lacks. */
     uint32_t lacking_count;
     const uint16_t *lacking;
+    /* Minor 1, once the window is agreed: what became of the context. */
+    bool context_made;      /* the server has tried; `context_result` says more */
+    int32_t context_result; /* CUresult */
+    uint64_t block_bytes;   /* mapped; 0: not, which is no error */
 };
 
 /* Each pair: write into a message, read from one. A reader answers GA_INVALID for bytes that are

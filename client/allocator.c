@@ -70,13 +70,18 @@ static bool take_gap(struct client_allocator *a, uint64_t bytes, uint64_t *start
     return true;
 }
 
+uint64_t client_allocator_first_bytes(uint64_t granularity)
+{
+    return granularity > ALLOCATOR_LARGE ? granularity : ALLOCATOR_LARGE;
+}
+
 void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t bytes,
                            uint64_t granularity)
 {
     *a = (struct client_allocator){.granularity = granularity != 0 ? granularity : 4096};
     pthread_mutex_init(&a->lock, NULL);
     ga_list_init(&a->slabs);
-    a->slab_bytes = a->granularity > ALLOCATOR_LARGE ? a->granularity : ALLOCATOR_LARGE;
+    a->slab_bytes = client_allocator_first_bytes(granularity);
     add_gap(a, base, bytes);
 }
 
@@ -131,6 +136,29 @@ static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint
     return block;
 }
 
+/* Under the lock: the block is mapped. */
+static void block_mapped(struct client_allocator *a, struct block *block)
+{
+    block->state = BLOCK_USED;
+    if (block->slab != NULL) {
+        ga_list_append(&a->slabs, &block->in_slabs);
+        a->free_bytes += block->range.bytes;
+    }
+}
+
+void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_t owner)
+{
+    pthread_mutex_lock(&a->lock);
+    struct block *block = bytes != 0 ? block_make(a, bytes, owner, true) : NULL;
+    uint64_t start;
+    if (block != NULL) {
+        block_mapped(a, block);
+    } else if (bytes != 0) {
+        (void)take_gap(a, bytes, &start); /* out of memory: nothing else may be mapped there */
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
 /* Maps a new block; under the lock, which is released meanwhile. */
 static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner, bool slab,
                      client_allocator_call *map, void *user, struct block **out)
@@ -146,11 +174,7 @@ static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
         block_free(a, block);
         return rc;
     }
-    block->state = BLOCK_USED;
-    if (slab) {
-        ga_list_append(&a->slabs, &block->in_slabs);
-        a->free_bytes += bytes;
-    }
+    block_mapped(a, block);
     *out = block;
     return ALLOCATOR_OK;
 }

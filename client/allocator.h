@@ -42,6 +42,11 @@ struct client_allocation {
 /* `granularity`: of mappings; a power of two. */
 void client_allocator_init(struct client_allocator *allocator, uint64_t base, uint64_t bytes,
                            uint64_t granularity);
+/* The size of the first block, for small allocations, that is mapped along with a session. */
+uint64_t client_allocator_first_bytes(uint64_t granularity);
+/* So many bytes at the start of the window are mapped already, for `owner`; 0: none. To be told
+ * before anything else. */
+void client_allocator_mapped(struct client_allocator *allocator, uint64_t bytes, uint64_t owner);
 /* Only for tests: sessions live as long as the process. */
 void client_allocator_fini(struct client_allocator *allocator);
 

@@ -77,6 +77,15 @@ void client_context_late(uint64_t handle, int result, uint16_t opcode)
 
 /* ---- the server's half. `device->open_lock` is held by all of these. */
 
+void client_context_wish(const struct client_context *context, struct handshake_context *wish)
+{
+    *wish = (struct handshake_context){
+        .handle = context->object.handle,
+        .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
+        .flags = context->flags,
+        .block_bytes = client_allocator_first_bytes(context->device->granularity_bytes)};
+}
+
 static CUresult create_remote(struct client_context *context)
 {
     struct client_call call;
@@ -111,16 +120,18 @@ static CUresult end_remote(struct client_context *context, bool destroy)
 static CUresult activate(struct client_context *context)
 {
     struct client_session *session = atomic_load(&context->device->session);
+    struct client_first first = {0};
     if (session == NULL) {
-        CUresult rc = client_session_open(context->device, &session);
+        CUresult rc = client_session_open(context, &session, &first);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
+        client_allocator_mapped(&session->allocator, first.block_bytes, context->object.handle);
         atomic_store(&context->device->session, session);
     }
     if (context->session == NULL) {
         context->session = session;
-        CUresult rc = create_remote(context);
+        CUresult rc = first.made ? first.result : create_remote(context);
         if (rc != CUDA_SUCCESS) {
             context->session = NULL;
             return rc;

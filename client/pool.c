@@ -16,6 +16,9 @@
 #include "client/state.h"
 #include "client/trace.h"
 
+#define DEVICES_OF_OWNER "GPUAAS_DEVICES"
+#define DEVICES_OF_USER  "CUDA_VISIBLE_DEVICES"
+
 #define SERVERS_MOST   256
 #define ANSWER_NS      (2 * GA_NS_PER_S)
 #define CONTROL_BUFFER (2 * WIRE_HANDSHAKE_MOST)
@@ -29,6 +32,7 @@ enum attempt_state { CONNECTING, ASKED, ANSWERED, FAILED };
 
 struct attempt {
     enum attempt_state state;
+    bool guess; /* that the program will use the first device: see ticket.c */
     char text[300];
     char why[200];
     CUresult result; /* what a refusal said */
@@ -100,6 +104,10 @@ static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
     status = client_frame_send(&frame, WIRE_HELLO, 0, 0, &server->control, deadline_ns,
                                attempt->why, sizeof attempt->why);
     client_frame_end(&frame);
+    if (status == GA_OK && attempt->guess) {
+        status = client_ticket_ask(server, 0, deadline_ns, attempt->why, sizeof attempt->why);
+        server->guessed_ns = ga_clock_ns();
+    }
     if (status != GA_OK) {
         fail(attempt, NULL);
         return;
@@ -351,6 +359,7 @@ static CUresult ask_servers(const char *servers)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     int count = split(servers, attempts);
+    attempts[0].guess = getenv(DEVICES_OF_OWNER) == NULL && getenv(DEVICES_OF_USER) == NULL;
     ask_all(attempts, count);
     CUresult rc = report(attempts, count);
     for (int i = 0; i < count; i++) {
@@ -360,7 +369,7 @@ static CUresult ask_servers(const char *servers)
         }
         free(devices);
     }
-    client_trace_setup((uint64_t)count);
+    client_trace_setup(2); /* connecting and the greeting; of all servers at once */
     free(attempts);
     return rc;
 }
@@ -384,8 +393,8 @@ CUresult client_pool_connect(void)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    choose("GPUAAS_DEVICES");
-    choose("CUDA_VISIBLE_DEVICES");
+    choose(DEVICES_OF_OWNER);
+    choose(DEVICES_OF_USER);
     for (int i = 0; i < client_device_count; i++) {
         client_devices[i]->ordinal = i;
     }

@@ -72,7 +72,8 @@ static void side_failed(struct client_link *link, enum ga_status status)
     client_link_lose(link, why);
 }
 
-/* What a newer server may say there and this library does not know is passed over. */
+/* The answer to the greeting, and what a newer server may say there and this library does not know,
+ * are passed over. */
 static void read_side(struct client_link *link)
 {
     struct wire_header header;

@@ -33,6 +33,7 @@ struct client_server {
     struct frame_reader reader;
     pthread_mutex_t control_lock; /* one question at a time */
     uint64_t control_sequence;
+    uint64_t guessed_ns; /* when a ticket for its first device was asked for unasked; 0: not */
     atomic_bool lost;
 };
 
@@ -186,7 +187,18 @@ CUresult client_device_find(CUdevice ordinal, struct client_device **device);
 void client_attributes_apply(int32_t *seen, const int32_t *driver, uint32_t count);
 
 /* ---- sessions (session.c): opened with a device's first context. `device->open_lock` is held. */
-CUresult client_session_open(struct client_device *device, struct client_session **session);
+
+/* What became of the context that was to be made with the session. */
+struct client_first {
+    bool made; /* the server has tried, and `result` says how that went */
+    CUresult result;
+    uint64_t block_bytes; /* mapped at the start of the window */
+};
+CUresult client_session_open(const struct client_context *context, struct client_session **session,
+                             struct client_first *first);
+/* Asks for a ticket, without waiting for it (ticket.c). */
+GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
+                                            uint64_t deadline_ns, char *why, size_t why_size);
 /* Every link there is; NULL ends. Links are never taken away. */
 struct client_link *client_link_at_index(unsigned index);
 struct client_link *client_link_of_process(const struct client_server *server, uint64_t process);
@@ -219,6 +231,8 @@ CUresult client_ready(void);
 CUresult client_usable(void);
 /* The handle of the primary context, active or not. */
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);
+/* What the server needs to make it with a session. */
+void client_context_wish(const struct client_context *context, struct handshake_context *wish);
 void client_context_late(uint64_t context, int result, uint16_t opcode);
 
 /* ---- streams (stream.c) */

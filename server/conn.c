@@ -190,16 +190,20 @@ static size_t bulk_values(uint16_t opcode)
     }
 }
 
-static bool context_switch(struct server_conn *conn, struct ga_reader *reader)
+void context_switch(struct server_conn *conn, uint64_t handle)
+{
+    conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
+    CUcontext real = conn->current != NULL ? conn->current->real : NULL;
+    server_note(conn, conn->driver->cuCtxSetCurrent(real));
+}
+
+static bool context_frame(struct server_conn *conn, struct ga_reader *reader)
 {
     uint64_t handle = ga_read_u64(reader);
     if (!ga_reader_done(reader)) {
         return false;
     }
-    /* A context that is no more: the calls that follow fail, each by itself. */
-    conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
-    CUcontext real = conn->current != NULL ? conn->current->real : NULL;
-    server_note(conn, conn->driver->cuCtxSetCurrent(real));
+    context_switch(conn, handle);
     return true;
 }
 
@@ -209,7 +213,7 @@ static bool wire_frame(struct server_conn *conn, const struct wire_header *heade
     struct handshake_data_hello hello;
     switch (header->opcode) {
     case WIRE_CONTEXT:
-        return context_switch(conn, reader);
+        return context_frame(conn, reader);
     case WIRE_WINDOW:
         return session_window(conn, header, reader);
     case WIRE_SESSION_OPEN:

@@ -91,6 +91,10 @@ GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void 
 /* The session of a frame, agreed; NULL: there is none. */
 struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
 
+/* Makes a context current. One that is no more (or 0): the calls that follow fail, each by itself.
+ */
+void context_switch(struct server_conn *conn, uint64_t handle);
+
 /* ---- session.c: SESSION_OPEN and WINDOW. False ends the connection. `admitted`: the ticket has
  * been used already, for the connection itself. */
 bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,

@@ -24,7 +24,8 @@ struct server_session {
     unsigned rounds;
     struct handshake_window window;
     uint64_t granularity_bytes;
-    unsigned handle_types; /* of its allocations: CUmemAllocationHandleType */
+    unsigned handle_types;           /* of its allocations: CUmemAllocationHandleType */
+    struct handshake_context wanted; /* the context to be made with it; handle 0: none (any more) */
 };
 
 struct server_context {
@@ -101,6 +102,14 @@ struct server_objects {
 };
 
 void objects_init(struct server_objects *objects);
+
+/* Makes a context under the client's handle. */
+struct ga_context_create_args;
+CUresult context_open(struct server_conn *conn, struct server_session *session,
+                      const struct ga_context_create_args *args);
+/* Maps memory of the current context at an address of the session's window. */
+CUresult memory_make(struct server_conn *conn, const struct server_session *session,
+                     uint64_t address, uint64_t bytes);
 
 /* ---- contexts.c */
 

@@ -2,6 +2,7 @@
  * addresses, so that a device pointer is never a valid pointer of the program. */
 #include <stdio.h>
 
+#include "api/calls.h"
 #include "base/log.h"
 #include "server/conn.h"
 
@@ -44,20 +45,49 @@ static void window_release(struct server_conn *conn, struct server_session *sess
     session->agreed = false;
 }
 
+/* Makes the context that was asked for with the session, and maps its first block. */
+static void context_wanted(struct server_conn *conn, struct server_session *session,
+                           struct handshake_data_welcome *welcome)
+{
+    const struct handshake_context wanted = session->wanted;
+    session->wanted.handle = 0;
+    if (wanted.handle == 0) {
+        return;
+    }
+    const struct ga_context_create_args args = {
+        .context = wanted.handle, .kind = wanted.kind, .flags = wanted.flags};
+    CUresult rc = context_open(conn, session, &args);
+    welcome->context_made = true;
+    welcome->context_result = (int32_t)rc;
+    server_note(conn, rc);
+    if (rc != CUDA_SUCCESS || wanted.block_bytes == 0) {
+        return;
+    }
+    struct server_context *before = conn->current;
+    context_switch(conn, wanted.handle);
+    if (memory_make(conn, session, session->window.base, wanted.block_bytes) == CUDA_SUCCESS) {
+        welcome->block_bytes = wanted.block_bytes;
+    }
+    context_switch(conn, before != NULL ? before->handle : 0);
+}
+
 static bool window_answer(struct server_conn *conn, struct server_session *session,
                           uint64_t sequence)
 {
     uint16_t lacking[API_OPS];
     size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
     struct out_frame *frame =
-        out_frame_make(64 + count * sizeof *lacking, WIRE_DATA_WELCOME, session->number, sequence);
+        out_frame_make(96 + count * sizeof *lacking, WIRE_DATA_WELCOME, session->number, sequence);
     if (frame == NULL) {
         return false;
     }
-    const struct handshake_data_welcome welcome = {.session = session->number,
-                                                   .window = session->window,
-                                                   .lacking_count = (uint32_t)count,
-                                                   .lacking = lacking};
+    struct handshake_data_welcome welcome = {.session = session->number,
+                                             .window = session->window,
+                                             .lacking_count = (uint32_t)count,
+                                             .lacking = lacking};
+    if (session->agreed) {
+        context_wanted(conn, session, &welcome);
+    }
     handshake_data_welcome_write(&frame->writer, &welcome);
     out_append(&conn->out, frame);
     return true;
@@ -134,7 +164,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
     int ordinal = conn->host->ordinal(conn->host->user, hello->device);
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;
     if (session != NULL && ordinal >= 0) {
-        *session = (struct server_session){.device = hello->device};
+        *session = (struct server_session){.device = hello->device, .wanted = hello->context};
         rc = conn->driver->cuDeviceGet(&session->real, ordinal);
     }
     if (rc == CUDA_SUCCESS) {

@@ -81,23 +81,29 @@ enum ga_status transport_address_parse(const char *text, const char *default_por
     return GA_OK;
 }
 
+enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,
+                                   size_t why_size)
+{
+    uint64_t deadline_ns = ga_clock_ns() + (uint64_t)timeout_ms * GA_NS_PER_MS;
+    enum ga_status status;
+    while ((status = conn->ops->connect_end(conn, why, why_size)) == GA_AGAIN) {
+        uint64_t now_ns = ga_clock_ns();
+        if (now_ns >= deadline_ns) {
+            snprintf(why, why_size, "no answer within %d ms", timeout_ms);
+            return GA_TIMEOUT;
+        }
+        struct pollfd poll_fd = {.fd = conn->fd, .events = POLLOUT};
+        (void)poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / GA_NS_PER_MS) + 1);
+    }
+    return status;
+}
+
 enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                  struct transport_conn *out, char *why, size_t why_size)
 {
     struct transport_conn conn;
     GA_TRY(address->ops->connect_begin(address, &conn, why, why_size));
-    uint64_t deadline_ns = ga_clock_ns() + (uint64_t)timeout_ms * GA_NS_PER_MS;
-    enum ga_status status;
-    while ((status = address->ops->connect_end(&conn, why, why_size)) == GA_AGAIN) {
-        uint64_t now_ns = ga_clock_ns();
-        if (now_ns >= deadline_ns) {
-            snprintf(why, why_size, "no answer within %d ms", timeout_ms);
-            status = GA_TIMEOUT;
-            break;
-        }
-        struct pollfd poll_fd = {.fd = conn.fd, .events = POLLOUT};
-        (void)poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / GA_NS_PER_MS) + 1);
-    }
+    enum ga_status status = transport_connected(&conn, timeout_ms, why, why_size);
     if (status != GA_OK) {
         address->ops->close(&conn);
         return status;

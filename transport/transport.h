@@ -71,6 +71,10 @@ extern const size_t transport_count;
 GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *default_port,
                                                   struct transport_address *out, char *why,
                                                   size_t why_size);
+/* Waits until what connect_begin has begun is connected; on failure it stays the caller's to close.
+ */
+GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms,
+                                              char *why, size_t why_size);
 /* Connects, waiting at most `timeout_ms`; on failure nothing stays open. */
 GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                             struct transport_conn *out, char *why, size_t why_size);

@@ -4,6 +4,10 @@
 #include "api/handshake.h"
 #include "api/wire.h"
 
+/* What these messages end with since minor 1. */
+#define HELLO_CONTEXT_BYTES   32
+#define WELCOME_CONTEXT_BYTES 16
+
 static _Alignas(16) uint8_t bytes[65536];
 
 Test(handshake, hello)
@@ -99,7 +103,7 @@ Test(handshake, data_hello_tells_signatures)
     cr_assert_eq(out.window.bytes, 32);
     cr_assert_eq(out.signature_count, api_signature_count);
     cr_assert_eq(memcmp(out.signatures, api_signatures, api_signature_count * 8), 0);
-    r = ga_reader_of(bytes, size - 16);
+    r = ga_reader_of(bytes, size - HELLO_CONTEXT_BYTES - 16);
     cr_assert_eq(handshake_data_hello_read(&r, &out), GA_INVALID);
 }
 
@@ -107,7 +111,8 @@ Test(handshake, fields_of_later_minors_may_be_missing_or_unknown)
 {
     struct handshake_data_hello out;
     size_t size = hello_with_signatures(NULL, 0);
-    struct ga_reader r = ga_reader_of(bytes, size - 16); /* as minor 0 ended */
+    const size_t minor_0 = size - HELLO_CONTEXT_BYTES - 16;
+    struct ga_reader r = ga_reader_of(bytes, minor_0);
     cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
     cr_assert_eq(out.device, 4);
     cr_assert_eq(out.signature_count, 0);
@@ -130,7 +135,7 @@ Test(handshake, data_welcome_tells_what_is_lacking)
     cr_assert_eq(out.session, 2);
     cr_assert_eq(out.lacking_count, 3);
     cr_assert_eq(out.lacking[2], 600);
-    r = ga_reader_of(bytes, w.at - 16);
+    r = ga_reader_of(bytes, w.at - WELCOME_CONTEXT_BYTES - 16);
     cr_assert_eq(handshake_data_welcome_read(&r, &out), GA_OK);
     cr_assert_eq(out.lacking_count, 0);
 }
@@ -148,6 +153,37 @@ Test(handshake, a_welcome_of_another_major_still_tells_its_version)
     cr_assert_eq(out.major, WIRE_MAJOR + 1);
     cr_assert_str_eq(out.build, "9.9");
     cr_assert_eq(out.device_count, 0);
+}
+
+Test(handshake, a_context_comes_with_the_session)
+{
+    const struct handshake_data_hello in = {
+        .magic = WIRE_MAGIC,
+        .major = WIRE_MAJOR,
+        .context = {.handle = UINT64_C(1) << 60, .kind = 1, .flags = 16, .block_bytes = 1 << 21}};
+    struct handshake_data_hello out;
+    struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+    handshake_data_hello_write(&w, &in);
+    struct ga_reader r = ga_reader_of(bytes, w.at);
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(memcmp(&in.context, &out.context, sizeof in.context), 0);
+    r = ga_reader_of(bytes, w.at - HELLO_CONTEXT_BYTES);
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.context.handle, 0);
+
+    const struct handshake_data_welcome answer = {
+        .session = 1, .context_made = true, .context_result = 2, .block_bytes = 1 << 21};
+    struct handshake_data_welcome read;
+    w = ga_writer_of(bytes, sizeof bytes);
+    handshake_data_welcome_write(&w, &answer);
+    r = ga_reader_of(bytes, w.at);
+    cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
+    cr_assert(read.context_made);
+    cr_assert_eq(read.context_result, 2);
+    cr_assert_eq(read.block_bytes, 1 << 21);
+    r = ga_reader_of(bytes, w.at - WELCOME_CONTEXT_BYTES);
+    cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
+    cr_assert_not(read.context_made);
 }
 
 Test(handshake, windows_do_not_wrap)

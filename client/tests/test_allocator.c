@@ -261,3 +261,23 @@ Test(allocator, torture)
     cr_assert_eq(client_allocator_free_bytes(&allocator), 0);
     client_allocator_fini(&allocator);
 }
+
+Test(allocator, first_block_is_at_the_start_of_the_window)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = 64 << 20};
+    uint64_t at, bytes = client_allocator_first_bytes(GRANULARITY);
+    start(&allocator);
+    client_allocator_mapped(&allocator, bytes, 7);
+    model.mapped[model.mapped_count++] = (struct piece){.at = BASE, .bytes = bytes};
+    model.used = bytes;
+    cr_assert_eq(client_allocator_free_bytes(&allocator), bytes);
+    cr_assert_eq(client_allocator_take(&allocator, 1000, 7, model_map, &model, &at), ALLOCATOR_OK);
+    cr_assert_eq(at, BASE);
+    cr_assert_eq(model.mapped_count, 1, "nothing had to be mapped");
+    cr_assert_eq(client_allocator_take(&allocator, 1000, 8, model_map, &model, &at), ALLOCATOR_OK);
+    cr_assert_eq(model.mapped_count, 2, "it is another owner's");
+    client_allocator_drop(&allocator, 7, model_unmap, &model);
+    cr_assert_eq(model.mapped_count, 1);
+    client_allocator_fini(&allocator);
+}

@@ -36,10 +36,13 @@ static void context_unmake(struct server_conn *conn, const struct server_session
     }
 }
 
-static CUresult context_create(struct server_conn *conn, struct server_session *session,
-                               const struct ga_context_create_args *args)
+CUresult context_open(struct server_conn *conn, struct server_session *session,
+                      const struct ga_context_create_args *args)
 {
     CUcontext real = NULL;
+    if (args->kind > CONTEXT_EXPLICIT) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     struct server_context *context = calloc(1, sizeof *context);
     if (context == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -73,10 +76,10 @@ bool server_call_ga_context_create(struct server_conn *conn, const struct wire_h
 {
     struct ga_context_create_args args;
     ga_context_create_args_read(reader, &args);
-    if (!ga_reader_done(reader) || args.kind > CONTEXT_EXPLICIT) {
+    if (!ga_reader_done(reader)) {
         return false;
     }
-    server_reply(conn, header, context_create(conn, conn_session(conn, header), &args));
+    server_reply(conn, header, context_open(conn, conn_session(conn, header), &args));
     return true;
 }
 

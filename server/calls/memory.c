@@ -33,8 +33,8 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
     return rc;
 }
 
-static CUresult memory_make(struct server_conn *conn, const struct server_session *session,
-                            uint64_t address, uint64_t bytes)
+CUresult memory_make(struct server_conn *conn, const struct server_session *session,
+                     uint64_t address, uint64_t bytes)
 {
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,

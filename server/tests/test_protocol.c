@@ -377,6 +377,49 @@ Test(protocol, window_that_is_taken_is_answered_with_another)
     cr_assert_eq(script_wait(&app, app.sequence++), 0);
 }
 
+/* A session with its first context; `block_bytes` are to be mapped for it. */
+static void session_with_context(struct handshake_data_welcome *welcome, uint64_t block_bytes)
+{
+    struct handshake_data_hello hello;
+    script_open(&app, 1);
+    script_data_hello_fill(&app, &hello, HANDSHAKE_DATA, 1, app.window + 4 * SCRIPT_WINDOW_BYTES);
+    hello.context = (struct handshake_context){.handle = ga_handle_make(GA_HANDLE_CONTEXT, 1, 2),
+                                               .block_bytes = block_bytes};
+    handshake_data_hello_write(script_begin(&app.data), &hello);
+    script_send(&app.data, WIRE_SESSION_OPEN, 0, 50);
+    script_expect(&app.data, WIRE_DATA_WELCOME);
+    cr_assert_eq(handshake_data_welcome_read(&app.data.values, welcome), GA_OK);
+}
+
+Test(protocol, context_comes_with_the_session)
+{
+    struct handshake_data_welcome welcome;
+    script_app_start(&app, server.url, 0);
+    session_with_context(&welcome, 2 * MIB);
+    cr_assert(welcome.context_made);
+    cr_assert_eq(welcome.context_result, 0);
+    cr_assert_eq(welcome.block_bytes, 2 * MIB);
+    /* The context that was current still is: this maps memory of the first device. */
+    cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0);
+    script_context(&app, ga_handle_make(GA_HANDLE_CONTEXT, 1, 2));
+    const uint32_t out = UINT32_C(0x12345678);
+    uint32_t in = 0;
+    script_copy_in(&app, welcome.window.base + 2 * MIB - sizeof out, &out, sizeof out, 0);
+    cr_expect_eq(
+        script_copy_out(&app, welcome.window.base + 2 * MIB - sizeof out, &in, sizeof in, 0), 0);
+    cr_expect_eq(in, out);
+}
+
+Test(protocol, context_that_comes_with_a_session_may_go_without_a_block)
+{
+    struct handshake_data_welcome welcome;
+    script_app_start(&app, server.url, 0);
+    session_with_context(&welcome, UINT64_C(1) << 40); /* more than the device has */
+    cr_assert(welcome.context_made);
+    cr_assert_eq(welcome.context_result, 0);
+    cr_assert_eq(welcome.block_bytes, 0);
+}
+
 Test(protocol, windows_are_refused_after_three_rounds)
 {
     script_app_start(&app, server.url, 0);

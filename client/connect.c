@@ -1,0 +1,152 @@
+/* A new link: the data and the side connection to a backend process, opened side by side. The
+ * client waits for two things only: that they are connected, and the data connection's welcome,
+ * which brings the session and its first context. What the side connection answers is read with its
+ * pings (service.c). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "client/environment.h"
+#include "client/exchange.h"
+#include "client/opening.h"
+
+#define READ_BUFFER (512u << 10)
+
+/* The connections of a link that is being made. */
+struct making {
+    struct transport_conn data, side; /* fd -1: not open */
+    struct frame_reader reader, side_reader;
+};
+
+static enum ga_status begin(struct opening *opening, struct making *making)
+{
+    struct transport_address address;
+    GA_TRY(transport_address_parse(opening->address, WIRE_DEFAULT_PORT, &address, opening->why,
+                                   sizeof opening->why));
+    GA_TRY(address.ops->connect_begin(&address, &making->data, opening->why, sizeof opening->why));
+    return address.ops->connect_begin(&address, &making->side, opening->why, sizeof opening->why);
+}
+
+static enum ga_status wait_connected(struct opening *opening, struct transport_conn *conn)
+{
+    uint64_t now = ga_clock_ns();
+    uint64_t left_ns = now < opening->deadline_ns ? opening->deadline_ns - now : 0;
+    return transport_connected(conn, (int)(left_ns / GA_NS_PER_MS), opening->why,
+                               sizeof opening->why);
+}
+
+static enum ga_status send_hello(struct opening *opening, struct transport_conn *conn,
+                                 enum handshake_kind kind)
+{
+    struct client_frame frame;
+    struct handshake_data_hello hello;
+    GA_TRY(client_frame_begin(&frame));
+    opening_hello(opening, kind, &hello);
+    if (kind == HANDSHAKE_DATA) { /* once for each link: which calls both ends mean the same by */
+        hello.signatures = api_signatures;
+        hello.signature_count = (uint32_t)api_signature_count;
+    }
+    handshake_data_hello_write(&frame.writer, &hello);
+    enum ga_status status =
+        client_frame_send(&frame, WIRE_DATA_HELLO, 0, 0, conn, opening->deadline_ns, opening->why,
+                          sizeof opening->why);
+    client_frame_end(&frame);
+    return status;
+}
+
+static enum ga_status receive_welcome(struct opening *opening, struct making *making,
+                                      struct handshake_data_welcome *welcome)
+{
+    struct wire_header header;
+    struct ga_reader values;
+    GA_TRY(client_frame_receive(&making->reader, &making->data, opening->deadline_ns, &header,
+                                &values, opening->why, sizeof opening->why));
+    opening->round_trips++;
+    enum ga_status status = opening_welcome(opening, header.opcode, &values, welcome);
+    frame_drop(&making->reader);
+    return status;
+}
+
+static enum ga_status ask_window(struct opening *opening, void *user,
+                                 struct handshake_data_welcome *welcome)
+{
+    struct making *making = user;
+    struct client_frame frame;
+    GA_TRY(client_frame_begin(&frame));
+    handshake_window_write(&frame.writer, &opening->window);
+    enum ga_status status =
+        client_frame_send(&frame, WIRE_WINDOW, opening->session, 0, &making->data,
+                          opening->deadline_ns, opening->why, sizeof opening->why);
+    client_frame_end(&frame);
+    GA_TRY(status);
+    return receive_welcome(opening, making, welcome);
+}
+
+static enum ga_status greet(struct opening *opening, struct making *making)
+{
+    struct handshake_data_welcome welcome;
+    GA_TRY(wait_connected(opening, &making->data));
+    opening->round_trips++;
+    GA_TRY(send_hello(opening, &making->data, HANDSHAKE_DATA));
+    GA_TRY(wait_connected(opening, &making->side));
+    GA_TRY(send_hello(opening, &making->side, HANDSHAKE_SIDE));
+    GA_TRY(receive_welcome(opening, making, &welcome));
+    return opening_agree(opening, ask_window, making, &welcome);
+}
+
+static enum ga_status link_start(struct opening *opening, const struct making *making,
+                                 struct client_link **out)
+{
+    struct client_link *link = calloc(1, sizeof *link);
+    if (link == NULL || client_link_init(link, making->data, making->reader) != GA_OK) {
+        free(link);
+        return GA_NO_MEMORY;
+    }
+    transport_side_init(&link->side, &making->side, &making->side_reader,
+                        client_environment_dead_after_s() * 1000);
+    link->owner = opening->device->server;
+    link->process = opening->ticket.process;
+    link->on_error = client_context_late;
+    link->lacks = opening->lacking_count != 0;
+    link->lacking = opening->lacking;
+    snprintf(link->name, sizeof link->name, "%s", opening->device->server->address);
+    client_process_own(making->data.fd);
+    client_process_own(making->side.fd);
+    client_link_add(link);
+    *out = link;
+    return GA_OK;
+}
+
+static void give_up(struct making *making)
+{
+    frame_reader_fini(&making->reader);
+    frame_reader_fini(&making->side_reader);
+    if (making->side.fd >= 0) {
+        making->side.ops->close(&making->side);
+    }
+    if (making->data.fd >= 0) {
+        making->data.ops->close(&making->data);
+    }
+}
+
+enum ga_status opening_connect(struct opening *opening, struct client_link **link)
+{
+    struct making making = {.data = {.fd = -1}, .side = {.fd = -1}};
+    enum ga_status status = frame_reader_init(&making.reader, READ_BUFFER);
+    if (status == GA_OK) {
+        status = frame_reader_init(&making.side_reader, SIDE_READ_BYTES);
+    }
+    if (status == GA_OK) {
+        status = begin(opening, &making);
+    }
+    if (status == GA_OK) {
+        status = greet(opening, &making);
+    }
+    if (status == GA_OK) {
+        status = link_start(opening, &making, link);
+    }
+    if (status != GA_OK) {
+        give_up(&making);
+    }
+    return status;
+}
