@@ -69,5 +69,7 @@ GA_CHECKED enum ga_status conf_read_text(const char *name, const char *text, str
 /* The example file: every key with its help, its default and what is allowed. It is itself a valid
  * configuration: the smallest one. */
 void conf_example_write(FILE *out);
+/* The man page gpuaasd.conf(5): the same table as roff. */
+void conf_manual_write(FILE *out);
 
 #endif

@@ -11,6 +11,7 @@ quiet=${1:-}
 packages=(
     build-essential cmake ninja-build ccache pkg-config python3 git procps strace binutils
     clang-format-14
+    groff-base       # checks the manual pages
     libcriterion-dev # unit tests
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files

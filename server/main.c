@@ -15,7 +15,7 @@ static void usage(FILE *out)
 {
     fputs(
         "usage: gpuaasd --config FILE [--check-config]\n"
-        "       gpuaasd --example-config | --help | --version\n"
+        "       gpuaasd --example-config | --config-manual | --help | --version\n"
         "\n"
         "Serves this machine's GPUs to programs on other machines. Stays in the foreground, logs\n"
         "to stderr, and says \"ready\" with each address when it serves. SIGTERM ends it;\n"
@@ -23,7 +23,8 @@ static void usage(FILE *out)
         "\n"
         "  --config FILE      what to serve and where; see --example-config\n"
         "  --check-config     only say what is wrong with FILE\n"
-        "  --example-config   write a commented configuration file to stdout\n",
+        "  --example-config   write a commented configuration file to stdout\n"
+        "  --config-manual    write the man page gpuaasd.conf(5) to stdout\n",
         out);
 }
 
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
         {"config", required_argument, NULL, 'c'},
         {"check-config", no_argument, NULL, 'k'},
         {"example-config", no_argument, NULL, 'e'},
+        {"config-manual", no_argument, NULL, 'm'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {"backend", no_argument, NULL, 'b'},
@@ -75,6 +77,9 @@ int main(int argc, char **argv)
             break;
         case 'e':
             conf_example_write(stdout);
+            return 0;
+        case 'm':
+            conf_manual_write(stdout);
             return 0;
         case 'h':
             usage(stdout);

@@ -1,0 +1,83 @@
+/* The man page gpuaasd.conf(5), written from the table of keys. */
+#include <string.h>
+
+#include "conf/key.h"
+
+/* Text as roff takes it: no hyphenation where a user would copy, no line that looks like a request.
+ */
+static void text_write(FILE *out, const char *text)
+{
+    if (*text == '.' || *text == '\'') {
+        fputs("\\&", out);
+    }
+    for (; *text != 0; text++) {
+        switch (*text) {
+        case '-':
+            fputs("\\-", out);
+            break;
+        case '\\':
+            fputs("\\e", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+    }
+}
+
+static void key_write(FILE *out, const struct conf_key *key)
+{
+    fputs(".TP\n.B ", out);
+    text_write(out, key->name);
+    fputc('\n', out);
+    text_write(out, key->help);
+    fputs("\n.br\nAllowed: ", out);
+    text_write(out, key->allowed);
+    fputs(".\n.br\n", out);
+    if (key->standard == NULL) {
+        fputs("Must be given.\n", out);
+    } else if (*key->standard != 0) {
+        fputs("Default: ", out);
+        text_write(out, key->standard);
+        fputs(".\n", out);
+    } else {
+        fputs("Default: empty.\n", out);
+    }
+    if (key->drivers == CONF_DRIVERS_SOFT) {
+        fputs("Only with driver = soft.\n", out);
+    } else if (key->drivers == CONF_DRIVERS_NVIDIA) {
+        fputs("Only with driver = nvidia.\n", out);
+    }
+}
+
+static void section_write(FILE *out, enum conf_section section)
+{
+    for (size_t i = 0; i < conf_key_count; i++) {
+        if (conf_keys[i].section == section) {
+            key_write(out, &conf_keys[i]);
+        }
+    }
+}
+
+void conf_manual_write(FILE *out)
+{
+    fputs(".\\\" Written by gpuaasd --config-manual.\n"
+          ".TH GPUAASD.CONF 5 \"\" \"gpuaas " GPUAAS_VERSION "\" \"gpuaas\"\n"
+          ".SH NAME\n"
+          "gpuaasd.conf \\- configuration of gpuaasd\n"
+          ".SH DESCRIPTION\n"
+          "The file that\n.BR gpuaasd (8)\nis given with\n.BR \\-\\-config .\n"
+          "It is an INI file: sections in brackets, lines\n.IR \"key = value\" ,\n"
+          "comments behind a semicolon. It has one section\n.B [server]\n"
+          "and a section\n.BR [gpu.0] ,\n.B [gpu.1]\nand so on for each GPU to serve.\n"
+          "All mistakes of a file are reported at once, each with file, line, key and what is\n"
+          "allowed;\n.B gpuaasd \\-\\-config FILE \\-\\-check\\-config\nonly does that, and\n"
+          ".B gpuaasd \\-\\-example\\-config\nwrites a commented file to begin with.\n"
+          ".SH [server]\n",
+          out);
+    section_write(out, CONF_SECTION_SERVER);
+    fputs(".SH [gpu.N]\n", out);
+    section_write(out, CONF_SECTION_GPU);
+    fputs(".SH EXAMPLE\n.nf\n[server]\nlisten = tcp://127.0.0.1:9955\n\n[gpu.0]\ndriver = soft\n"
+          "memory = 2GiB\n.fi\n.SH SEE ALSO\n.BR gpuaasd (8),\n.BR gpuaas (1)\n",
+          out);
+}
