@@ -9,8 +9,12 @@
 #include "client/state.h"
 #include "front/front.h"
 
+/* Of ga_launch (api/cuda/messages.api). */
 #define FLAG_COOPERATIVE 1u
-#define STACK_PARAMS     4096u
+#define FLAG_PRIORITY    2u
+#define PRIORITY_SHIFT   16
+
+#define STACK_PARAMS 4096u
 
 struct shape {
     uint32_t grid[3], block[3];
@@ -25,6 +29,30 @@ static bool within(const uint32_t *at, const int32_t *attributes, CUdevice_attri
         }
     }
     return true;
+}
+
+static int device_attribute(const void *of, CUdevice_attribute which)
+{
+    return ((const struct client_device *)of)->attributes[which];
+}
+
+/* All blocks must fit on the device at once. */
+static CUresult check_cooperative(const struct client_function *function, const struct shape *shape)
+{
+    const struct client_device *device = function->object.context->device;
+    if (device->attributes[CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH] == 0) {
+        return front_unsupported("cuLaunchCooperativeKernel");
+    }
+    struct front_sm sm;
+    struct front_kernel kernel;
+    front_sm_read(&sm, device_attribute, device);
+    front_kernel_read(&kernel, function->attributes);
+    unsigned each = front_occupancy_blocks(
+        &sm, &kernel, shape->block[0] * shape->block[1] * shape->block[2], shape->shared_bytes);
+    uint64_t resident =
+        (uint64_t)each * (uint32_t)device->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
+    unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
+    return blocks > resident ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
 static CUresult check(const struct client_function *function, const struct shape *shape)
@@ -43,11 +71,8 @@ static CUresult check(const struct client_function *function, const struct shape
     if (shape->shared_bytes > (uint32_t)dynamic) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if ((shape->flags & FLAG_COOPERATIVE) != 0 &&
-        device[CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH] == 0) {
-        return front_unsupported("cuLaunchCooperativeKernel");
-    }
-    return CUDA_SUCCESS;
+    return (shape->flags & FLAG_COOPERATIVE) != 0 ? check_cooperative(function, shape)
+                                                  : CUDA_SUCCESS;
 }
 
 /* ---- parameters */
@@ -199,49 +224,38 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
     return launch(f, &shape, hStream, kernelParams, NULL);
 }
 
-/* Attributes that only hint may be left out; one that changes what happens may not. */
-static CUresult read_attribute(const CUlaunchAttribute *attribute, struct shape *shape)
+static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
 {
-    switch ((int)attribute->id) {
-    case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        shape->flags |= attribute->value.cooperative != 0 ? FLAG_COOPERATIVE : 0;
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        if (attribute->value.clusterDim.x == 1 && attribute->value.clusterDim.y == 1 &&
-            attribute->value.clusterDim.z == 1) {
-            return CUDA_SUCCESS;
-        }
-        return front_unsupported("cuLaunchKernelEx with clusters");
-    default:
-        return front_unsupported("cuLaunchKernelEx with this attribute");
+    struct front_launch_options options;
+    CUresult rc = front_launch_options_read(config, &options);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
+    struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                          .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                          .shared_bytes = config->sharedMemBytes,
+                          .flags = options.cooperative ? FLAG_COOPERATIVE : 0};
+    if (options.prioritised) {
+        int priority = options.priority < INT8_MIN   ? INT8_MIN
+                       : options.priority > INT8_MAX ? INT8_MAX
+                                                     : options.priority;
+        shape.flags |= FLAG_PRIORITY | (uint32_t)priority << PRIORITY_SHIFT;
+    }
+    if (options.completion == NULL) {
+        return launch(f, &shape, config->hStream, values, extra);
+    }
+    if (cuEventQuery(options.completion) == CUDA_ERROR_INVALID_HANDLE) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    rc = launch(f, &shape, config->hStream, values, extra);
+    return rc == CUDA_SUCCESS
+               ? cuEventRecordWithFlags(options.completion, config->hStream, options.event_flags)
+               : rc;
 }
 
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
                                   void **extra)
 {
     CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS &&
-        (config == NULL || (config->attrs == NULL && config->numAttrs != 0))) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                          .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                          .shared_bytes = config->sharedMemBytes};
-    for (unsigned i = 0; i < config->numAttrs && rc == CUDA_SUCCESS; i++) {
-        rc = read_attribute(&config->attrs[i], &shape);
-    }
-    return rc == CUDA_SUCCESS ? launch(f, &shape, config->hStream, kernelParams, extra) : rc;
+    return rc == CUDA_SUCCESS ? launch_with(config, f, kernelParams, extra) : rc;
 }

@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "front/launch_options.h"
+#include "front/occupancy.h"
 #include "front/unsupported.h"
 
 /* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what

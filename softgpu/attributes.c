@@ -1,8 +1,8 @@
 /* Device attributes of a software GPU of compute capability 7.5.
  *
  * What a reader would get wrong: 0 means "has not", and is the answer for everything that is not
- * built yet (textures, managed memory, memory pools, cooperative launch, export of handles): an
- * application must never be told of a feature that a later call refuses. */
+ * built yet (textures, managed memory, memory pools, export of handles): an application must never
+ * be told of a feature that a later call refuses. */
 #include "softgpu/device.h"
 
 #define A(name, number) [CU_DEVICE_ATTRIBUTE_##name] = (int)(number)
@@ -43,6 +43,7 @@ static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
     A(MAX_REGISTERS_PER_MULTIPROCESSOR, SG_REGISTERS_SM),
     A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2),
     A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1),
+    A(COOPERATIVE_LAUNCH, 1),
     A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, SG_SHARED_BLOCK_OPTIN_MAX),
     A(HOST_REGISTER_SUPPORTED, 1),
     A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1),

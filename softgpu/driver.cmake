@@ -7,12 +7,12 @@ gpuaas_library(softgpu_driver
     image_text.c launch.c library.c module.c occupancy.c physical.c process.c queue.c ranges.c
     spans.c streams.c vmm.c waits.c)
 gpuaas_use_cuda(softgpu_driver)
-target_link_libraries(softgpu_driver PUBLIC softgpu_engine api base ${GPUAAS_LZ4} ${GPUAAS_ZSTD})
+target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
+    ${GPUAAS_ZSTD})
 
 gpuaas_unit_test(test_softgpu_memory tests/test_memory.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_config tests/test_config.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_queue tests/test_queue.c LIBS softgpu_driver)
-gpuaas_unit_test(test_softgpu_occupancy tests/test_occupancy.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_image_text tests/test_image_text.c LIBS softgpu_driver)
 target_compile_definitions(test_softgpu_image_text PRIVATE IMAGES_DIR="${GPUAAS_IMAGES_DIR}")
 add_dependencies(test_softgpu_image_text api_test_images)

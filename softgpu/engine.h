@@ -178,7 +178,13 @@ struct sg_launch {
     uint32_t max_workers;    /* threads that may work on it at once, the caller included; 0: all */
     uint32_t stack_bytes;    /* per thread, for kernels that recurse; 0: the engine's own minimum */
     const _Atomic int *stop; /* may be NULL; nonzero: give up soon, SG_FAULT_STOPPED */
+    /* Not NULL: all blocks are resident and run in turn, so they may wait for each other. What it
+     * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
+     * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
+    void *workspace;
 };
+
+#define SG_GRID_WORKSPACE 8
 
 enum sg_fault_code {
     SG_FAULT_NONE,

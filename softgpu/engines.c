@@ -122,8 +122,7 @@ void sg_engine_push(struct sg_item *item)
     struct sg_engine *engine = item_engine(item);
     struct ga_list *before = engine->queue.prev;
     while (before != &engine->queue &&
-           ga_container(before, struct sg_item, in_engine)->stream->priority >
-               item->stream->priority) {
+           ga_container(before, struct sg_item, in_engine)->priority > item->priority) {
         before = before->prev;
     }
     item->state = SG_ITEM_QUEUED;

@@ -14,6 +14,7 @@ struct launch {
     const struct sg_kernel *kernel;
     struct sg_launch_shape shape;
     uint32_t stack_bytes;
+    struct sg_range *workspace;    /* of a cooperative grid; else NULL */
     _Alignas(16) uint8_t params[]; /* kernel->param_bytes */
 };
 
@@ -68,6 +69,9 @@ static CUresult launch_run(struct sg_item *item)
                             .max_workers = device->config.sms,
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop};
+    if (launch->workspace != NULL) {
+        run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
+    }
     struct sg_fault fault = {.code = SG_FAULT_NONE};
     sg_grid_run(sg_process.pool, &run, &fault);
     if (fault.code != SG_FAULT_NONE && fault.code != SG_FAULT_STOPPED) {
@@ -78,7 +82,11 @@ static CUresult launch_run(struct sg_item *item)
 
 static void launch_drop(struct sg_item *item)
 {
-    sg_module_drop(ga_container(item, struct launch, item)->module);
+    struct launch *launch = ga_container(item, struct launch, item);
+    if (launch->workspace != NULL) {
+        sg_heap_free(launch->workspace);
+    }
+    sg_module_drop(launch->module);
 }
 
 static CUresult shape_check(const struct sg_function *function, const struct sg_launch_shape *shape)
@@ -100,15 +108,17 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
     if (threads > SG_BLOCK_THREADS_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    int set = function->settings->dynamic_shared_max;
-    unsigned most = sg_dynamic_shared_default(kernel);
-    most = set >= 0 && (unsigned)set > most ? (unsigned)set : most;
-    if (shape->dynamic_shared > most) {
+    if (shape->dynamic_shared > sg_dynamic_shared_max(kernel, function->settings)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return threads > sg_occupancy_threads_max(kernel) ||
-                   kernel->shared_bytes > SG_SHARED_BLOCK_DEFAULT
-               ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+    if (threads > sg_occupancy_threads_max(kernel) ||
+        kernel->shared_bytes > SG_SHARED_BLOCK_DEFAULT) {
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
+    unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
+    return shape->cooperative && blocks > sg_occupancy_resident(function, (unsigned)threads,
+                                                                shape->dynamic_shared)
+               ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
                : CUDA_SUCCESS;
 }
 
@@ -163,6 +173,16 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
     return CUDA_SUCCESS;
 }
 
+/* Grids may run side by side: each has its own. It is nobody's allocation: cuMemFree refuses it. */
+static CUresult workspace_make(struct sg_context *context, struct sg_range **workspace)
+{
+    CUresult result = sg_heap_alloc(context->device, context, SG_GRID_WORKSPACE, workspace);
+    if (result == CUDA_SUCCESS) {
+        (*workspace)->variable = true;
+    }
+    return result;
+}
+
 CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
                           const struct sg_launch_shape *shape, void **params, void **extra)
 {
@@ -182,11 +202,16 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     result = params_copy(function->kernel, params, extra, launch->params);
+    if (result == CUDA_SUCCESS && shape->cooperative) {
+        result = workspace_make(stream->context, &launch->workspace);
+    }
     if (result != CUDA_SUCCESS) {
         free(launch);
         return result;
     }
     launch->item.drop = launch_drop;
+    launch->item.prioritised = shape->prioritised;
+    launch->item.priority = sg_priority_clamp(shape->priority);
     launch->module = function->module;
     launch->kernel = function->kernel;
     launch->shape = *shape;

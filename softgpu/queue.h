@@ -23,6 +23,14 @@
 #define SG_PRIORITY_LEAST    0
 #define SG_PRIORITY_GREATEST (-5)
 
+/* What is asked for may lie outside the range: the nearest is taken, as in CUDA. */
+static inline int sg_priority_clamp(int priority)
+{
+    return priority > SG_PRIORITY_LEAST      ? SG_PRIORITY_LEAST
+           : priority < SG_PRIORITY_GREATEST ? SG_PRIORITY_GREATEST
+                                             : priority;
+}
+
 struct sg_stream {
     struct ga_list in_context;
     struct ga_list in_active; /* process's list of streams with items */
@@ -64,6 +72,8 @@ struct sg_item {
     enum sg_item_kind kind;
     enum sg_item_state state;
     enum sg_engine_kind engine;
+    bool prioritised; /* has a priority of its own; else submitting gives it the stream's */
+    int priority;
     struct sg_mark *mark; /* RECORD, WAIT: held */
     /* WORK: runs without the lock; anything but CUDA_SUCCESS condemns the process. */
     CUresult (*run)(struct sg_item *item);

@@ -14,9 +14,13 @@
 struct sg_launch_shape {
     unsigned grid[3], block[3];
     unsigned dynamic_shared;
+    bool cooperative; /* all blocks run at once, and may wait for each other */
+    bool prioritised;
+    int priority; /* instead of the stream's, when `prioritised` */
 };
 
-/* Checks the shape against the kernel and the device, copies the parameters, queues the launch. */
+/* Checks the shape against the kernel and the device, copies the parameters, queues the launch.
+ * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: cooperative, and the device cannot hold all blocks. */
 CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
                           const struct sg_launch_shape *shape, void **params, void **extra);
 
@@ -56,17 +60,17 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
 /* Bytes from the first to the last of a rectangle; UINT64_MAX when that overflows. */
 uint64_t sg_extent(uint64_t pitch, uint64_t width, uint64_t height);
 
-/* ---- occupancy.c: the documented calculator for compute capability 7.5 ---- */
+/* ---- occupancy.c ---- */
 
-/* Blocks of this kernel that one multiprocessor holds at once; 0: not even one. */
-unsigned sg_occupancy_blocks(const struct sg_kernel *kernel, unsigned block_threads,
-                             uint64_t dynamic_shared);
-/* Largest dynamic shared memory with which `blocks` of them still fit. */
-uint64_t sg_occupancy_shared(const struct sg_kernel *kernel, unsigned blocks,
-                             unsigned block_threads);
+/* Blocks of this function that the whole device holds at once. */
+uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned block_threads,
+                               uint64_t dynamic_shared);
 /* The most threads a block of this kernel can have (registers, .maxntid). */
 unsigned sg_occupancy_threads_max(const struct sg_kernel *kernel);
 /* The most dynamic shared memory that may be asked for without the attribute being set. */
 unsigned sg_dynamic_shared_default(const struct sg_kernel *kernel);
+/* The attribute MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+unsigned sg_dynamic_shared_max(const struct sg_kernel *kernel,
+                               const struct sg_kernel_settings *settings);
 
 #endif

@@ -6,9 +6,46 @@
 #include "api/server_dispatch.h"
 #include "server/conn.h"
 
-#define LAUNCH_COOPERATIVE 1u
-#define LAUNCH_FLAGS       LAUNCH_COOPERATIVE
-#define POINTERS_MOST      4097
+/* Flags of ga_launch. */
+#define LAUNCH_COOPERATIVE    1u
+#define LAUNCH_PRIORITY       2u
+#define LAUNCH_PRIORITY_SHIFT 16
+
+#define POINTERS_MOST 4097
+
+static bool flags_known(uint32_t flags)
+{
+    uint32_t known = LAUNCH_COOPERATIVE | LAUNCH_PRIORITY;
+    known |= (flags & LAUNCH_PRIORITY) != 0 ? 0xffffu << LAUNCH_PRIORITY_SHIFT : 0;
+    return (flags & ~known) == 0;
+}
+
+static CUresult launch_with_attributes(const struct cuda_driver *driver,
+                                       const struct server_function *function,
+                                       const struct ga_launch_args *args, CUstream stream,
+                                       void **pointers)
+{
+    CUlaunchAttribute attributes[2];
+    CUlaunchConfig config = {.gridDimX = args->grid[0],
+                             .gridDimY = args->grid[1],
+                             .gridDimZ = args->grid[2],
+                             .blockDimX = args->block[0],
+                             .blockDimY = args->block[1],
+                             .blockDimZ = args->block[2],
+                             .sharedMemBytes = args->shared_bytes,
+                             .hStream = stream,
+                             .attrs = attributes};
+    if ((args->flags & LAUNCH_COOPERATIVE) != 0) {
+        attributes[config.numAttrs++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    }
+    if ((args->flags & LAUNCH_PRIORITY) != 0) {
+        attributes[config.numAttrs++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                .value.priority = (int16_t)(args->flags >> LAUNCH_PRIORITY_SHIFT)};
+    }
+    return driver->cuLaunchKernelEx(&config, function->real, pointers, NULL);
+}
 
 static CUresult launch(struct server_conn *conn, const struct ga_launch_args *args)
 {
@@ -21,18 +58,16 @@ static CUresult launch(struct server_conn *conn, const struct ga_launch_args *ar
     if (function == NULL || rc != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (args->param_bytes < function->param_bytes || (args->flags & ~LAUNCH_FLAGS) != 0) {
+    if (args->param_bytes < function->param_bytes || !flags_known(args->flags)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (uint32_t i = 0; i < function->param_count; i++) {
         pointers[i] = (uint8_t *)(uintptr_t)args->params + function->params[i].offset;
     }
-    const uint32_t *grid = args->grid, *block = args->block;
-    if ((args->flags & LAUNCH_COOPERATIVE) != 0) {
-        return driver->cuLaunchCooperativeKernel(function->real, grid[0], grid[1], grid[2],
-                                                 block[0], block[1], block[2], args->shared_bytes,
-                                                 stream, pointers);
+    if (args->flags != 0) {
+        return launch_with_attributes(driver, function, args, stream, pointers);
     }
+    const uint32_t *grid = args->grid, *block = args->block;
     return driver->cuLaunchKernel(function->real, grid[0], grid[1], grid[2], block[0], block[1],
                                   block[2], args->shared_bytes, stream, pointers, NULL);
 }

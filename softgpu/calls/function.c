@@ -13,7 +13,6 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
                               int *value)
 {
     const struct sg_kernel *kernel = subject->kernel;
-    int set = subject->settings->dynamic_shared_max;
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = (int)sg_occupancy_threads_max(kernel);
@@ -35,7 +34,7 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
         *value = SG_CC_MAJOR * 10 + SG_CC_MINOR;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = set >= 0 ? set : (int)sg_dynamic_shared_default(kernel);
+        *value = (int)sg_dynamic_shared_max(kernel, subject->settings);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         *value = subject->settings->carveout;

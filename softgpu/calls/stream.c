@@ -12,11 +12,8 @@ static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
     if (phStream == NULL || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    priority = priority > SG_PRIORITY_LEAST      ? SG_PRIORITY_LEAST
-               : priority < SG_PRIORITY_GREATEST ? SG_PRIORITY_GREATEST
-                                                 : priority;
     struct sg_stream *stream = NULL;
-    result = sg_stream_make(context, flags, priority, &stream);
+    result = sg_stream_make(context, flags, sg_priority_clamp(priority), &stream);
     if (result != CUDA_SUCCESS) {
         return sg_leave(result);
     }

@@ -81,6 +81,10 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
         return lane_mask(which, lane);
     case SG_SPECIAL_GRIDID:
         return (uint32_t)grid->id;
+    case SG_SPECIAL_ENVREG1:
+        return (uint32_t)((uint64_t)(uintptr_t)launch->workspace >> 32);
+    case SG_SPECIAL_ENVREG2:
+        return (uint32_t)(uintptr_t)launch->workspace;
     default: /* those of the block come later */
         return 0;
     }

@@ -11,8 +11,17 @@
 #define SLICE_TURNS  64
 #define RESIDENT_MAX 64
 
+/* Blocks that wait for all others wait often: they give way sooner. */
+#define SLICE_TURNS_COOPERATIVE 2
+
 /* Local memory of a kernel whose calls recurse, at least; and least per frame. */
 #define STACK_MIN 65536
+
+/* struct grid_workspace of cooperative groups. */
+struct workspace {
+    uint32_t bytes, barrier;
+};
+_Static_assert(sizeof(struct workspace) == SG_GRID_WORKSPACE, "");
 
 const char *sg_fault_name(enum sg_fault_code code)
 {
@@ -103,8 +112,11 @@ static void work(struct sg_grid *grid)
 {
     struct sg_block *spare = NULL, *first = NULL, **end = &first; /* waiting blocks, in turn */
     uint32_t resident = 0;
+    bool cooperative = grid->launch->workspace != NULL;
+    uint64_t slice = cooperative ? SLICE_TURNS_COOPERATIVE : SLICE_TURNS;
     while (!sg_grid_over(grid)) {
-        struct sg_block *block = resident < RESIDENT_MAX ? take_block(grid, &spare) : NULL;
+        bool room = cooperative || resident < RESIDENT_MAX;
+        struct sg_block *block = room ? take_block(grid, &spare) : NULL;
         if (!block) {
             block = first;
             if (!block) {
@@ -114,7 +126,7 @@ static void work(struct sg_grid *grid)
             end = first ? end : &first;
             resident--;
         }
-        sg_block_run(block, (uint64_t)SLICE_TURNS * block->warp_count);
+        sg_block_run(block, slice * block->warp_count);
         if (!block->done) {
             block->next = NULL;
             *end = block;
@@ -194,6 +206,10 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     if (grid->code->recursive) {
         uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
         grid->local_bytes += (stack + 63) / 64 * 64;
+    }
+    if (launch->workspace != NULL) {
+        const struct workspace fresh = {.bytes = sizeof fresh};
+        memcpy(launch->workspace, &fresh, sizeof fresh);
     }
 }
 

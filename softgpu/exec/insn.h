@@ -110,6 +110,8 @@ enum sg_special {
     SG_SPECIAL_LANEMASK_GT,
     SG_SPECIAL_DYNAMIC_SMEM,
     SG_SPECIAL_TOTAL_SMEM,
+    SG_SPECIAL_ENVREG1, /* of the grid's workspace: the upper half of the address */
+    SG_SPECIAL_ENVREG2, /* the lower half */
     SG_SPECIAL_COUNT
 };
 

@@ -93,7 +93,7 @@ static const char *const special_names[SG_SPECIAL_COUNT] = {
     "%laneid",          "%warpid",      "%nwarpid",     "%smid",
     "%nsmid",           "%gridid",      "%lanemask_eq", "%lanemask_le",
     "%lanemask_lt",     "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size",
-    "%total_smem_size",
+    "%total_smem_size", "%envreg1",     "%envreg2",
 };
 
 static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)

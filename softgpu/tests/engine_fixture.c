@@ -125,6 +125,7 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
         .sm_count = 4,
         .max_workers = engine->max_workers,
         .stop = engine->stop,
+        .workspace = engine->workspace,
     };
     sg_grid_run(engine->pool, &launch, &engine->fault);
 }

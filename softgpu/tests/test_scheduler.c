@@ -222,6 +222,47 @@ Test(faults, illegal_addresses_say_who)
     cr_assert_eq(engine.fault.address, 0);
 }
 
+/* More blocks than would otherwise be resident in one thread: all must get their turn. */
+static void grid_barriers(unsigned workers)
+{
+    enum { BLOCKS = 300, ROUNDS = 4 };
+    engine_close(&engine);
+    engine_open(&engine, workers);
+    engine_load_file(&engine, "torture");
+    engine.workspace = engine_memory(&engine, SG_GRID_WORKSPACE);
+    int *value = engine_memory(&engine, BLOCKS * sizeof *value), due[BLOCKS], before[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        due[i] = value[i] = i + 1;
+    }
+    ENGINE_LAUNCH(&engine, "grid_barriers", BLOCKS, 64, 0, PTR(value), ROUNDS);
+    no_fault();
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            before[i] = due[i];
+        }
+        for (int i = 0; i < BLOCKS; i++) {
+            due[i] += before[(i + 1) % BLOCKS];
+        }
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        cr_assert_eq(value[i], due[i], "block %d has %d, not %d", i, value[i], due[i]);
+    }
+    engine.workspace = NULL;
+}
+
+Test(scheduler, blocks_of_a_cooperative_grid_wait_for_each_other)
+{
+    grid_barriers(0);
+    grid_barriers(3);
+}
+
+Test(faults, a_grid_barrier_without_a_cooperative_launch)
+{
+    int *value = engine_memory(&engine, 4096);
+    ENGINE_LAUNCH(&engine, "grid_barriers", 2, 32, 0, PTR(value), 1);
+    cr_assert_eq(engine.fault.code, SG_FAULT_TRAP);
+}
+
 Test(faults, others)
 {
     int *memory = engine_memory(&engine, 4096), *out = engine_memory(&engine, 4096);

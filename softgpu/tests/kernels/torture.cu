@@ -1,4 +1,19 @@
 // What a scheduler gets wrong: locks in a warp, flags between warps, barriers in divergent code.
+#include <cooperative_groups.h>
+
+// Each block adds what the next one held before the barrier.
+extern "C" __global__ void grid_barriers(int *value, int rounds)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    for (int i = 0; i < rounds; i++) {
+        int next = ((volatile int *)value)[(blockIdx.x + 1) % gridDim.x];
+        grid.sync();
+        if (threadIdx.x == 0)
+            ((volatile int *)value)[blockIdx.x] += next;
+        grid.sync();
+    }
+}
+
 extern "C" __global__ void spin_lock(int *lock, int *count)
 {
     for (int done = 0; !done;) {

@@ -1,0 +1,99 @@
+/* Launch attributes. */
+#include "front/launch_options.h"
+
+#include <stddef.h>
+
+#include "front/unsupported.h"
+
+/* Newer than the oldest cuda.h that we build with. */
+enum {
+    PREFERRED_CLUSTER_DIMENSION = 11,
+    LAUNCH_COMPLETION_EVENT = 12,
+    DEVICE_UPDATABLE_KERNEL_NODE = 13,
+    PREFERRED_SHARED_MEMORY_CARVEOUT = 14,
+    NVLINK_UTIL_CENTRIC_SCHEDULING = 16,
+};
+
+static CUresult valid(bool condition)
+{
+    return condition ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult clusters(const CUlaunchAttributeValue *value)
+{
+    bool none = value->clusterDim.x == 1 && value->clusterDim.y == 1 && value->clusterDim.z == 1;
+    return none ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
+/* Hints: what does not know them runs the kernel as well. Only their values are checked. */
+static CUresult hint(const CUlaunchAttribute *attribute)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+    switch ((int)attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* overlap is allowed, not due */
+    case PREFERRED_CLUSTER_DIMENSION: /* takes effect with a cluster dimension only */
+    case NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        return valid(value->accessPolicyWindow.hitRatio >= 0 &&
+                     value->accessPolicyWindow.hitRatio <= 1 &&
+                     value->accessPolicyWindow.missProp != CU_ACCESS_PROPERTY_PERSISTING);
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return valid(value->clusterSchedulingPolicyPreference <=
+                     CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: /* one domain orders more than two would */
+        return valid(value->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        return CUDA_SUCCESS;
+    case PREFERRED_SHARED_MEMORY_CARVEOUT: {
+        int percent = *(const int *)(const void *)value;
+        return valid(percent >= -1 && percent <= 100);
+    }
+    default:
+        return front_unsupported(
+            "an attribute of cuLaunchKernelEx that is newer than this library");
+    }
+}
+
+static CUresult read_one(const CUlaunchAttribute *attribute, struct front_launch_options *options)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+    switch ((int)attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        options->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        options->prioritised = true;
+        options->priority = value->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return clusters(value);
+    /* Both may come late: they are recorded when the kernel has ended. */
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+    case LAUNCH_COMPLETION_EVENT: /* begins with the same two members */
+        options->completion = value->programmaticEvent.event;
+        options->event_flags = (unsigned)value->programmaticEvent.flags;
+        return valid(options->completion != NULL);
+    /* Of streams, and of graphs. */
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case DEVICE_UPDATABLE_KERNEL_NODE:
+        return CUDA_ERROR_INVALID_VALUE;
+    default:
+        return hint(attribute);
+    }
+}
+
+CUresult front_launch_options_read(const CUlaunchConfig *config,
+                                   struct front_launch_options *options)
+{
+    *options = (struct front_launch_options){0};
+    if (config == NULL || (config->attrs == NULL && config->numAttrs != 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc = CUDA_SUCCESS;
+    for (unsigned i = 0; i < config->numAttrs && rc == CUDA_SUCCESS; i++) {
+        rc = read_one(&config->attrs[i], options);
+    }
+    return rc;
+}
