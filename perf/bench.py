@@ -1,0 +1,105 @@
+"""The figures of gpuaas against their physical floors; perf/README.md says how to read them."""
+
+import argparse
+import datetime
+import os
+import platform
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import figures as figure_table  # noqa: E402  (found by the line above)
+import report  # noqa: E402
+import rig  # noqa: E402
+
+# mode -> (turns, how much in each turn)
+MODES = {"full": (9, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        match = re.search(r"^model name\s*:\s*(.*)$", f.read(), re.MULTILINE)
+    return match.group(1) if match else platform.machine()
+
+
+def describe(build, arguments, load):
+    return {"when": datetime.datetime.now().strftime("%Y-%m-%d %H:%M"),
+            "preset": os.path.basename(build.folder), "mode": arguments.mode,
+            "priority": "real time" if arguments.real_time else "normal",
+            "machine": {"processor": processor(), "cores": os.cpu_count(),
+                        "kernel": platform.release()},
+            "load": load}
+
+
+def measure_figures(bench_rig, chosen, mode):
+    turns, scale = MODES[mode]
+    server = bench_rig.server()
+    bench = figure_table.Bench(bench_rig.floor(), bench_rig.loops_remote(server),
+                               bench_rig.loops_local("softgpu"), bench_rig.loops_local("null"),
+                               scale)
+    for number in range(turns):
+        for figure in chosen:
+            progress(f"turn {number + 1} of {turns}: {figure.title}")
+            figure.turn(bench)
+    progress("")
+
+
+def progress(words):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
+    parser.add_argument("name", nargs="?", default="", help="regular expression on the keys of "
+                        "figures; all of them when left out")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
+                      help="less of everything: under two minutes")
+    mode.add_argument("--check", dest="mode", action="store_const", const="check",
+                      help="as little as possible: only whether everything arrives and is counted "
+                      "rightly")
+    parser.add_argument("--real-time", action="store_true", help="run everything with real-time "
+                        "priority: steadier on a busy machine, whose other programs then wait "
+                        "(needs root)")
+    parser.add_argument("--out", metavar="NAME",
+                        help="write NAME.json and NAME.svg, as in perf/results")
+    return rig.harness.parse_arguments(parser)
+
+
+def main():
+    build, arguments = parse()
+    chosen = [f for f in figure_table.all_figures() if re.search(arguments.name, f.key)]
+    if not chosen:
+        sys.exit(f"bench: no figure matches {arguments.name!r}; there are: "
+                 + " ".join(f.key for f in figure_table.all_figures()))
+    before = os.getloadavg()[0]
+    with rig.Rig(build, arguments.real_time) as bench_rig:
+        if bench_rig.client_core == bench_rig.server_core:
+            print("one core only: client and server share it, and no ratio means much")
+        measure_figures(bench_rig, chosen, arguments.mode)
+    run = describe(build, arguments, [before, os.getloadavg()[0]])
+    show(arguments, run, chosen, [])
+
+
+def show(arguments, run, chosen, facts):
+    if arguments.mode == "check":
+        print(f"{len(chosen)} figures: everything arrived and was counted")
+        return
+    print(report.conditions(run))
+    report.print_figures(chosen)
+    report.print_facts(facts)
+    if arguments.out:
+        for suffix, content in ((".json", report.as_json(run, chosen, facts)),
+                                (".svg", report.as_svg(run, chosen))):
+            with open(arguments.out + suffix, "w", encoding="utf-8") as f:
+                f.write(content)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (rig.Failure, rig.harness.Failure) as failure:
+        sys.exit(f"bench: {failure}")

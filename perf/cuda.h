@@ -1,0 +1,34 @@
+/* The driver API as a program has it that opens libcuda.so.1 by itself. */
+#ifndef PERF_CUDA_H
+#define PERF_CUDA_H
+
+#include "api/cuda_names.h"
+
+#define CUDA_FUNCTIONS(X)                                                                          \
+    X(cuInit)                                                                                      \
+    X(cuDeviceGet)                                                                                 \
+    X(cuDeviceGetName)                                                                             \
+    X(cuDevicePrimaryCtxRetain)                                                                    \
+    X(cuCtxSetCurrent)                                                                             \
+    X(cuModuleLoadData)                                                                            \
+    X(cuModuleGetFunction)                                                                         \
+    X(cuStreamCreate)                                                                              \
+    X(cuStreamSynchronize)                                                                         \
+    X(cuEventCreate)                                                                               \
+    X(cuEventRecord)                                                                               \
+    X(cuLaunchKernel)                                                                              \
+    X(cuMemAlloc_v2)                                                                               \
+    X(cuMemHostAlloc)                                                                              \
+    X(cuMemsetD8Async)                                                                             \
+    X(cuMemcpyHtoD_v2)                                                                             \
+    X(cuMemcpyHtoDAsync_v2)                                                                        \
+    X(cuMemcpyDtoH_v2)                                                                             \
+    X(cuMemcpyDtoHAsync_v2)
+
+struct cuda {
+#define X(name) __typeof__(name) *name;
+    CUDA_FUNCTIONS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,191 @@
+"""The figures that have a physical floor. Each is measured in turns with its floor, so that a busy
+moment of the machine meets both; a ratio is that of one turn."""
+
+import statistics
+from dataclasses import dataclass, field
+
+KB, MB = 1 << 10, 1 << 20
+RING = MB  # of the server's staging memory, as long as it stays in the cache
+
+# Bytes of the calls on the wire, header and padding included.
+SYNCHRONIZE, ANSWER, LAUNCH, RECORD, FILL, COPY_OUT = 32, 32, 112, 32, 48, 48
+
+
+@dataclass
+class Figure:
+    """`measure` gives {"ours": value, "floor": value, other columns: value} for one turn."""
+    key: str
+    title: str
+    unit: str
+    lower: bool  # is less better?
+    measure: object
+    target: float = None  # of the ratio; or of the value itself, when `absolute`
+    absolute: bool = False
+    turns: list = field(default_factory=list)
+
+    def turn(self, bench):
+        self.turns.append(self.measure(bench))
+
+    def values(self, column):
+        return [turn[column] for turn in self.turns if turn.get(column) is not None]
+
+    def median(self, column):
+        values = self.values(column)
+        return statistics.median(values) if values else None
+
+    def ratios(self):
+        return [turn["ours"] / turn["floor"] for turn in self.turns]
+
+    def reached(self):
+        """None: there is no target."""
+        if self.target is None:
+            return None
+        value = self.median("ours") if self.absolute else statistics.median(self.ratios())
+        return value <= self.target if self.lower else value >= self.target
+
+
+class Bench:
+    """The programs of one run, and how much of everything is done in one turn."""
+
+    def __init__(self, floor, remote, soft, null, scale):
+        self.floor, self.remote, self.soft, self.null = floor, remote, soft, null
+        self.scale = scale
+
+    def count(self, number):
+        return max(1, round(number * self.scale))
+
+    def exchange(self, up, up_from, up_to, down, down_to, count, piece=0, wait="block"):
+        return self.floor.ask(up, piece, up_from, up_to, down, down_to, count, wait)
+
+
+def microseconds(answer, what="p50_ns"):
+    return answer[what] / 1000
+
+
+def per_second(answer, count, unit):
+    return count / answer["ns"] * 1e9 / unit
+
+
+# ---- waiting calls
+
+def ping_pong(bench, wait="block", up=SYNCHRONIZE, down=ANSWER):
+    return microseconds(bench.exchange(up, 64 * KB, RING, down, 64 * KB, bench.count(2000),
+                                       wait=wait))
+
+
+def wait_turn(bench):
+    count = bench.count(2000)
+    return {"floor": ping_pong(bench), "ours": microseconds(bench.remote.ask("wait", count)),
+            "busy floor": ping_pong(bench, "busy"),
+            "softgpu here": microseconds(bench.soft.ask("wait", count))}
+
+
+def launch_wait_turn(bench):
+    count = bench.count(2000)
+    return {"floor": ping_pong(bench, up=LAUNCH + SYNCHRONIZE),
+            "ours": microseconds(bench.remote.ask("launch_wait", count, 1)),
+            "busy floor": ping_pong(bench, "busy", up=LAUNCH + SYNCHRONIZE),
+            "softgpu here": microseconds(bench.soft.ask("launch_wait", bench.count(200), 1))}
+
+
+def hundred_launches_turn(bench):
+    count = bench.count(200)
+    floor = bench.exchange(100 * LAUNCH + SYNCHRONIZE, LAUNCH, RING, ANSWER, 64 * KB, count,
+                           piece=LAUNCH)
+    return {"floor": microseconds(floor),
+            "ours": microseconds(bench.remote.ask("launch_wait", count, 100)),
+            "softgpu here": microseconds(bench.soft.ask("launch_wait", bench.count(20), 100))}
+
+
+# ---- calls that nobody waits for
+
+def stream_of(bench, count, call_bytes):
+    floor = bench.exchange(count * call_bytes, call_bytes, RING, ANSWER, 64 * KB, 1,
+                           piece=call_bytes)
+    return count / floor["ns"] * 1e3
+
+
+def posted_turn(name, call_bytes, count):
+    def turn(bench):
+        number = bench.count(count)
+        ours = bench.remote.ask(name, number)
+        return {"floor": stream_of(bench, number, call_bytes),
+                "ours": per_second(ours, number, 1e6),
+                "posted": number / max(ours["posted_ns"], 1) * 1e3,
+                "null device here": per_second(bench.null.ask(name, number), number, 1e6),
+                "softgpu here": per_second(bench.soft.ask(name, bench.count(count / 10)),
+                                           bench.count(count / 10), 1e6)}
+    return turn
+
+
+# ---- copies
+
+def small_out_turn(kind):
+    def turn(bench):
+        count = bench.count(2000)
+        return {"floor": ping_pong(bench, up=COPY_OUT, down=4 * KB),
+                "ours": microseconds(bench.remote.ask("out", count, 4 * KB, kind)),
+                "busy floor": ping_pong(bench, "busy", up=COPY_OUT, down=4 * KB),
+                "softgpu here": microseconds(bench.soft.ask("out", count, 4 * KB, kind))}
+    return turn
+
+
+def in_turn(size, count, kind):
+    """Copies in, posted, and one wait."""
+    def turn(bench):
+        number = bench.count(count)
+
+        def floor(wait):
+            return bench.exchange(number * size, size, RING, ANSWER, 64 * KB, 1,
+                                  piece=size if size < 16 * KB else 0, wait=wait)
+        return copy_columns(bench, "in", number, size, kind, floor)
+    return turn
+
+
+def out_turn(size, count, kind):
+    """Copies out: into pageable memory each waits, into pinned memory the last one does."""
+    def turn(bench):
+        number = bench.count(count)
+        at_once = 1 if kind == "pageable" else number
+
+        def floor(wait):
+            return bench.exchange(COPY_OUT, 64 * KB, RING, at_once * size, size, number // at_once,
+                                  wait=wait)
+        return copy_columns(bench, "out", number, size, kind, floor)
+    return turn
+
+
+def copy_columns(bench, name, number, size, kind, floor):
+    total = number * size
+    return {"floor": per_second(floor("block"), total, 1e9),
+            "ours": per_second(bench.remote.ask(name, number, size, kind), total, 1e9),
+            "busy floor": per_second(floor("busy"), total, 1e9),
+            "softgpu here": per_second(bench.soft.ask(name, number, size, kind), total, 1e9)}
+
+
+def all_figures():
+    figures = [
+        Figure("wait", "waiting call", "us", True, wait_turn, 1.15),
+        Figure("launch_wait", "launch and wait", "us", True, launch_wait_turn),
+        Figure("launch_100_wait", "100 launches and wait", "us", True, hundred_launches_turn),
+        Figure("launch", "launches", "M/s", False, posted_turn("launch", LAUNCH, 300000), 3,
+               absolute=True),
+        Figure("record", "event records", "M/s", False, posted_turn("record", RECORD, 300000)),
+        Figure("fill", "memset of 16 B", "M/s", False, posted_turn("fill", FILL, 300000)),
+    ]
+    for kind in ("pageable", "pinned"):
+        figures.append(Figure(f"in_4k_{kind}", f"in, 4 KiB, {kind}", "GB/s", False,
+                              in_turn(4 * KB, 20000, kind)))
+    figures.append(Figure("out_4k_pageable", "out, 4 KiB, pageable", "us", True,
+                          small_out_turn("pageable")))
+    figures.append(Figure("out_4k_pinned", "out, 4 KiB, pinned", "GB/s", False,
+                          out_turn(4 * KB, 5000, "pinned")))
+    for size, name, count in ((MB, "1 MiB", 64), (64 * MB, "64 MiB", 3)):
+        for kind in ("pageable", "pinned"):
+            key = f"{name.split()[0]}m_{kind}"
+            large = size == 64 * MB
+            figures.append(Figure(f"in_{key}", f"in, {name}, {kind}", "GB/s", False,
+                                  in_turn(size, count, kind), 0.8 if large else None))
+            figures.append(Figure(f"out_{key}", f"out, {name}, {kind}", "GB/s", False,
+                                  out_turn(size, count, kind), 0.7 if large else None))
+    return figures

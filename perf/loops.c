@@ -1,0 +1,416 @@
+/* Calls of the driver API in loops, timed and checked: what a program sees.
+ *
+ *     loops CORE
+ *
+ * It opens libcuda.so.1 as any program does, so LD_LIBRARY_PATH decides what is measured. Each line
+ * on stdin is a measurement (`operations` below), each answer a line of JSON. On the null device
+ * every answer has been checked against the device's own counts ("checked": true); copies are
+ * checked byte by byte on any device. A wrong result ends the program. */
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "perf/cuda.h"
+#include "perf/null/report.h"
+#include "perf/timing.h"
+
+#define MEMORY (UINT64_C(64) << 20)
+
+/* In builds without a sanitizer: count_mallocs.c. */
+extern _Atomic uint64_t perf_mallocs __attribute__((weak));
+
+static const char kernels[] = ".version 6.4\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry bench_launch(.param .u64 a, .param .u64 b, "
+                              ".param .u32 c, .param .u32 d)\n{\n    ret;\n}\n"
+                              ".visible .entry null_report(.param .u64 to)\n{\n    ret;\n}\n";
+
+static struct cuda cuda;
+static CUfunction launch_function, report_function;
+static CUstream stream;
+static CUevent event;
+static CUdeviceptr device_memory, device_report;
+static uint8_t *memory[2]; /* pageable: source, sink */
+static uint8_t *pinned[2];
+static uint64_t each_ns[TIMING_MOST];
+static uint64_t sum;            /* as the null device sums launches */
+static uint64_t report_mallocs; /* what reading a report costs there */
+
+struct measure { /* one line of stdin, and what came of it */
+    char name[32], kind[16];
+    uint64_t bytes, count;
+    struct null_report expected; /* how the device's counts have to grow, at least */
+    uint64_t start_ns, posted_ns, end_ns;
+    uint64_t client_mallocs;
+    bool singly; /* each_ns is filled */
+};
+
+_Noreturn static void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "loops: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    exit(1);
+}
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        CUresult result_ = cuda.call;                                                              \
+        if (result_ != CUDA_SUCCESS) {                                                             \
+            fail("%s: error %d", #call, (int)result_);                                             \
+        }                                                                                          \
+    } while (0)
+
+/* ---- the device's counts */
+
+static struct null_report report_read(void)
+{
+    struct null_report report = {0};
+    void *params[] = {&device_report};
+    CHECK(cuLaunchKernel(report_function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuMemcpyDtoH_v2(&report, device_report, sizeof report));
+    return report;
+}
+
+static void expect_growth(const struct measure *measure, const char *what, uint64_t before,
+                          uint64_t after, uint64_t expected)
+{
+    if (after - before < expected) {
+        fail("%s: the device has seen %llu %s, %llu were due", measure->name,
+             (unsigned long long)(after - before), what, (unsigned long long)expected);
+    }
+}
+
+static void report_check(const struct measure *measure, const struct null_report *before,
+                         const struct null_report *after)
+{
+    const struct null_report *due = &measure->expected;
+    expect_growth(measure, "launches", before->launches, after->launches, due->launches);
+    expect_growth(measure, "fills", before->fills, after->fills, due->fills);
+    expect_growth(measure, "event records", before->records, after->records, due->records);
+    expect_growth(measure, "bytes in", before->bytes_in, after->bytes_in, due->bytes_in);
+    expect_growth(measure, "bytes out", before->bytes_out, after->bytes_out, due->bytes_out);
+    if (after->launches - before->launches != due->launches || after->launch_sum != sum) {
+        fail("%s: %llu launches with other parameters than were given, or too many", measure->name,
+             (unsigned long long)due->launches);
+    }
+}
+
+/* ---- single calls */
+
+static void launch(uint64_t number)
+{
+    uint64_t a = device_memory, b = number;
+    uint32_t c = (uint32_t)number, d = ~c;
+    void *params[] = {&a, &b, &c, &d};
+    CHECK(cuLaunchKernel(launch_function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+}
+
+/* What the device should have made of launches 0 to count - 1. */
+static void launches_expect(struct measure *measure, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t a = device_memory, b = i;
+        uint32_t c = (uint32_t)i, d = ~c;
+        sum = null_sum_add(sum, UINT64_C(1) << 32 | 1);
+        sum = null_sum_bytes(sum, &a, sizeof a);
+        sum = null_sum_bytes(sum, &b, sizeof b);
+        sum = null_sum_bytes(sum, &c, sizeof c);
+        sum = null_sum_bytes(sum, &d, sizeof d);
+    }
+    measure->expected.launches = count;
+}
+
+/* ---- measurements: each fills expected, start_ns, posted_ns and end_ns */
+
+static void begin(struct measure *measure)
+{
+    measure->client_mallocs = &perf_mallocs != NULL ? perf_mallocs : 0;
+    measure->start_ns = measure->posted_ns = ga_clock_ns();
+}
+
+static void finish(struct measure *measure)
+{
+    measure->end_ns = ga_clock_ns();
+    measure->client_mallocs = (&perf_mallocs != NULL ? perf_mallocs : 0) - measure->client_mallocs;
+}
+
+static void single(uint64_t number, uint64_t before)
+{
+    each_ns[number] = ga_clock_ns() - before;
+}
+
+/* COUNT waiting calls with nothing to wait for. */
+static void wait_measure(struct measure *measure)
+{
+    measure->singly = true;
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        uint64_t before = ga_clock_ns();
+        CHECK(cuStreamSynchronize(stream));
+        single(i, before);
+    }
+    finish(measure);
+}
+
+/* COUNT times: BYTES launches, then a waiting call. */
+static void launch_wait_measure(struct measure *measure)
+{
+    measure->singly = true;
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        uint64_t before = ga_clock_ns();
+        for (uint64_t k = 0; k < measure->bytes; k++) {
+            launch(i * measure->bytes + k);
+        }
+        CHECK(cuStreamSynchronize(stream));
+        single(i, before);
+    }
+    finish(measure);
+    launches_expect(measure, measure->count * measure->bytes);
+}
+
+static void launch_measure(struct measure *measure)
+{
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        launch(i);
+    }
+    measure->posted_ns = ga_clock_ns();
+    CHECK(cuStreamSynchronize(stream));
+    finish(measure);
+    launches_expect(measure, measure->count);
+}
+
+static void record_measure(struct measure *measure)
+{
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        CHECK(cuEventRecord(event, stream));
+    }
+    measure->posted_ns = ga_clock_ns();
+    CHECK(cuStreamSynchronize(stream));
+    finish(measure);
+    measure->expected.records = measure->count;
+}
+
+static void fill_measure(struct measure *measure)
+{
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        CHECK(cuMemsetD8Async(device_memory, (unsigned char)i, 16, stream));
+    }
+    measure->posted_ns = ga_clock_ns();
+    CHECK(cuStreamSynchronize(stream));
+    finish(measure);
+    measure->expected.fills = measure->count;
+    uint8_t got[16];
+    CHECK(cuMemcpyDtoH_v2(got, device_memory, sizeof got));
+    if (got[0] != (uint8_t)(measure->count - 1) || memcmp(got, got + 1, sizeof got - 1) != 0) {
+        fail("fill: the memory does not hold what the last fill wrote");
+    }
+}
+
+/* ---- copies */
+
+static void buffers_find(const struct measure *measure, uint8_t **source, uint8_t **sink)
+{
+    bool pin = strcmp(measure->kind, "pinned") == 0;
+    if (!pin && strcmp(measure->kind, "pageable") != 0) {
+        fail("%s: memory is pinned or pageable", measure->name);
+    }
+    for (int i = 0; i < 2; i++) {
+        uint8_t **buffer = pin ? &pinned[i] : &memory[i];
+        if (*buffer == NULL && pin) {
+            CHECK(cuMemHostAlloc((void **)buffer, MEMORY, 0));
+        } else if (*buffer == NULL) {
+            *buffer =
+                mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        }
+        if (*buffer == MAP_FAILED) {
+            fail("no memory");
+        }
+    }
+    *source = pin ? pinned[0] : memory[0];
+    *sink = pin ? pinned[1] : memory[1];
+}
+
+/* Touches every page, differently each time, so that stale bytes are found. */
+static void stamp(uint8_t *buffer, uint64_t bytes)
+{
+    static uint64_t number;
+    number++;
+    for (uint64_t at = 0; at + sizeof number <= bytes; at += 256) {
+        uint64_t word = null_sum_add(number, at);
+        memcpy(buffer + at, &word, sizeof word);
+    }
+}
+
+static void in_measure(struct measure *measure)
+{
+    uint8_t *source, *sink;
+    buffers_find(measure, &source, &sink);
+    stamp(source, measure->bytes);
+    memset(sink, 0, measure->bytes);
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        CHECK(cuMemcpyHtoDAsync_v2(device_memory, source, measure->bytes, stream));
+    }
+    measure->posted_ns = ga_clock_ns();
+    CHECK(cuStreamSynchronize(stream));
+    finish(measure);
+    CHECK(cuMemcpyDtoH_v2(sink, device_memory, measure->bytes));
+    if (memcmp(source, sink, measure->bytes) != 0) {
+        fail("in %llu: other bytes came back", (unsigned long long)measure->bytes);
+    }
+    measure->expected.bytes_in = measure->bytes * measure->count;
+}
+
+/* Into pageable memory each copy waits; into pinned memory the last one does. */
+static void out_measure(struct measure *measure)
+{
+    uint8_t *source, *sink;
+    buffers_find(measure, &source, &sink);
+    bool waits = source == memory[0];
+    stamp(source, measure->bytes);
+    memset(sink, 0, measure->bytes);
+    CHECK(cuMemcpyHtoD_v2(device_memory, source, measure->bytes));
+    CHECK(cuStreamSynchronize(stream));
+    measure->singly = waits;
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        uint64_t before = ga_clock_ns();
+        CHECK(cuMemcpyDtoHAsync_v2(sink, device_memory, measure->bytes, stream));
+        single(i, before);
+    }
+    measure->posted_ns = ga_clock_ns();
+    CHECK(cuStreamSynchronize(stream));
+    finish(measure);
+    if (memcmp(source, sink, measure->bytes) != 0) {
+        fail("out %llu: other bytes came", (unsigned long long)measure->bytes);
+    }
+    measure->expected.bytes_out = measure->bytes * measure->count;
+}
+
+static const struct operation {
+    const char *name, *form; /* of the arguments */
+    void (*run)(struct measure *measure);
+} operations[] = {
+    {"wait", "COUNT", wait_measure},
+    {"launch", "COUNT", launch_measure},
+    {"launch_wait", "COUNT LAUNCHES", launch_wait_measure},
+    {"record", "COUNT", record_measure},
+    {"fill", "COUNT", fill_measure},
+    {"in", "COUNT BYTES pageable|pinned", in_measure},
+    {"out", "COUNT BYTES pageable|pinned", out_measure},
+};
+
+static void measure_print(struct measure *measure, const struct null_report *before,
+                          const struct null_report *after)
+{
+    bool checked = after->magic == NULL_REPORT_MAGIC;
+    if (checked) {
+        report_check(measure, before, after);
+    }
+    printf("{");
+    timing_print(measure->singly ? each_ns : NULL, measure->count,
+                 measure->end_ns - measure->start_ns);
+    printf(", \"posted_ns\": %llu, \"checked\": %s",
+           (unsigned long long)(measure->posted_ns - measure->start_ns),
+           checked ? "true" : "false");
+    if (&perf_mallocs != NULL) {
+        printf(", \"client_mallocs\": %llu", (unsigned long long)measure->client_mallocs);
+    }
+    if (checked && after->mallocs != NULL_REPORT_NOT_COUNTED) {
+        uint64_t mallocs = after->mallocs - before->mallocs;
+        printf(", \"server_mallocs\": %llu",
+               (unsigned long long)(mallocs > report_mallocs ? mallocs - report_mallocs : 0));
+    }
+    printf("}\n");
+    fflush(stdout);
+}
+
+static void measure_run(const char *line)
+{
+    struct measure measure = {0};
+    unsigned long long count = 0, bytes = 0;
+    int fields = sscanf(line, "%31s %llu %llu %15s", measure.name, &count, &bytes, measure.kind);
+    measure.count = count;
+    measure.bytes = bytes;
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        if (strcmp(measure.name, operations[i].name) == 0) {
+            if (fields < 2 || count == 0 || count > TIMING_MOST || bytes > MEMORY) {
+                fail("%s takes %s", measure.name, operations[i].form);
+            }
+            struct null_report before = report_read();
+            operations[i].run(&measure);
+            struct null_report after = report_read();
+            measure_print(&measure, &before, &after);
+            return;
+        }
+    }
+    fail("not a measurement: %s", line);
+}
+
+static void cuda_open(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    if (library == NULL) {
+        fail("%s", dlerror());
+    }
+#define X(name)                                                                                    \
+    void *name##_found = dlsym(library, #name);                                                    \
+    if (name##_found == NULL) {                                                                    \
+        fail("no %s in libcuda.so.1", #name);                                                      \
+    }                                                                                              \
+    memcpy(&cuda.name, &name##_found, sizeof name##_found);
+    CUDA_FUNCTIONS(X)
+#undef X
+}
+
+static void device_open(void)
+{
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    char name[256];
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDeviceGetName(name, sizeof name, device));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuModuleLoadData(&module, kernels));
+    CHECK(cuModuleGetFunction(&launch_function, module, "bench_launch"));
+    CHECK(cuModuleGetFunction(&report_function, module, "null_report"));
+    CHECK(cuStreamCreate(&stream, 0));
+    CHECK(cuEventCreate(&event, 0));
+    CHECK(cuMemAlloc_v2(&device_memory, MEMORY));
+    CHECK(cuMemAlloc_v2(&device_report, sizeof(struct null_report)));
+    CHECK(cuMemsetD8Async(device_report, 0, sizeof(struct null_report), stream));
+    struct null_report first = report_read(), second = report_read();
+    report_mallocs = second.mallocs - first.mallocs;
+    sum = second.launch_sum;
+    printf("{\"device\": \"%s\"}\n", name);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    char line[256];
+    if (argc != 2) {
+        fprintf(stderr, "usage: loops CORE, measurements on stdin (see loops.c)\n");
+        return 2;
+    }
+    timing_pin(atoi(argv[1]));
+    cuda_open();
+    device_open();
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        measure_run(line);
+    }
+    return 0;
+}

@@ -1,0 +1,137 @@
+"""What measurements run on: a gpuaasd with the null device on one core, the measuring programs on
+another, each spoken to line by line. Servers and environments are those of the end-to-end tests."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "e2e"))
+
+import harness  # noqa: E402  (found by the line above)
+
+ANSWER_SECONDS = 300
+
+
+class Failure(Exception):
+    """Something that was measured did the wrong thing; the text says what."""
+
+
+def cores():
+    """(client's, server's): two different ones if there are two."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[-1]
+
+
+REAL_TIME_PRIORITY = 10
+
+
+@contextlib.contextmanager
+def starting(core=None, real_time=False):
+    """What is started inside runs on that core and with that priority, and so does what it
+    starts."""
+    before = os.sched_getaffinity(0)
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    if real_time:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+        if real_time:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+class Speaker:
+    """A program that answers each line with a line of JSON."""
+
+    def __init__(self, command, env=None):
+        self.command = command
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        self.popen = subprocess.Popen(command, env=env, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=self.errors, text=True)
+
+    def answer(self):
+        line = self.popen.stdout.readline()
+        if not line:
+            self.popen.wait(30)
+            self.errors.seek(0)
+            raise Failure(f"{' '.join(self.command)} has ended ({self.popen.returncode}): "
+                          f"{self.errors.read().strip()}")
+        return json.loads(line)
+
+    def ask(self, *words):
+        self.popen.stdin.write(" ".join(map(str, words)) + "\n")
+        self.popen.stdin.flush()
+        return self.answer()
+
+    def end(self):
+        """Its standard error, after an orderly end."""
+        self.popen.stdin.close()
+        try:
+            self.popen.wait(30)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+        self.popen.stdout.close()
+        self.errors.seek(0)
+        text = self.errors.read()
+        self.errors.close()
+        return text
+
+
+class Rig:
+    """Starts things and ends them, in reverse order, when the block is left."""
+
+    def __init__(self, build, real_time=False):
+        self.build = build
+        self.real_time = real_time
+        self.client_core, self.server_core = cores()
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        self.stack.close()
+
+    def null_library(self):
+        return self.build.path("lib", "null", "libcuda.so.1")
+
+    def server(self, lines=(), null=True, program=None):
+        """A gpuaasd with one GPU; `lines` go to its section [server]."""
+        config = ["[server]", "listen = tcp://127.0.0.1:0", "data_ports = 0", *lines,
+                  "[gpu.0]", "driver = soft"]
+        if null:
+            config.append(f"driver_path = {self.null_library()}")
+        with starting(self.server_core, self.real_time):
+            server = harness.Server(self.build, config="\n".join(config) + "\n", program=program)
+        self.stack.callback(server.folder.cleanup)
+        self.stack.callback(server.end)
+        return server.wait_ready()
+
+    def speaker(self, command, env=None):
+        with starting(real_time=self.real_time):
+            speaker = Speaker(command, env)
+        self.stack.callback(speaker.end)
+        return speaker
+
+    def floor(self):
+        return self.speaker([self.build.path("perf", "perf_floor"), str(self.client_core),
+                             str(self.server_core)])
+
+    def loops(self, env):
+        """The loops, with the device that `env` gives them; says which it is."""
+        speaker = self.speaker([self.build.path("perf", "perf_loops"), str(self.client_core)], env)
+        speaker.device = speaker.answer()["device"]
+        return speaker
+
+    def loops_remote(self, server, **extra):
+        return self.loops(self.build.remote([server], **extra))
+
+    def loops_local(self, name):
+        """`name` is softgpu or null: a driver in the program's own process."""
+        return self.loops(self.build.environment(self.build.path("lib", name)))
