@@ -6,8 +6,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-set(GPUAAS_SANITIZE "none" CACHE STRING "none, address (with undefined) or thread")
-set_property(CACHE GPUAAS_SANITIZE PROPERTY STRINGS none address thread)
+set(GPUAAS_SANITIZE "none" CACHE STRING
+    "none, address (with undefined), thread, or fuzz (address with undefined, for libFuzzer)")
+set_property(CACHE GPUAAS_SANITIZE PROPERTY STRINGS none address thread fuzz)
 
 add_compile_definitions(_GNU_SOURCE GPUAAS_VERSION="${PROJECT_VERSION}")
 add_compile_options(-Wall -Wextra -Wconversion -Werror -fno-strict-aliasing)
@@ -17,6 +18,11 @@ endif()
 if(GPUAAS_SANITIZE STREQUAL "address")
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
                         -fno-omit-frame-pointer -O1)
+    add_link_options(-fsanitize=address,undefined)
+elseif(GPUAAS_SANITIZE STREQUAL "fuzz")
+    # Warnings are gcc's business in the other builds: clang has others (-w).
+    add_compile_options(-w -fsanitize=address,undefined,fuzzer-no-link
+                        -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
     add_link_options(-fsanitize=address,undefined)
 elseif(GPUAAS_SANITIZE STREQUAL "thread")
     # gcc finds "maybe uninitialized" what the instrumentation alone has hidden from it.

@@ -1,12 +1,19 @@
 #!/usr/bin/env bash
 # Set-up of a development machine: Debian packages by apt-get, and the CUDA toolkit, which it can
-# only ask for. Does nothing when everything is there. --quiet: says nothing in that case.
+# only ask for. Does nothing when everything is there. --quiet: says nothing in that case. --fuzz:
+# also what ./dev fuzz needs.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 . scripts/lib.sh
 
-quiet=${1:-}
-[ -z "$quiet" ] || [ "$quiet" = --quiet ] || die "setup: unknown argument $quiet"
+quiet="" fuzz=""
+for argument in "$@"; do
+    case $argument in
+    --quiet) quiet=$argument ;;
+    --fuzz) fuzz=$argument ;;
+    *) die "setup: unknown argument $argument" ;;
+    esac
+done
 
 packages=(
     build-essential cmake ninja-build ccache pkg-config python3 git procps strace binutils
@@ -17,6 +24,7 @@ packages=(
     libinih-dev      # configuration files
     liblz4-dev libzstd-dev # compressed device code
 )
+[ -z "$fuzz" ] || packages+=(clang-14 libclang-rt-14-dev)
 
 missing_packages() {
     local package

@@ -1,0 +1,175 @@
+/* A server that lies: the client's link gets arbitrary answers to calls of every sort, in any
+ * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
+#include "api/wire.h"
+#include "base/log.h"
+#include "client/link.h"
+#include "tests/fuzz/conn.h"
+
+#define CALLS_MOST   32u
+#define BUFFER_BYTES 4096u
+#define GUARD_BYTES  64u
+#define GUARD        0xa5
+
+/* A call of the program: where its bytes go. */
+struct call {
+    struct link_record *record; /* NULL: nobody waits */
+    uint8_t *buffer;            /* NULL: no copy to the host; else with guards around it */
+    uint64_t bytes, width, pitch;
+    _Atomic uint64_t watched;
+};
+
+static struct call calls[CALLS_MOST];
+static unsigned call_count;
+
+static void note_error(uint64_t context, int result, uint16_t opcode)
+{
+    (void)context;
+    (void)opcode;
+    FUZZ_CHECK(result != 0);
+}
+
+static void want_copy(struct call *call, struct link_want *want, uint8_t shape)
+{
+    static const uint16_t widths[] = {1, 16, 100, 333};
+    call->buffer = malloc(BUFFER_BYTES + 2 * GUARD_BYTES);
+    FUZZ_CHECK(call->buffer != NULL);
+    memset(call->buffer, GUARD, BUFFER_BYTES + 2 * GUARD_BYTES);
+    call->bytes = shape % 2 != 0 ? BUFFER_BYTES : 1u + shape;
+    call->width = call->pitch = call->bytes;
+    if (shape % 3 == 0) {
+        call->width = widths[shape / 3 % 4];
+        call->pitch = call->width + shape % 7;
+        call->bytes = call->width * (1 + (BUFFER_BYTES - call->width) / call->pitch);
+    }
+    want->to = call->buffer + GUARD_BYTES;
+    want->bytes = call->bytes;
+    want->width = call->width;
+    want->pitch = call->pitch;
+}
+
+/* kind: bit 0 waited for, bit 1 a copy to the host, bit 2 a query. */
+static void call_make(struct client_link *link, uint8_t kind, uint8_t shape)
+{
+    struct call *call = &calls[call_count];
+    *call = (struct call){0};
+    struct link_want want = {.context = 1 + shape % 3};
+    if ((kind & 2) != 0) {
+        want_copy(call, &want, shape);
+    } else if ((kind & 4) != 0) {
+        want.watched = &call->watched;
+        want.watch_value = 1;
+    }
+    if (client_link_lock(link, 256) == 0) {
+        client_link_context(link, 1, want.context);
+        memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
+        uint64_t sequence = client_link_frame(link, 600, 1, 16, 0, true);
+        struct link_record *record = client_link_expect(link, sequence, kind & 1, &want);
+        FUZZ_CHECK(record != NULL);
+        call->record = (kind & 1) != 0 ? record : NULL;
+        client_link_unlock(link, false);
+    }
+    call_count++;
+}
+
+static bool is_guard(const uint8_t *bytes, size_t count)
+{
+    while (count != 0 && bytes[count - 1] == GUARD) {
+        count--;
+    }
+    return count == 0;
+}
+
+/* Nothing was written before, behind, or between the rows. */
+static void buffer_check(const struct call *call)
+{
+    const uint8_t *start = call->buffer + GUARD_BYTES;
+    uint64_t rows = call->bytes / call->width;
+    uint64_t end = (rows - 1) * call->pitch + call->width;
+    FUZZ_CHECK(is_guard(call->buffer, GUARD_BYTES));
+    FUZZ_CHECK(is_guard(start + end, BUFFER_BYTES - end + GUARD_BYTES));
+    for (uint64_t row = 0; row + 1 < rows; row++) {
+        FUZZ_CHECK(is_guard(start + row * call->pitch + call->width, call->pitch - call->width));
+    }
+}
+
+static void call_finish(struct client_link *link, struct call *call)
+{
+    if (call->record != NULL) {
+        client_link_wait(link, call->record);
+        FUZZ_CHECK(atomic_load(&call->record->done));
+        client_link_release(link, call->record);
+    }
+    if (call->buffer != NULL) {
+        client_link_wait_range(link, call->buffer, BUFFER_BYTES + 2 * GUARD_BYTES);
+        buffer_check(call);
+        free(call->buffer);
+    }
+}
+
+/* Records are never given back to malloc but used again: so the link is one, and what an input has
+ * taken must be back at its end. */
+static void link_begin(struct client_link *link, const struct transport_conn *conn)
+{
+    struct link_record *unused = link->unused;
+    struct frame_reader reader;
+    *link = (struct client_link){.unused = unused, .on_error = note_error};
+    atomic_store(&link->quiet, true);
+    FUZZ_CHECK(frame_reader_init(&reader, 512 << 10) == GA_OK);
+    FUZZ_CHECK(client_link_init(link, *conn, reader) == GA_OK);
+}
+
+static void link_end(struct client_link *link)
+{
+    static unsigned most;
+    client_link_lose(link, "the input is over");
+    unsigned unused = 0;
+    for (const struct link_record *at = link->unused; at != NULL; at = at->next) {
+        unused++;
+    }
+    FUZZ_CHECK(unused >= most && atomic_load(&link->unwaited) == 0);
+    most = unused;
+    free(link->out);
+    free(link->bounce);
+    frame_reader_fini(&link->reader);
+    pthread_mutex_destroy(&link->send_lock);
+    pthread_mutex_destroy(&link->read_lock);
+    pthread_cond_destroy(&link->room);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    ga_log_set_level(GA_LOG_ERROR);
+    return 0;
+}
+
+/* Two numbers for each call, then what the server says. Half of the calls are made when it has said
+ * something already. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct client_link link;
+    struct fuzz_input input = {data, size};
+    uint64_t seed = fuzz_u8(&input);
+    unsigned count = fuzz_u8(&input) % CALLS_MOST;
+    struct fuzz_input kinds = {fuzz_take(&input, 2u * count), 2u * count};
+    if (kinds.at == NULL) {
+        return 0;
+    }
+    struct transport_conn conn = fuzz_conn_open(input.at, input.left, seed);
+    link_begin(&link, &conn);
+    call_count = 0;
+    while (call_count < count) {
+        uint8_t kind = fuzz_u8(&kinds);
+        call_make(&link, kind, fuzz_u8(&kinds));
+        if (call_count == count / 2 || (kind & 8) != 0) {
+            client_link_drain(&link);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        call_finish(&link, &calls[i]);
+    }
+    link_end(&link);
+    fuzz_conn_close();
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* Images as they come over the wire: containers, machine code, text; and what a software GPU takes
+ * out of them, unpacked. */
+#include "api/image.h"
+#include "softgpu/image_text.h"
+#include "tests/fuzz/input.h"
+
+static void walk(const struct api_image *image)
+{
+    struct api_image_entry entry;
+    size_t cursor = 0;
+    enum ga_status status;
+    unsigned entries = 0;
+    while ((status = api_image_next(image, &cursor, &entry)) == GA_OK) {
+        FUZZ_CHECK(++entries <= API_IMAGE_ENTRIES_MAX);
+        FUZZ_CHECK(entry.kind == API_IMAGE_PTX || entry.kind == API_IMAGE_ELF);
+        FUZZ_CHECK(entry.bytes >= image->bytes &&
+                   entry.size <= (size_t)(image->bytes + image->size - entry.bytes));
+        FUZZ_CHECK(entry.packing == API_IMAGE_RAW
+                       ? entry.unpacked_size == entry.size
+                       : entry.unpacked_size <= API_IMAGE_UNCOMPRESSED_MAX);
+    }
+    FUZZ_CHECK(status == GA_AGAIN); /* opening has looked at all of it */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct api_image image;
+    if (size == 0 || api_image_open(data, size, &image) != GA_OK) {
+        return 0;
+    }
+    FUZZ_CHECK(image.bytes == data && image.size <= size && image.wrapper == 0);
+    walk(&image);
+    struct sg_text text = {0};
+    char why[300] = "";
+    if (sg_image_text(&image, &text, why, sizeof why) == CUDA_SUCCESS) {
+        FUZZ_CHECK(text.bytes[text.size] == 0);
+        free(text.bytes);
+    } else {
+        FUZZ_CHECK(text.bytes == NULL && why[0] != 0);
+    }
+    return 0;
+}

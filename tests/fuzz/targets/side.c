@@ -1,0 +1,72 @@
+/* A stranger at a backend process: how it says who it is, and, if it had a ticket for a side
+ * connection, what it says there. */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/admission.h"
+#include "tests/fuzz/conn.h"
+
+#define TURNS_MOST 4096u
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    ga_log_set_level(GA_LOG_ERROR);
+    /* gpuaasd, which says nothing. The other end of the channel stays open. */
+    int channel[2];
+    FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel) == 0);
+    if (channel[0] != CHANNEL_FD && channel[1] != CHANNEL_FD) {
+        FUZZ_CHECK(dup2(channel[0], CHANNEL_FD) == CHANNEL_FD);
+    }
+    return 0;
+}
+
+/* A backend process that waits for the application with the id 01 01 ... and its 02 02 ... */
+static void backend_begin(struct backend *backend)
+{
+    struct channel_ticket ticket = {.kind = CHANNEL_TICKET, .device = 0};
+    memset(ticket.id, 2, sizeof ticket.id);
+    memset(ticket.key, 2, sizeof ticket.key);
+    *backend = (struct backend){.setup = {.kind = CHANNEL_SETUP,
+                                          .ticket_s = 3600,
+                                          .handshake_timeout_s = 3600,
+                                          .dead_after_s = 3600}};
+    memset(backend->setup.application, 1, sizeof backend->setup.application);
+    admission_init(backend);
+    uint64_t now = ga_clock_ns();
+    FUZZ_CHECK(tickets_add(&backend->tickets, &ticket, now + 3600 * GA_NS_PER_S, now));
+}
+
+static void backend_end(struct backend *backend)
+{
+    for (unsigned i = 0; i < backend->newcomer_count; i++) {
+        frame_reader_fini(&backend->newcomers[i].reader);
+    }
+    if (backend->side_open) {
+        transport_side_fini(&backend->side);
+    }
+    pthread_mutex_destroy(&backend->ticket_lock);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct backend backend;
+    struct fuzz_input input = {data, size};
+    uint64_t seed = fuzz_u8(&input);
+    backend_begin(&backend);
+    struct newcomer *newcomer = &backend.newcomers[0];
+    newcomer->conn = fuzz_conn_open(input.at, input.left, seed);
+    newcomer->deadline_ns = UINT64_MAX;
+    FUZZ_CHECK(frame_reader_init(&newcomer->reader, CONN_BUFFER_BYTES) == GA_OK);
+    backend.newcomer_count = 1;
+    unsigned turns = 0;
+    while (admission_turn(&backend) == NULL && (backend.newcomer_count != 0 || backend.side_open)) {
+        FUZZ_CHECK(turns++ < TURNS_MOST + size); /* the stream ends, so must they */
+    }
+    backend_end(&backend);
+    fuzz_conn_close();
+    return 0;
+}
