@@ -10,7 +10,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import figures as figure_table  # noqa: E402  (found by the line above)
+import facts as fact_table  # noqa: E402  (found by the line above)
+import figures as figure_table  # noqa: E402
 import report  # noqa: E402
 import rig  # noqa: E402
 
@@ -33,17 +34,25 @@ def describe(build, arguments, load):
             "load": load}
 
 
-def measure_figures(bench_rig, chosen, mode):
+def measure_figures(bench_rig, floor, chosen, mode):
     turns, scale = MODES[mode]
     server = bench_rig.server()
-    bench = figure_table.Bench(bench_rig.floor(), bench_rig.loops_remote(server),
+    bench = figure_table.Bench(floor, bench_rig.loops_remote(server),
                                bench_rig.loops_local("softgpu"), bench_rig.loops_local("null"),
                                scale)
     for number in range(turns):
         for figure in chosen:
             progress(f"turn {number + 1} of {turns}: {figure.title}")
             figure.turn(bench)
-    progress("")
+
+
+def measure_facts(bench_rig, floor, chosen, mode):
+    found = []
+    for name in chosen:
+        progress(name)
+        with rig.Rig(bench_rig.build, bench_rig.real_time) as own_rig:
+            found += fact_table.ALL[name](own_rig, floor, MODES[mode][1])
+    return found
 
 
 def progress(words):
@@ -72,24 +81,33 @@ def parse():
 def main():
     build, arguments = parse()
     chosen = [f for f in figure_table.all_figures() if re.search(arguments.name, f.key)]
-    if not chosen:
-        sys.exit(f"bench: no figure matches {arguments.name!r}; there are: "
-                 + " ".join(f.key for f in figure_table.all_figures()))
+    chosen_facts = [name for name in fact_table.ALL if re.search(arguments.name, name)]
+    if not chosen and not chosen_facts:
+        names = [figure.key for figure in figure_table.all_figures()] + list(fact_table.ALL)
+        sys.exit(f"bench: nothing matches {arguments.name!r}; there are: {' '.join(names)}")
     before = os.getloadavg()[0]
     with rig.Rig(build, arguments.real_time) as bench_rig:
         if bench_rig.client_core == bench_rig.server_core:
             print("one core only: client and server share it, and no ratio means much")
-        measure_figures(bench_rig, chosen, arguments.mode)
+        floor = bench_rig.floor()
+        if chosen:
+            measure_figures(bench_rig, floor, chosen, arguments.mode)
+        found = measure_facts(bench_rig, floor, chosen_facts, arguments.mode)
+    progress("")
     run = describe(build, arguments, [before, os.getloadavg()[0]])
-    show(arguments, run, chosen, [])
+    show(arguments, run, chosen, found)
 
 
 def show(arguments, run, chosen, facts):
     if arguments.mode == "check":
-        print(f"{len(chosen)} figures: everything arrived and was counted")
+        for fact in facts:
+            if fact.held and not fact.reached():
+                raise rig.Failure(f"{fact.title}: {fact.value}, {fact.target_text()} is promised")
+        print(f"{len(chosen)} figures, {len(facts)} facts: everything arrived and was counted")
         return
     print(report.conditions(run))
-    report.print_figures(chosen)
+    if chosen:
+        report.print_figures(chosen)
     report.print_facts(facts)
     if arguments.out:
         for suffix, content in ((".json", report.as_json(run, chosen, facts)),

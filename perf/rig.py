@@ -70,6 +70,8 @@ class Speaker:
 
     def end(self):
         """Its standard error, after an orderly end."""
+        if self.errors.closed:
+            return ""
         self.popen.stdin.close()
         try:
             self.popen.wait(30)
@@ -101,10 +103,12 @@ class Rig:
     def null_library(self):
         return self.build.path("lib", "null", "libcuda.so.1")
 
-    def server(self, lines=(), null=True, program=None):
+    def server(self, lines=(), null=True, program=None, port=0):
         """A gpuaasd with one GPU; `lines` go to its section [server]."""
-        config = ["[server]", "listen = tcp://127.0.0.1:0", "data_ports = 0", *lines,
-                  "[gpu.0]", "driver = soft"]
+        config = ["[server]", f"listen = tcp://127.0.0.1:{port}", *lines]
+        if not any(line.startswith("data_ports") for line in lines):
+            config.append("data_ports = 0")
+        config += ["[gpu.0]", "driver = soft"]
         if null:
             config.append(f"driver_path = {self.null_library()}")
         with starting(self.server_core, self.real_time):
@@ -124,9 +128,9 @@ class Rig:
                              str(self.server_core)])
 
     def loops(self, env):
-        """The loops, with the device that `env` gives them; says which it is."""
+        """The loops, with the device that `env` gives them."""
         speaker = self.speaker([self.build.path("perf", "perf_loops"), str(self.client_core)], env)
-        speaker.device = speaker.answer()["device"]
+        speaker.opened = speaker.answer()
         return speaker
 
     def loops_remote(self, server, **extra):

@@ -1,0 +1,140 @@
+"""What is measured without a floor: counts, times of a program's beginning, and memory."""
+
+import os
+import re
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass
+
+import delay
+import rig
+
+MB = 1 << 20
+ROUND_TRIP_S = 0.04  # of the slow link: long against everything that is computed
+
+
+@dataclass
+class Fact:
+    """`value` None: not available, the note says why. `held`: bench --check insists on it."""
+    key: str
+    title: str
+    unit: str
+    value: float
+    target: float = None  # at most
+    note: str = ""
+    held: bool = False
+
+    def reached(self):
+        return None if self.target is None or self.value is None else self.value <= self.target
+
+    def target_text(self):
+        return "" if self.target is None else f"<= {self.target:.3g}"
+
+
+# ---- calls of the allocator
+
+def mallocs(bench_rig, _floor, scale):
+    counted = bench_rig.build.path("perf", "gpuaasd_counted")
+    if not os.path.exists(counted):
+        yield Fact("mallocs", "mallocs", "", None, 0, "a sanitizer has its own allocator")
+        return
+    loops = bench_rig.loops_remote(bench_rig.server(program=counted))
+    for words, count in ((("launch",), 20000), (("record",), 20000), (("fill",), 20000),
+                         (("wait",), 2000), (("in", 4096, "pageable"), 5000),
+                         (("in", MB, "pageable"), 50), (("out", 4096, "pageable"), 2000),
+                         (("out", MB, "pinned"), 50)):
+        name, *rest = words
+        number = max(1, round(count * scale))
+        loops.ask(name, number, *rest)  # buffers that are kept
+        answer = loops.ask(name, number, *rest)
+        client, server = answer["client_mallocs"], answer["server_mallocs"]
+        what = {4096: " 4 KiB", MB: " 1 MiB"}.get(rest[0], "") if rest else ""
+        yield Fact(f"mallocs_{name}{what.replace(' ', '_').lower()}",
+                   f"mallocs in {number} x {name}{what}", "", client + server, 0,
+                   f"client {client}, server {server}")
+
+
+# ---- the beginning of a program
+
+def first_calls(bench_rig, floor, scale):
+    """From cuInit until the first waiting call is answered."""
+    rtt_ns = floor.ask(32, 0, 65536, MB, 32, 65536, max(10, round(2000 * scale)),
+                       "block")["p50_ns"]
+    bound_ms = 4 * rtt_ns / 1e6 + 5
+    for key, title, lines, target in (
+            ("first_call_cold", "first call, backend process started for it", [], None),
+            ("first_call_spare", "first call, spare backend process", ["spare_backends = 1"],
+             bound_ms)):
+        if lines and "spare_backends" not in known_keys(bench_rig.build):
+            yield Fact(key, title, "ms", None, target, "this gpuaasd has no spare_backends")
+            continue
+        server = bench_rig.server(lines)
+        times = []
+        for _ in range(max(2, round(10 * scale))):
+            loops = bench_rig.loops_remote(server)
+            times.append(loops.opened["first_ns"] / 1e6)
+            loops.end()
+            time.sleep(0.3)  # the next spare is being started
+        yield Fact(key, title, "ms", statistics.median(times), target,
+                   f"{min(times):.1f}..{max(times):.1f} ms; a round trip is {rtt_ns / 1e3:.0f} us")
+
+
+def known_keys(build):
+    return subprocess.run([build.path("bin", "gpuaasd"), "--example-config"], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def hello(bench_rig, _floor, scale):
+    """The round trips of the program hello: what the client counts, and what a slow link shows."""
+    first = delay.free_ports()
+    ports = range(first, first + delay.DATA_PORTS)
+    server = bench_rig.server([f"data_ports = {ports[1]}-{ports[-1]}",
+                               f"advertise_address = {delay.NEAR}"], null=False, port=ports[0])
+    link = delay.SlowLink(ports)
+    bench_rig.stack.callback(link.close)
+    env = bench_rig.build.remote([server], GPUAAS_TRACE="summary")
+    env["GPUAAS_SERVERS"] = f"{delay.NEAR}:{ports[0]}"
+    program = bench_rig.build.program("hello")
+    seconds = {}
+    for link.delay_s in (0.0, ROUND_TRIP_S):
+        times = []
+        for _ in range(max(2, round(5 * scale))):
+            process = rig.harness.run_passing([program], env)
+            times.append(process.seconds)
+        seconds[link.delay_s] = statistics.median(times)
+    match = re.search(r"round trips (\d+) \(and (\d+) to connect\)", process.err.text)
+    calls, connecting = int(match.group(1)), int(match.group(2))
+    yield Fact("hello_round_trips", "hello: round trips after connecting", "", calls, 4,
+               f"and {connecting} to connect, two of them TCP's own", held=True)
+    waited = (seconds[ROUND_TRIP_S] - seconds[0.0]) / ROUND_TRIP_S
+    yield Fact("hello_waited", "hello: round trips by a slow link", "", waited,
+               calls + connecting - 2 + 0.5, f"{seconds[0.0] * 1e3:.0f} ms, on a link of "
+               f"{ROUND_TRIP_S * 1e3:.0f} ms {seconds[ROUND_TRIP_S] * 1e3:.0f} ms")
+
+
+# ---- memory
+
+def resident(pid):
+    """Bytes: all that is resident, and with shared pages divided by their users."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        found = dict(re.findall(r"^(Rss|Pss):\s+(\d+) kB", f.read(), re.MULTILINE))
+    return int(found["Rss"]) * 1024, int(found["Pss"]) * 1024
+
+
+def idle_memory(bench_rig, _floor, _scale):
+    server = bench_rig.server(null=False)
+    bench_rig.loops_remote(server)
+    time.sleep(1)
+    rss, pss = resident(server.backends()[0])
+    sanitized = bench_rig.build.sanitize != "none"
+    yield Fact("idle_memory", "backend process with an idle session", "MB", rss / 1e6,
+               None if sanitized else 8,
+               f"{pss / 1e6:.1f} MB with shared pages divided; gpuaasd itself "
+               f"{resident(server.pid)[0] / 1e6:.1f} MB")
+    yield Fact("idle_sessions", "backend process with 1,000 idle sessions", "MB", None, 100,
+               "a backend process serves one application, with a session for each of its devices")
+
+
+ALL = {"mallocs": mallocs, "first_call": first_calls, "hello": hello, "idle": idle_memory}
+
