@@ -9,6 +9,9 @@
 
 /* What a backend process may inherit: nothing but the options of sanitizers, in builds with one. */
 static const char *const env_inherited[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+#if GPUAAS_FAULT
+                                            "GPUAAS_TEST_FAULT",
+#endif
                                             "LSAN_OPTIONS"};
 
 void devices_init(struct devices *devices, const struct conf *conf)

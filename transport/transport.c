@@ -3,12 +3,19 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "transport/fault.h"
 #include "transport/tcp.h"
 
-const struct transport_ops *const transport_all[] = {&transport_tcp};
+const struct transport_ops *const transport_all[] = {
+    &transport_tcp,
+#if GPUAAS_FAULT
+    &transport_fault,
+#endif
+};
 const size_t transport_count = sizeof transport_all / sizeof *transport_all;
 
 static const struct transport_ops *transport_find(const char *scheme, size_t length)
@@ -41,8 +48,8 @@ static enum ga_status address_error(const char *text, const char *what, char *wh
     return GA_INVALID;
 }
 
-enum ga_status transport_address_parse(const char *text, const char *default_port,
-                                       struct transport_address *out, char *why, size_t why_size)
+static enum ga_status plain_parse(const char *text, const char *default_port,
+                                  struct transport_address *out, char *why, size_t why_size)
 {
     struct transport_address address = {.ops = transport_all[0]};
     const char *host = text;
@@ -79,6 +86,39 @@ enum ga_status transport_address_parse(const char *text, const char *default_por
     memcpy(address.port, port, strlen(port) + 1);
     *out = address;
     return GA_OK;
+}
+
+#if GPUAAS_FAULT
+/* "fault+" in front, "?options" behind, or what the environment says. */
+static enum ga_status fault_parse(const char *text, const char *default_port,
+                                  struct transport_address *out, char *why, size_t why_size)
+{
+    char plain[512];
+    const char *options = getenv(FAULT_VARIABLE);
+    if (strncmp(text, "fault+", 6) == 0) {
+        text += 6;
+        size_t length = strcspn(text, "?");
+        if (length >= sizeof plain) {
+            return address_error(text, "it is too long", why, why_size);
+        }
+        options = text[length] == '?' ? text + length + 1 : "";
+        memcpy(plain, text, length);
+        plain[length] = 0;
+        text = plain;
+    }
+    GA_TRY(plain_parse(text, default_port, out, why, why_size));
+    return options != NULL ? transport_fault_wrap(out, options, why, why_size) : GA_OK;
+}
+#endif
+
+enum ga_status transport_address_parse(const char *text, const char *default_port,
+                                       struct transport_address *out, char *why, size_t why_size)
+{
+#if GPUAAS_FAULT
+    return fault_parse(text, default_port, out, why, why_size);
+#else
+    return plain_parse(text, default_port, out, why, why_size);
+#endif
 }
 
 enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,

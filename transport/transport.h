@@ -19,18 +19,23 @@ struct transport_ops;
 /* "tcp://host:port", "host:port", "host" or "[v6]:port". */
 struct transport_address {
     const struct transport_ops *ops;
+    const struct transport_ops *inner; /* what a wrapper wraps, else NULL */
     char host[256];
     char port[8];
+    char options[160]; /* of a wrapper, else "" */
 };
 
 struct transport_listener {
     const struct transport_ops *ops;
     int fd; /* readable: a connection waits */
+    const struct transport_ops *inner;
+    void *state; /* the transport's own; NULL: it needs none */
 };
 
 struct transport_conn {
     const struct transport_ops *ops;
-    int fd; /* non-blocking, close-on-exec */
+    int fd;      /* non-blocking, close-on-exec */
+    void *state; /* the transport's own; NULL: it needs none */
 };
 
 /* One transport. Every function keeps errno's meaning for itself; `why` gets the cause in words. */

@@ -8,6 +8,7 @@ import subprocess
 NEEDED = {"libc.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2"}
 EXPORTS = re.compile(r"^(cu|nvml)[A-Z]\w*$")
 NEWEST_GLIBC = (2, 28)
+FAULT_VARIABLE = b"GPUAAS_TEST_FAULT"
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
@@ -33,6 +34,9 @@ def check_library(path, soname):
     stack = re.search(r"GNU_STACK.*", readelf("-l", path))
     if not stack or re.search(r"\bRWE\b", stack.group()):
         yield "asks for an executable stack"
+    with open(path, "rb") as f:
+        if FAULT_VARIABLE in f.read():
+            yield "contains the transport that breaks connections; that is for tests alone"
 
 
 def check_dynamic(text, soname):

@@ -143,6 +143,10 @@ class Compiled(RuleTest):
             good, "-Wl,-z,nodelete", "-Wl,-z,execstack")[0])
         self.assertIn("needs libm.so.6", self.library(
             good, "-Wl,-z,nodelete", "-Wl,--no-as-needed", "-lm")[0])
+        self.assertIn("breaks connections", self.library(
+            good + 'const char *hidden(void) { return "GPUAAS_TEST_FAULT"; }\n'.replace(
+                "const", "__attribute__((visibility(\"hidden\"))) const"),
+            "-Wl,-z,nodelete")[0])
         self.assertIn("RUNPATH", self.library(good, "-Wl,-z,nodelete", "-Wl,-rpath,/opt")[0])
 
     def test_glibc_floor(self):

@@ -1,0 +1,31 @@
+/* The transport that breaks another one; only in builds for tests (GPUAAS_FAULT).
+ *
+ *     fault+tcp://host:port?OPTION=NUMBER&...
+ *
+ * or, for every address that the process uses, the same options in GPUAAS_TEST_FAULT. N counts the
+ * bytes of one connection and direction, out is what we send:
+ *
+ *     most=N                    no call moves more than N bytes
+ *     again=N                   N - 1 of N calls answer GA_AGAIN, whatever is there
+ *     delay_us=N                each call takes so long
+ *     reset_in=N, reset_out=N   after N bytes: the peer gets a reset, we get GA_LOST
+ *     silent_in=N, silent_out=N after N bytes nothing passes any more, in neither direction, and
+ *                               neither end is told: the peer's machine has vanished
+ *     corrupt_in=N, corrupt_out=N   byte N, counted from 0, has other bits
+ *     half_in=N, half_out=N     after N bytes this direction ends, the other one goes on
+ *     on=1, 2 or 3              only control (1), data (2) or side (3) connections, which their
+ *                               first frame tells */
+#ifndef TRANSPORT_FAULT_H
+#define TRANSPORT_FAULT_H
+
+#include "transport/transport.h"
+
+#define FAULT_VARIABLE "GPUAAS_TEST_FAULT"
+
+extern const struct transport_ops transport_fault;
+
+/* Wraps a parsed address. GA_INVALID with `why`: no such options. */
+GA_CHECKED enum ga_status transport_fault_wrap(struct transport_address *address,
+                                               const char *options, char *why, size_t why_size);
+
+#endif
