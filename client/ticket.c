@@ -10,8 +10,9 @@
 #include "client/exchange.h"
 #include "client/opening.h"
 
-#define GUESS_GOOD_NS (5 * GA_NS_PER_S) /* a ticket is good for ticket_s, ten seconds unless set   \
-                                         */
+#define GUESS_GOOD_NS                                                                              \
+    (5 * GA_NS_PER_S) /* a ticket is good for ticket_s, ten seconds unless set                     \
+                       */
 
 /* Answers to what nobody waits for any more are skipped. */
 static enum ga_status read_ticket(struct opening *opening, uint64_t sequence)

@@ -52,7 +52,7 @@ static uint64_t ticket_ns(const struct backend *backend)
 void admission_init(struct backend *backend)
 {
     pthread_mutex_init(&backend->ticket_lock, NULL);
-    memcpy(backend->tickets.application, backend->setup.application,
+    memcpy(backend->tickets.application, backend->application.id,
            sizeof backend->tickets.application);
     backend->host = (struct server_host){
         .user = backend, .ticket = host_ticket, .ordinal = host_ordinal, .ended = host_ended};

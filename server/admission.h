@@ -24,6 +24,7 @@ struct newcomer {
 
 struct backend {
     struct channel_setup setup;
+    struct channel_application application;
     struct cuda_driver driver;
     struct transport_listener listener;
     int wake_fd; /* the data connection has ended */

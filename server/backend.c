@@ -1,4 +1,4 @@
-/* A backend process: opens the driver, listens, and lives for one application.
+/* A backend process: opens the driver, waits for its application, listens, and lives for it.
  *
  * The main thread watches the channel to gpuaasd, new connections, and the side connection; the
  * data connection has threads of its own (conn.h). The end of the process is the clean-up: it
@@ -37,19 +37,39 @@ _Noreturn static void backend_fail(int32_t result, const char *reason)
     _exit(1);
 }
 
+/* Waits for the next packet. */
+static enum ga_status packet_wait(union channel_packet *packet)
+{
+    struct pollfd channel = {.fd = CHANNEL_FD, .events = POLLIN};
+    enum ga_status status;
+    while ((status = channel_receive(CHANNEL_FD, packet)) == GA_AGAIN) {
+        (void)poll(&channel, 1, -1);
+    }
+    return status;
+}
+
 static void setup_receive(struct channel_setup *setup)
 {
     static union channel_packet packet;
-    struct pollfd channel = {.fd = CHANNEL_FD, .events = POLLIN};
-    enum ga_status status;
-    while ((status = channel_receive(CHANNEL_FD, &packet)) == GA_AGAIN) {
-        (void)poll(&channel, 1, -1);
-    }
-    if (status != GA_OK || packet.kind != CHANNEL_SETUP) {
+    if (packet_wait(&packet) != GA_OK || packet.kind != CHANNEL_SETUP) {
         fprintf(stderr, "gpuaasd: --backend is for gpuaasd itself; use --config\n");
         _exit(2);
     }
     *setup = packet.setup;
+}
+
+/* Until gpuaasd says for whom, this is a spare. */
+static void application_receive(struct channel_application *application)
+{
+    static union channel_packet packet;
+    const struct channel_warm warm = {.kind = CHANNEL_WARM};
+    (void)prctl(PR_SET_NAME, "gpuaasd-spare");
+    if (channel_send(CHANNEL_FD, &warm, sizeof warm) != GA_OK || packet_wait(&packet) != GA_OK ||
+        packet.kind != CHANNEL_APPLICATION) {
+        backend_leave("gpuaasd has closed the channel");
+    }
+    *application = packet.application;
+    (void)prctl(PR_SET_NAME, "gpuaasd-backend");
 }
 
 /* Everything that main waits for. */
@@ -84,8 +104,9 @@ static void backend_serve(void)
     char why[400];
     struct channel_ready ready = {.kind = CHANNEL_READY};
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (backend.wake_fd < 0 || data_ports_listen(&backend.setup, &backend.listener, ready.url,
-                                                 sizeof ready.url, why, sizeof why) != GA_OK) {
+    if (backend.wake_fd < 0 ||
+        data_ports_listen(&backend.setup, backend.application.bind_host, &backend.listener,
+                          ready.url, sizeof ready.url, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
                      backend.wake_fd < 0 ? "no descriptors left" : why);
     }
@@ -102,7 +123,7 @@ int backend_main(void)
 {
     char why[600];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)prctl(PR_SET_NAME, "gpuaasd-backend");
+    (void)prctl(PR_SET_NAME, "gpuaasd-start");
     signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
     setup_receive(&backend.setup);
     ga_log_set_name("gpuaasd-backend");
@@ -113,6 +134,7 @@ int backend_main(void)
     if (backend.setup.probe != 0) {
         _exit(probe_devices(&backend.setup, &backend.driver, CHANNEL_FD));
     }
+    application_receive(&backend.application);
     backend_serve();
     return 0;
 }

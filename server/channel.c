@@ -24,6 +24,10 @@ static size_t packet_size(uint32_t kind)
     switch (kind) {
     case CHANNEL_SETUP:
         return sizeof(struct channel_setup);
+    case CHANNEL_WARM:
+        return sizeof(struct channel_warm);
+    case CHANNEL_APPLICATION:
+        return sizeof(struct channel_application);
     case CHANNEL_READY:
         return sizeof(struct channel_ready);
     case CHANNEL_FAILED:

@@ -3,7 +3,9 @@
  *
  *   gpuaasd                              backend process
  *     SETUP ------------------------------->
- *     <------ READY (its address), or FAILED     a process that serves an application
+ *     <--------------------- WARM, or FAILED     its driver is open: it serves nobody yet
+ *     APPLICATION ------------------------->     whom to serve
+ *     <------ READY (its address), or FAILED
  *     TICKET ------------------------------>     one for each device that the client opens
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
@@ -29,6 +31,8 @@ enum channel_kind {
     CHANNEL_TICKET,
     CHANNEL_IDLE,
     CHANNEL_FACTS,
+    CHANNEL_WARM,
+    CHANNEL_APPLICATION,
 };
 
 struct channel_setup {
@@ -37,8 +41,6 @@ struct channel_setup {
     enum conf_driver driver;
     char driver_path[CONF_TEXT_MOST]; /* empty: the driver's usual place */
     enum ga_log_level log_level;
-    uint8_t application[16];
-    char bind_host[CONF_TEXT_MOST];
     char advertise[CONF_TEXT_MOST]; /* empty: bind_host */
     struct conf_ports data_ports;
     uint64_t session_queue_bytes;
@@ -48,6 +50,16 @@ struct channel_setup {
         uint32_t device;  /* index into the list that clients see; probe: into the configuration */
         uint32_t ordinal; /* in the driver */
     } devices[CONF_GPUS_MOST];
+};
+
+struct channel_warm {
+    uint32_t kind;
+};
+
+struct channel_application {
+    uint32_t kind;
+    uint8_t id[16];
+    char bind_host[CONF_TEXT_MOST]; /* where to listen */
 };
 
 struct channel_ready {
@@ -88,6 +100,8 @@ struct channel_facts {
 union channel_packet {
     uint32_t kind;
     struct channel_setup setup;
+    struct channel_warm warm;
+    struct channel_application application;
     struct channel_ready ready;
     struct channel_failed failed;
     struct channel_ticket ticket;

@@ -17,6 +17,9 @@ static void control_stop(struct control *control, int exit_status)
     control->exit_status = again ? control->exit_status : exit_status;
     control_listeners_close(control);
     peer_close_all(control);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        spares_stop(&control->spares[i]);
+    }
     process_table_end(&control->processes, again);
     if (control->processes.count == 0 || again) {
         uv_stop(&control->loop);
@@ -37,8 +40,12 @@ static void control_signalled(uv_signal_t *signal, int number)
     if (number == SIGUSR1) {
         peer_report(control);
         process_report(&control->processes);
-        ga_info("report: %u clients, %u backend processes", control->peer_count,
-                control->processes.count);
+        unsigned spare = 0;
+        for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+            spare += control->spares[i].count;
+        }
+        ga_info("report: %u clients, %u backend processes, %u spare", control->peer_count,
+                control->processes.count - spare, spare);
         return;
     }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
@@ -63,6 +70,9 @@ static void control_serve(struct control *control)
         ga_error("there is no GPU to serve");
         control_stop(control, 1);
         return;
+    }
+    for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
+        spares_start(&control->spares[driver], control, (enum conf_driver)driver);
     }
     control_accept_start(control);
 }

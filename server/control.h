@@ -9,6 +9,7 @@
 #include "conf/conf.h"
 #include "server/devices.h"
 #include "server/process.h"
+#include "server/spares.h"
 #include "transport/transport.h"
 
 struct control;
@@ -33,6 +34,7 @@ struct control {
     struct control_listener listeners[CONF_LISTENS_MOST];
     unsigned listener_count;
     struct process *probes[DEVICES_DRIVERS];
+    struct spares spares[DEVICES_DRIVERS];
     uv_signal_t signals[3];
     bool probed, stopping;
     int exit_status;

@@ -10,10 +10,9 @@ static const char *bracket(const char *host, const char *text)
     return strchr(host, ':') != NULL ? text : "";
 }
 
-static enum ga_status listen_at(const struct channel_setup *setup, unsigned port,
+static enum ga_status listen_at(const char *host, unsigned port,
                                 struct transport_listener *listener, char *why, size_t why_size)
 {
-    const char *host = setup->bind_host;
     char url[CONF_TEXT_MOST + 32];
     struct transport_address address;
     snprintf(url, sizeof url, "tcp://%s%s%s:%u", bracket(host, "["), host, bracket(host, "]"),
@@ -22,7 +21,7 @@ static enum ga_status listen_at(const struct channel_setup *setup, unsigned port
     return address.ops->listen(&address, listener, why, why_size);
 }
 
-enum ga_status data_ports_listen(const struct channel_setup *setup,
+enum ga_status data_ports_listen(const struct channel_setup *setup, const char *bind_host,
                                  struct transport_listener *listener, char *url, size_t url_size,
                                  char *why, size_t why_size)
 {
@@ -31,7 +30,7 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
     enum ga_status status = GA_INVALID;
     (void)!getrandom(&start, sizeof start, 0);
     for (unsigned i = 0; i < count && status != GA_OK; i++) {
-        status = listen_at(setup, first + (start % count + i) % count, listener, why, why_size);
+        status = listen_at(bind_host, first + (start % count + i) % count, listener, why, why_size);
     }
     if (status != GA_OK) {
         char last_why[200];

@@ -5,9 +5,10 @@
 #include "server/channel.h"
 #include "transport/transport.h"
 
-/* Listens on a port of the configured range, tried from a random one on; `url` is what clients
- * shall connect to. GA_INVALID with `why`: none is free. */
+/* Listens at `bind_host` on a port of the configured range, tried from a random one on; `url` is
+ * what clients shall connect to. GA_INVALID with `why`: none is free. */
 GA_CHECKED enum ga_status data_ports_listen(const struct channel_setup *setup,
+                                            const char *bind_host,
                                             struct transport_listener *listener, char *url,
                                             size_t url_size, char *why, size_t why_size);
 

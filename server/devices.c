@@ -35,6 +35,16 @@ bool devices_have(const struct devices *devices, enum conf_driver driver)
     return false;
 }
 
+bool devices_seen(const struct devices *devices, enum conf_driver driver)
+{
+    for (uint32_t i = 0; i < devices->visible_count; i++) {
+        if (devices_visible(devices, i)->gpu->driver == driver) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const struct device *devices_visible(const struct devices *devices, uint32_t index)
 {
     return &devices->all[devices->visible[index]];

@@ -28,6 +28,8 @@ void devices_init(struct devices *devices, const struct conf *conf);
 
 /* Whether any GPU has this driver. */
 bool devices_have(const struct devices *devices, enum conf_driver driver);
+/* Whether any GPU that clients see has it. */
+bool devices_seen(const struct devices *devices, enum conf_driver driver);
 /* A GPU of a client's list. The index must be below visible_count. */
 const struct device *devices_visible(const struct devices *devices, uint32_t index);
 

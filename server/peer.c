@@ -207,36 +207,27 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
                                          size_t why_size)
 {
     struct control *control = peer->control;
-    const struct conf_server *server = &control->conf->server;
-    struct channel_setup setup = {
-        .kind = CHANNEL_SETUP,
-        .log_level = server->log_level,
-        .data_ports = server->data_ports,
-        .session_queue_bytes = server->session_queue_bytes,
-        .ticket_s = server->ticket_s,
-        .handshake_timeout_s = server->handshake_timeout_s,
-        .dead_after_s = server->dead_after_s,
-    };
+    struct channel_application application = {.kind = CHANNEL_APPLICATION};
     char url[320] = "";
     (void)!peer->conn.ops->local_address(peer->conn.fd, url, sizeof url);
-    host_of(url, setup.bind_host, sizeof setup.bind_host);
-    memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
-    memcpy(setup.application, peer->application, sizeof setup.application);
-    devices_setup(&control->devices, driver, false, &setup);
-    char **env = devices_env(&control->devices, control->conf, driver);
-    if (env == NULL) {
-        snprintf(why, why_size, "no memory");
-        return GA_NO_MEMORY;
-    }
+    host_of(url, application.bind_host, sizeof application.bind_host);
+    memcpy(application.id, peer->application, sizeof application.id);
+    struct spares *spares = &control->spares[driver];
     struct process *process;
-    enum ga_status status = process_start(&control->processes, &setup, env, server->open_timeout_s,
-                                          &peer_process_events, peer, &process, why, why_size);
-    devices_env_free(env);
-    if (status == GA_OK) {
-        peer->processes[driver] = process;
-        memcpy(process->label, peer->label, sizeof process->label);
+    enum ga_status status;
+    bool last;
+    do { /* a spare may be dying: then the next one */
+        last = spares->count == 0;
+        GA_TRY(spares_take(spares, &process, why, why_size));
+        status = process_assign(process, &application, control->conf->server.open_timeout_s,
+                                &peer_process_events, peer, peer->label);
+    } while (status != GA_OK && !last);
+    if (status != GA_OK) {
+        snprintf(why, why_size, "a backend process died while it was started");
+        return status;
     }
-    return status;
+    peer->processes[driver] = process;
+    return GA_OK;
 }
 
 static bool peer_open(struct peer *peer, const struct wire_header *header, struct ga_reader *reader)

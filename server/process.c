@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
@@ -58,7 +59,12 @@ static void channel_close(struct process *process)
 
 static void packet_take(struct process *process, const union channel_packet *packet)
 {
-    if (packet->kind == CHANNEL_READY && !process->ready) {
+    if (packet->kind == CHANNEL_WARM && !process->warm) {
+        process->warm = true;
+        if (!process->assigned) {
+            (void)uv_timer_stop(&process->timer);
+        }
+    } else if (packet->kind == CHANNEL_READY && !process->ready) {
         process->ready = true;
         memcpy(process->url, packet->ready.url, sizeof process->url);
         (void)uv_timer_stop(&process->timer);
@@ -109,7 +115,8 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
 static void process_overdue(uv_timer_t *timer)
 {
     struct process *process = timer->data;
-    if (!process->ending && !process->ready) {
+    bool late = process->assigned ? !process->ready : !process->warm;
+    if (!process->ending && late) {
         snprintf(process->why, sizeof process->why, "not ready in time");
         ga_warn("backend process %d of %s is not ready in time", process->child.pid,
                 process->label);
@@ -183,6 +190,7 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
                                 .owner = owner,
                                 .fd = ends[0],
                                 .number = ++last_number,
+                                .started_ns = ga_clock_ns(),
                                 .handles = 3};
     snprintf(process->label, sizeof process->label, "gpuaasd");
     process->child.data = process;
@@ -219,15 +227,33 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
     return GA_OK;
 }
 
+enum ga_status process_assign(struct process *process,
+                              const struct channel_application *application, unsigned timeout_s,
+                              const struct process_events *events, void *owner, const char *label)
+{
+    process->events = events;
+    process->owner = owner;
+    process->assigned = true;
+    snprintf(process->label, sizeof process->label, "%s", label);
+    if (channel_send(process->fd, application, sizeof *application) != GA_OK) {
+        process_end(process);
+        return GA_LOST;
+    }
+    (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
+    return GA_OK;
+}
+
 void process_report(const struct process_table *table)
 {
     ga_list_each (at, next, &table->processes) {
         const struct process *process = ga_container(at, struct process, link);
         ga_info("report: backend process %d of %s: %s, %u tickets", process->child.pid,
                 process->label,
-                process->ending  ? "ending"
-                : process->ready ? "ready"
-                                 : "starting",
+                process->ending     ? "ending"
+                : process->ready    ? "ready"
+                : process->assigned ? "starting"
+                : process->warm     ? "spare"
+                                    : "spare, starting",
                 process->tickets_sent);
     }
 }

@@ -37,13 +37,16 @@ struct process {
     void *owner;     /* NULL: nobody listens */
     char label[96];  /* for the log: whose it is */
     uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
+    uint64_t started_ns;
+    bool warm;     /* its driver is open */
+    bool assigned; /* to an application; else it is a spare or a probe */
     bool ready, ending;
     char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */
     uint32_t tickets_sent;
     int fd; /* our end of the channel; -1: closed */
     uv_process_t child;
     uv_poll_t poll;
-    uv_timer_t timer; /* until ready: the start's limit; when ending: until it is killed */
+    uv_timer_t timer; /* until warm, and until ready: the limit; when ending: until it is killed */
     unsigned handles; /* of libuv, still open */
     char why[2 * CHANNEL_TEXT_MOST]; /* it failed by its own account; empty: no account */
 };
@@ -51,12 +54,19 @@ struct process {
 void process_table_init(struct process_table *table, uv_loop_t *loop);
 
 /* Starts a backend process with the environment `env` (NULL-ended) and sends it `setup`. GA_LOST
- * with `why` when it cannot be started. It must be READY or have exited within timeout_s. */
+ * with `why` when it cannot be started. It must be WARM or have exited within timeout_s. */
 GA_CHECKED enum ga_status process_start(struct process_table *table,
                                         const struct channel_setup *setup, char *const *env,
                                         unsigned timeout_s, const struct process_events *events,
                                         void *owner, struct process **out, char *why,
                                         size_t why_size);
+
+/* Gives a process to an application: it must be READY within timeout_s. GA_LOST: it is dying. From
+ * here on `owner` hears of it. */
+GA_CHECKED enum ga_status process_assign(struct process *process,
+                                         const struct channel_application *application,
+                                         unsigned timeout_s, const struct process_events *events,
+                                         void *owner, const char *label);
 
 /* Asks it to end, by closing its channel, and kills it if it does not within 2 s. May be repeated.
  * The owner hears nothing more. */

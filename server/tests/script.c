@@ -59,10 +59,10 @@ void script_server_start(struct script_server *server, const char *more)
     int file = mkstemp(server->config);
     cr_assert(file >= 0);
     dprintf(file,
-            "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n%s"
+            "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n%s%s"
             "[gpu.0]\ndriver = soft\nname = one\nmemory = 256MiB\n"
             "[gpu.1]\ndriver = soft\nname = two\nmemory = 64MiB\n",
-            more);
+            strstr(more, "spare_backends") == NULL ? "spare_backends = 0\n" : "", more);
     close(file);
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
     server->pid = fork();

@@ -28,7 +28,8 @@ struct script_server {
     char config[64];
 };
 
-/* Starts it with two GPUs; `more` are further lines for [server], or "". */
+/* Starts it with two GPUs, and no spare processes unless said otherwise; `more` are further lines
+ * for [server], or "". */
 void script_server_start(struct script_server *server, const char *more);
 /* SIGTERM; it must exit with 0 and without a complaint of a sanitizer. */
 void script_server_stop(struct script_server *server);

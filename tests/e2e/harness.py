@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 START_SECONDS = 30
 STOP_SECONDS = 15
+SPARES_SECONDS = 30  # one is promised within a second, but the machine may be busy
 # An interpreter under a sanitizer, on a busy machine.
 PROGRAM_SECONDS = 240
 
@@ -174,6 +175,13 @@ def children(pid):
     return found
 
 
+def name_of(pid):
+    """As `ps` shows it; "" when it is gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+        return f.read().strip()
+    return ""
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
@@ -188,8 +196,11 @@ class Server(Process):
     def __init__(self, build, gpus=2, host="127.0.0.1", config=None, program=None):
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
+        text = config if config is not None else configuration(gpus, host)
+        wanted = re.search(r"(?m)^spare_backends *= *(\d+)", text)
+        self.spares_wanted = int(wanted.group(1)) if wanted else 1
         with open(self.config, "w", encoding="utf-8") as f:
-            f.write(config if config is not None else configuration(gpus, host))
+            f.write(text)
         env = build.environment(preload=False)
         env["ASAN_OPTIONS"] = "detect_leaks=1"
         del env["LD_LIBRARY_PATH"]
@@ -201,14 +212,27 @@ class Server(Process):
         return self
 
     def backends(self):
-        return children(self.pid)
+        """The processes that serve an application."""
+        return [pid for pid in children(self.pid) if name_of(pid) == "gpuaasd-backend"]
+
+    def spares(self):
+        """Those that wait for one, with their driver open."""
+        return [pid for pid in children(self.pid) if name_of(pid) == "gpuaasd-spare"]
+
+    def wait_spares(self, besides=()):
+        """All that shall be there, none of them one of `besides`."""
+        def all_there():
+            found = self.spares()
+            return len(found) == self.spares_wanted and not set(found) & set(besides)
+        wait_until(all_there, SPARES_SECONDS, f"{self.spares_wanted} spares, none of {besides}")
+        return self.spares()
 
     def descriptors(self):
         return sorted(os.listdir(f"/proc/{self.pid}/fd"))
 
     def stop(self):
         """The graceful end: SIGTERM, exit status 0, no complaint of a sanitizer."""
-        backends = self.backends()
+        backends = children(self.pid)
         self.kill(signal.SIGTERM)
         status = self.wait(STOP_SECONDS)
         expect(status == 0, f"{self}: exit status {status} after SIGTERM\n{self.report()}")
@@ -274,6 +298,7 @@ class Traces:
 
     def __init__(self, server):
         self.server = server
+        server.wait_spares()
         self.before = self.now()
 
     def now(self):

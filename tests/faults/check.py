@@ -88,6 +88,7 @@ class Checker:
         self.server = server
         self.clients = clients
         self.reports = 0
+        server.wait_spares()
         wait_until(lambda: len(server.backends()) == clients, CLEAN_SECONDS, "gpuaasd is calm")
         self.before = self.now()
         self.before["table"] = (clients, clients)

@@ -34,7 +34,7 @@ static void backend_begin(struct backend *backend)
                                           .ticket_s = 3600,
                                           .handshake_timeout_s = 3600,
                                           .dead_after_s = 3600}};
-    memset(backend->setup.application, 1, sizeof backend->setup.application);
+    memset(backend->application.id, 1, sizeof backend->application.id);
     admission_init(backend);
     uint64_t now = ga_clock_ns();
     FUZZ_CHECK(tickets_add(&backend->tickets, &ticket, now + 3600 * GA_NS_PER_S, now));

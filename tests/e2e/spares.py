@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Spare backend processes: one is ready before the application comes, is given away at once, is
+replaced when it is taken or dies, and ends with gpuaasd however that ends."""
+
+import os
+import signal
+
+import harness
+from harness import expect, wait_until
+
+
+def with_spares(count):
+    return harness.configuration(1).replace("[gpu.0]", f"spare_backends = {count}\n[gpu.0]")
+
+
+def start_idle(build, server):
+    return harness.running([build.program("endless"), "idle"], build.remote([server]))
+
+
+def test_application_gets_the_spare(build):
+    with harness.serving(build) as server:
+        spares = server.wait_spares()
+        with start_idle(build, server) as program:
+            program.wait_for_line("started", 60)
+            expect(server.backends() == spares, f"{server.backends()} serves, not {spares}")
+            following = server.wait_spares(besides=spares)
+            with start_idle(build, server) as other:
+                other.wait_for_line("started", 60)
+                expect(sorted(server.backends()) == sorted(spares + following),
+                       f"{server.backends()} serve, not {spares + following}")
+
+
+def test_more_applications_than_spares(build):
+    with harness.serving(build, config=with_spares(2)) as server:
+        server.wait_spares()
+        programs = [harness.Process([build.program("vector_add")], build.remote([server]))
+                    for _ in range(4)]
+        for program in programs:
+            try:
+                expect(program.wait(harness.PROGRAM_SECONDS) == 0, program.report())
+            finally:
+                program.end()
+        server.wait_spares()
+
+
+def test_without_spares(build):
+    with harness.serving(build, config=with_spares(0)) as server:
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+        expect(harness.children(server.pid) == server.backends(), "a process too many")
+
+
+def test_spare_that_dies(build):
+    with harness.serving(build) as server:
+        dead = []
+        for _ in range(3):
+            spares = server.wait_spares(besides=dead)
+            os.kill(spares[0], signal.SIGKILL)
+            dead += spares
+        server.wait_spares(besides=dead)
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+
+
+def test_death_of_gpuaasd(build):
+    with harness.serving(build) as server:
+        spares = server.wait_spares()
+        server.kill()
+        server.wait(10)
+        wait_until(lambda: not any(map(harness.alive, spares)), 10, "the spare dies too")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
