@@ -104,11 +104,12 @@ def show(arguments, run, chosen, facts):
             if fact.held and not fact.reached():
                 raise rig.Failure(f"{fact.title}: {fact.value}, {fact.target_text()} is promised")
         print(f"{len(chosen)} figures, {len(facts)} facts: everything arrived and was counted")
-        return
-    print(report.conditions(run))
-    if chosen:
+    else:
+        print(report.conditions(run))
         report.print_figures(chosen)
-    report.print_facts(facts)
+        report.print_facts(facts)
+        if report.remark(run):
+            print(f"\n{report.remark(run)}")
     if arguments.out:
         for suffix, content in ((".json", report.as_json(run, chosen, facts)),
                                 (".svg", report.as_svg(run, chosen))):

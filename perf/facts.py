@@ -102,7 +102,7 @@ def hello(bench_rig, _floor, scale):
         for _ in range(max(2, round(5 * scale))):
             process = rig.harness.run_passing([program], env)
             times.append(process.seconds)
-        seconds[link.delay_s] = statistics.median(times)
+        seconds[link.delay_s] = min(times)  # what disturbs only adds
     match = re.search(r"round trips (\d+) \(and (\d+) to connect\)", process.err.text)
     calls, connecting = int(match.group(1)), int(match.group(2))
     yield Fact("hello_round_trips", "hello: round trips after connecting", "", calls, 4,

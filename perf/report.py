@@ -12,6 +12,13 @@ def conditions(run):
             f"{after:.1f}")
 
 
+def remark(run):
+    """What a reader of this run must know, or nothing."""
+    busy = max(run["load"]) > run["machine"]["cores"]
+    return ("the machine was busy: with normal priority these ratios say little, take --real-time"
+            if busy and run["priority"] == "normal" else "")
+
+
 def number(value):
     if value is None:
         return "-"
@@ -39,6 +46,8 @@ def print_rows(rows):
 
 
 def print_figures(figures):
+    if not figures:
+        return
     rows = [["", "ours", "floor", "unit", "ratio", "spread", "target", "", "besides"]]
     for figure in figures:
         ratios = figure.ratios()
