@@ -47,9 +47,11 @@ static void fill(struct client_object *object)
     if (object->type == GA_HANDLE_CONTEXT) {
         struct client_context *context = (struct client_context *)object;
         context->id = ++context_ids;
+        context->legacy_attributes = front_stream_attributes_new;
         ga_list_init(&context->objects);
     } else if (object->type == GA_HANDLE_STREAM) {
         ((struct client_stream *)object)->id = ++stream_ids;
+        ((struct client_stream *)object)->attributes = front_stream_attributes_new;
     }
 }
 

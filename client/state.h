@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "client/allocator.h"
 #include "client/link.h"
+#include "front/front.h"
 
 #define CLIENT_DEVICES_MOST 1024
 #define CLIENT_ATTRIBUTES   256 /* CUdevice_attribute numbers that can be known */
@@ -78,6 +79,7 @@ struct client_context {
     atomic_bool active; /* the server has it, and it is retained or not destroyed */
     bool fresh;         /* reset, and not retained since */
     unsigned retained, flags;
+    struct front_stream_attributes legacy_attributes; /* of its legacy stream */
     atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
 };
@@ -87,6 +89,7 @@ struct client_stream {
     unsigned long long id;
     bool per_thread;
     unsigned flags;
+    struct front_stream_attributes attributes;
     /* Marks (link index << 56 | sequence): all work up to it is known to be done; a watch for work
      * up to it is outstanding. */
     _Atomic uint64_t ready, watched;

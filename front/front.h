@@ -17,6 +17,7 @@
 #include "api/cuda_names.h"
 #include "front/launch_options.h"
 #include "front/occupancy.h"
+#include "front/stream_attributes.h"
 #include "front/unsupported.h"
 
 /* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what

@@ -53,14 +53,10 @@ static int serve(const char *file, bool check_only)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},
-        {"check-config", no_argument, NULL, 'k'},
-        {"example-config", no_argument, NULL, 'e'},
-        {"config-manual", no_argument, NULL, 'm'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},
-        {"backend", no_argument, NULL, 'b'},
-        {NULL, 0, NULL, 0},
+        {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
+        {"example-config", no_argument, NULL, 'e'}, {"config-manual", no_argument, NULL, 'm'},
+        {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'v'},
+        {"backend", no_argument, NULL, 'b'},        {NULL, 0, NULL, 0},
     };
     const char *file = NULL;
     bool check_only = false;

@@ -211,7 +211,7 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     }
     launch->item.drop = launch_drop;
     launch->item.prioritised = shape->prioritised;
-    launch->item.priority = sg_priority_clamp(shape->priority);
+    launch->item.priority = shape->priority;
     launch->module = function->module;
     launch->kernel = function->kernel;
     launch->shape = *shape;

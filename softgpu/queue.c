@@ -169,7 +169,7 @@ static void stream_append(struct sg_stream *stream, struct sg_item *item)
         (void)sg_wait_for(queue_has_room, NULL); /* condemned: goes the way of all items */
     }
     item->stream = stream;
-    item->priority = item->prioritised ? item->priority : stream->priority;
+    item->priority = item->prioritised ? item->priority : stream->attributes.priority;
     item->sequence = ++sg_process.sequence;
     if (ga_list_empty(&stream->items)) {
         ga_list_append(&sg_process.active, &stream->in_active);

@@ -17,19 +17,12 @@
 #include "api/cuda_names.h"
 
 #include "base/list.h"
+#include "front/front.h"
 #include "softgpu/context.h"
 #include "softgpu/device.h"
 
 #define SG_PRIORITY_LEAST    0
 #define SG_PRIORITY_GREATEST (-5)
-
-/* What is asked for may lie outside the range: the nearest is taken, as in CUDA. */
-static inline int sg_priority_clamp(int priority)
-{
-    return priority > SG_PRIORITY_LEAST      ? SG_PRIORITY_LEAST
-           : priority < SG_PRIORITY_GREATEST ? SG_PRIORITY_GREATEST
-                                             : priority;
-}
 
 struct sg_stream {
     struct ga_list in_context;
@@ -40,7 +33,7 @@ struct sg_stream {
     uint64_t thread;            /* of which thread it is the default stream; 0: of none */
     uint64_t id;
     unsigned flags;
-    int priority;
+    struct front_stream_attributes attributes;
     bool blocking;  /* takes part in the legacy stream's order */
     bool destroyed; /* its handle is gone; freed with its last item and reference */
     unsigned references;

@@ -1,5 +1,6 @@
-/* Launches. The client sends the parameter block as the kernel declares it; the driver is given a
- * pointer to each parameter, which every driver and every kind of launch understands. */
+/* Launches and their priority. The client sends the parameter block as the kernel declares it; the
+ * driver is given a pointer to each parameter, which every driver and every kind of launch
+ * understands. */
 #include <stdio.h>
 
 #include "api/calls.h"
@@ -81,6 +82,27 @@ bool server_call_ga_launch(struct server_conn *conn, const struct wire_header *h
         return false;
     }
     CUresult rc = launch(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+bool server_call_ga_stream_priority(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_stream_priority_args args;
+    ga_stream_priority_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        const CUstreamAttrValue value = {.priority = args.priority};
+        rc = conn->driver->cuStreamSetAttribute(
+            stream, (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
+    }
     if (rc != CUDA_SUCCESS) {
         server_async_error(conn, header, rc);
     }

@@ -13,7 +13,7 @@ static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     struct sg_stream *stream = NULL;
-    result = sg_stream_make(context, flags, sg_priority_clamp(priority), &stream);
+    result = sg_stream_make(context, flags, priority, &stream);
     if (result != CUDA_SUCCESS) {
         return sg_leave(result);
     }
@@ -70,8 +70,50 @@ CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    *priority = stream->priority;
+    *priority = stream->attributes.priority;
     return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
+                                      const CUstreamAttrValue *value)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, value, &stream);
+    return result != CUDA_SUCCESS
+               ? result
+               : sg_leave(front_stream_attribute_set(&stream->attributes, attr, value,
+                                                     SG_PRIORITY_LEAST, SG_PRIORITY_GREATEST));
+}
+
+CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
+                                      CUstreamAttrValue *value_out)
+{
+    struct sg_stream *stream;
+    CUresult result = stream_enter(hStream, value_out, &stream);
+    return result != CUDA_SUCCESS
+               ? result
+               : sg_leave(front_stream_attribute_get(&stream->attributes, attr, value_out));
+}
+
+CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
+{
+    struct sg_context *context;
+    struct sg_stream *to, *from;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_call_stream(context, src, &from);
+    if (result == CUDA_SUCCESS) {
+        result = sg_call_stream(context, dst, &to);
+    }
+    if (result == CUDA_SUCCESS && to->context != from->context) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS) {
+        to->attributes = from->attributes;
+    }
+    return sg_leave(result);
 }
 
 CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
