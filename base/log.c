@@ -19,6 +19,11 @@ void ga_log_set_name(const char *name)
     atomic_store(&log_name, name);
 }
 
+const char *ga_log_name(void)
+{
+    return atomic_load(&log_name);
+}
+
 void ga_log_set_level(enum ga_log_level level)
 {
     atomic_store(&log_level, (int)level);

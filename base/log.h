@@ -10,6 +10,7 @@ enum ga_log_level { GA_LOG_ERROR, GA_LOG_WARN, GA_LOG_INFO, GA_LOG_DEBUG };
 
 /* Names the program in front of each line; `name` is borrowed for ever. Default "gpuaas". */
 void ga_log_set_name(const char *name);
+const char *ga_log_name(void);
 void ga_log_set_level(enum ga_log_level level);
 /* Reads "error", "warn", "info" or "debug"; false (and no change) for anything else. */
 bool ga_log_level_parse(const char *text, enum ga_log_level *level);

@@ -30,6 +30,13 @@ elseif(GPUAAS_SANITIZE STREQUAL "thread")
     add_link_options(-fsanitize=thread)
 endif()
 
+# Failpoints (base/failpoint.h) are for tests, and never in what users load.
+set(GPUAAS_FAILPOINTS OFF)
+if(NOT GPUAAS_SANITIZE STREQUAL "none")
+    set(GPUAAS_FAILPOINTS ON)
+    add_compile_definitions(GPUAAS_FAILPOINTS)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
     set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
