@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "client/environment.h"
 #include "client/exchange.h"
 #include "client/opening.h"
@@ -51,6 +52,7 @@ static enum ga_status send_hello(struct opening *opening, struct transport_conn 
         client_frame_send(&frame, WIRE_DATA_HELLO, 0, 0, conn, opening->deadline_ns, opening->why,
                           sizeof opening->why);
     client_frame_end(&frame);
+    (void)GA_FAILPOINT("client: ticket shown");
     return status;
 }
 
@@ -102,6 +104,7 @@ static enum ga_status link_start(struct opening *opening, const struct making *m
         free(link);
         return GA_NO_MEMORY;
     }
+    (void)GA_FAILPOINT("client: session made");
     transport_side_init(&link->side, &making->side, &making->side_reader,
                         client_environment_dead_after_s() * 1000);
     link->owner = opening->device->server;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "client/cancel.h"
 #include "client/link.h"
@@ -182,6 +183,7 @@ static enum ga_status take_frame(struct client_link *link)
     struct wire_header header;
     const uint8_t *values;
     GA_TRY(frame_next(&link->reader, &header, &values));
+    (void)GA_FAILPOINT("client: answer read");
     enum ga_status status;
     switch (header.opcode) {
     case WIRE_REPLY:
@@ -258,6 +260,7 @@ static enum ga_status chunk_read(struct client_link *link)
             to = link->bounce + link->reader.taken;
         }
         GA_TRY(frame_bulk(&link->reader, &link->data, 16, to, link->bulk_left, &got));
+        (void)GA_FAILPOINT("client: piece of bulk read");
         if (!rows) {
             link->bulk_at += got;
         }

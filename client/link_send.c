@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "client/cancel.h"
 #include "client/link.h"
 
@@ -22,6 +23,7 @@ static enum ga_status push(struct client_link *link)
     while (buffered(link) != 0) {
         struct iovec piece = {.iov_base = link->out + link->out_start, .iov_len = buffered(link)};
         size_t sent;
+        (void)GA_FAILPOINT("client: before sending");
         enum ga_status status = link->data.ops->send(&link->data, &piece, 1, &sent);
         if (status == GA_AGAIN) {
             return status;
@@ -163,6 +165,7 @@ uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t s
     memcpy(at, &header, sizeof header);
     link->out_end += sizeof header + padded;
     atomic_store_explicit(&link->submitted, link->sequence, memory_order_release);
+    (void)GA_FAILPOINT("client: call written");
     return header.sequence;
 }
 
@@ -186,6 +189,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
                                              .iov_len = total - bytes - zeros_done};
         }
         size_t sent;
+        (void)GA_FAILPOINT("client: before sending bulk");
         enum ga_status status = link->data.ops->send(&link->data, pieces, count, &sent);
         if (status == GA_AGAIN) {
             wait_for_room(link);

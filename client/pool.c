@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "client/environment.h"
 #include "client/exchange.h"
@@ -92,6 +93,7 @@ static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
         fail(attempt, status != GA_OK ? NULL : "no memory");
         return;
     }
+    (void)GA_FAILPOINT("client: connected");
     struct handshake_hello hello = {.magic = WIRE_MAGIC,
                                     .major = WIRE_MAJOR,
                                     .minor = WIRE_MINOR,
@@ -112,6 +114,7 @@ static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
         fail(attempt, NULL);
         return;
     }
+    (void)GA_FAILPOINT("client: hello sent");
     attempt->state = ASKED;
 }
 
@@ -145,6 +148,7 @@ static void read_welcome(struct attempt *attempt, struct ga_reader *values)
         fail(attempt, why);
         return;
     }
+    (void)GA_FAILPOINT("client: welcome read");
     attempt->state = ANSWERED;
 }
 

@@ -7,12 +7,12 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "client/exchange.h"
 #include "client/opening.h"
 
-#define GUESS_GOOD_NS                                                                              \
-    (5 * GA_NS_PER_S) /* a ticket is good for ticket_s, ten seconds unless set                     \
-                       */
+/* A ticket is good for ticket_s: ten seconds unless set. */
+#define GUESS_GOOD_NS (5 * GA_NS_PER_S)
 
 /* Answers to what nobody waits for any more are skipped. */
 static enum ga_status read_ticket(struct opening *opening, uint64_t sequence)
@@ -26,6 +26,7 @@ static enum ga_status read_ticket(struct opening *opening, uint64_t sequence)
         bool mine = header.sequence == sequence;
         enum ga_status status = GA_DENIED;
         if (mine && header.opcode == WIRE_TICKET) {
+            (void)GA_FAILPOINT("client: ticket read");
             status = handshake_ticket_read(&values, &opening->ticket);
             if (status == GA_OK) {
                 snprintf(opening->address, sizeof opening->address, "%s", opening->ticket.address);
@@ -50,6 +51,7 @@ enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
     enum ga_status status = client_frame_send(&frame, WIRE_OPEN, 0, ++server->control_sequence,
                                               &server->control, deadline_ns, why, why_size);
     client_frame_end(&frame);
+    (void)GA_FAILPOINT("client: open sent");
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 
 #define TURN_MS 500 /* deadlines are seconds */
@@ -65,6 +66,7 @@ void admission_tickets(struct backend *backend)
     enum ga_status status;
     pthread_mutex_lock(&backend->ticket_lock);
     while ((status = channel_receive(CHANNEL_FD, &packet)) == GA_OK) {
+        (void)GA_FAILPOINT("backend: ticket read");
         uint64_t now = ga_clock_ns();
         if (packet.kind == CHANNEL_TICKET &&
             !tickets_add(&backend->tickets, &packet.ticket, now + ticket_ns(backend), now)) {
@@ -86,7 +88,8 @@ void admission_accept(struct backend *backend)
         if (backend->listener.ops->accept(&backend->listener, &newcomer.conn) != GA_OK) {
             return;
         }
-        if (frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
+        if (GA_FAILPOINT("backend: accepted") ||
+            frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
             newcomer.conn.ops->close(&newcomer.conn);
             return;
         }
@@ -134,6 +137,7 @@ static enum ga_status side_welcome(struct backend *backend, const struct newcome
                         backend->setup.dead_after_s * 1000);
     GA_TRY(transport_side_send(&backend->side, WIRE_DATA_WELCOME, sequence, values, writer.at));
     backend->side_open = true;
+    (void)GA_FAILPOINT("backend: side connection open");
     return GA_OK;
 }
 
@@ -205,6 +209,7 @@ static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *ne
         ga_warn("a connection's bytes are no gpuaas protocol");
         return GA_INVALID;
     }
+    (void)GA_FAILPOINT("backend: hello read");
     const char *why;
     if (host_ticket(backend, &hello, &why) != GA_OK) {
         newcomer_refuse(newcomer, header.sequence, CUDA_ERROR_NOT_PERMITTED, why);

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "server/admission.h"
 #include "server/data_ports.h"
@@ -26,6 +27,7 @@ static struct backend backend;
 _Noreturn static void backend_leave(const char *why)
 {
     ga_debug("backend process ends: %s", why);
+    (void)GA_FAILPOINT("backend: before leaving");
     _exit(0);
 }
 
@@ -111,9 +113,11 @@ static void backend_serve(void)
                      backend.wake_fd < 0 ? "no descriptors left" : why);
     }
     admission_init(&backend);
-    if (channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {
+    if (GA_FAILPOINT("backend: before ready") ||
+        channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {
         backend_leave("gpuaasd is gone");
     }
+    (void)GA_FAILPOINT("backend: ready told");
     for (;;) {
         backend_turn();
     }
@@ -125,8 +129,10 @@ int backend_main(void)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "gpuaasd-start");
     signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
-    setup_receive(&backend.setup);
     ga_log_set_name("gpuaasd-backend");
+    (void)GA_FAILPOINT("backend: started");
+    setup_receive(&backend.setup);
+    (void)GA_FAILPOINT("backend: setup read");
     ga_log_set_level(backend.setup.log_level);
     if (driver_open(&backend.setup, &backend.driver, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);

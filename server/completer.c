@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "server/conn.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)
@@ -147,6 +148,7 @@ static void entry_emit(void *user, struct completion *base)
 {
     struct completer *completer = user;
     struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    (void)GA_FAILPOINT("backend: work done");
     switch (entry->kind) {
     case COMPLETER_REPLY:
         result_send(completer, entry, WIRE_REPLY);

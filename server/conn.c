@@ -11,6 +11,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 
 #define SMALL_BYTES   16384u              /* pieces up to this share staging slots */
@@ -140,6 +141,7 @@ enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t
             return GA_INVALID; /* the frame is shorter than the caller thinks */
         }
         if (status == GA_OK) {
+            (void)GA_FAILPOINT("backend: piece of bulk read");
             at += got;
             size -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
@@ -256,7 +258,10 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
         call_lacking(conn, header);
         return true;
     }
-    return handler(conn, header, reader);
+    (void)GA_FAILPOINT("backend: before a call");
+    bool good = handler(conn, header, reader);
+    (void)GA_FAILPOINT("backend: after a call");
+    return good;
 }
 
 /* One frame. GA_AGAIN: it is not here yet. GA_INVALID: it breaks the protocol. */

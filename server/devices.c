@@ -8,9 +8,12 @@
 #define ENV_MOST 12u
 
 /* What a backend process may inherit: nothing but the options of sanitizers, in builds with one. */
-static const char *const env_inherited[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+static const char *const env_inherited[] = {"ASAN_OPTIONS",      "UBSAN_OPTIONS", "TSAN_OPTIONS",
 #if GPUAAS_FAULT
                                             "GPUAAS_TEST_FAULT",
+#endif
+#ifdef GPUAAS_FAILPOINTS
+                                            "GPUAAS_FAILPOINT",
 #endif
                                             "LSAN_OPTIONS"};
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failpoint.h"
+
 #define OUT_PIECES 64 /* of one system call */
 
 void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging)
@@ -105,8 +107,10 @@ enum ga_status out_flush(struct server_out *out)
         struct iovec pieces[OUT_PIECES];
         int count = pieces_gather(out, pieces);
         size_t sent;
+        (void)GA_FAILPOINT("backend: before sending");
         status = out->conn->ops->send(out->conn, pieces, count, &sent);
         if (status == GA_OK) {
+            (void)GA_FAILPOINT("backend: sent");
             sent_account(out, sent);
             some = true;
         }

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "api/cuda_names.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "server/peer_send.h"
 
@@ -89,7 +90,9 @@ void peer_report(const struct control *control)
 /* Sends what is queued; false: the peer has been closed. */
 static bool peer_flush(struct peer *peer)
 {
+    (void)GA_FAILPOINT("gpuaasd: before an answer is sent");
     enum ga_status status = peer_out_send(&peer->out, &peer->conn);
+    (void)GA_FAILPOINT("gpuaasd: answer sent");
     if (status == GA_LOST || (status == GA_OK && peer->state == PEER_LEAVING)) {
         peer_close(peer);
         return false;
@@ -119,11 +122,13 @@ static void peer_ticket(struct peer *peer, struct process *process, const struct
     }
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
-    if (channel_send(process->fd, &ticket, sizeof ticket) != GA_OK) {
+    if (GA_FAILPOINT("gpuaasd: before a ticket") ||
+        channel_send(process->fd, &ticket, sizeof ticket) != GA_OK) {
         peer_refuse(peer, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
                     "the backend process does not answer");
         return;
     }
+    (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     process->tickets_sent++;
     struct handshake_ticket message = {.address = process->url, .process = process->number};
     memcpy(message.id, ticket.id, sizeof message.id);
@@ -237,6 +242,7 @@ static bool peer_open(struct peer *peer, const struct wire_header *header, struc
         peer->open_count == PEER_OPENS_MOST) {
         return false;
     }
+    (void)GA_FAILPOINT("gpuaasd: open read");
     struct control *control = peer->control;
     if (open.device >= control->devices.visible_count) {
         peer_refuse(peer, header->sequence, CUDA_ERROR_INVALID_DEVICE, "there is no such device");
@@ -294,6 +300,7 @@ static bool peer_hello(struct peer *peer, const struct wire_header *header,
     if (header->opcode != WIRE_HELLO || handshake_hello_read(reader, &hello) != GA_OK) {
         return false;
     }
+    (void)GA_FAILPOINT("gpuaasd: hello read");
     peer->state = PEER_LEAVING; /* unless the greeting succeeds */
     (void)uv_timer_stop(&peer->deadline);
     snprintf(peer->label, sizeof peer->label, "%.64s (pid %u)",
@@ -364,7 +371,8 @@ void peer_accept(struct control *control, const struct transport_conn *conn)
 {
     struct transport_conn taken = *conn;
     struct peer *peer = calloc(1, sizeof *peer);
-    if (peer == NULL || control->peer_count >= control->conf->server.clients ||
+    if (peer == NULL || GA_FAILPOINT("gpuaasd: accepted") ||
+        control->peer_count >= control->conf->server.clients ||
         frame_reader_init(&peer->reader, PEER_BUFFER_BYTES) != GA_OK) {
         ga_warn("a client was turned away: there are %u already", control->peer_count);
         free(peer);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
@@ -65,6 +66,7 @@ static void packet_take(struct process *process, const union channel_packet *pac
             (void)uv_timer_stop(&process->timer);
         }
     } else if (packet->kind == CHANNEL_READY && !process->ready) {
+        (void)GA_FAILPOINT("gpuaasd: backend process ready");
         process->ready = true;
         memcpy(process->url, packet->ready.url, sizeof process->url);
         (void)uv_timer_stop(&process->timer);
@@ -88,6 +90,7 @@ static void channel_drain(struct process *process)
 static void process_exited(uv_process_t *child, int64_t status, int signal)
 {
     struct process *process = child->data;
+    (void)GA_FAILPOINT("gpuaasd: backend process ended");
     channel_drain(process);
     char why[sizeof process->why + 16];
     if (process->why[0] != 0) {
@@ -170,6 +173,9 @@ static int process_spawn(struct process *process, int their_end, char *const *en
         .stdio_count = 4,
         .stdio = stdio,
     };
+    if (GA_FAILPOINT("gpuaasd: before exec")) {
+        options.file = "/proc/self/exe/none";
+    }
     return uv_spawn(process->table->loop, &process->child, &options);
 }
 
@@ -199,6 +205,7 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
     (void)uv_timer_init(table->loop, &process->timer);
     int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
     int rc = process_spawn(process, ends[1], env);
+    (void)GA_FAILPOINT("gpuaasd: backend process forked");
     close(ends[1]);
     ga_list_append(&table->processes, &process->link);
     table->count++;
@@ -218,7 +225,8 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
     }
     (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
     (void)uv_poll_start(&process->poll, UV_READABLE, channel_readable);
-    if (channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
+    if (GA_FAILPOINT("gpuaasd: before the setup") ||
+        channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
         snprintf(why, why_size, "a backend process died while it was started");
         process_end(process);
         return GA_LOST;
@@ -262,6 +270,7 @@ void process_end(struct process *process)
 {
     process->owner = NULL;
     if (!process->ending) {
+        (void)GA_FAILPOINT("gpuaasd: before a backend process is ended");
         process->ending = true;
         channel_close(process);
         if (!uv_is_closing((uv_handle_t *)&process->timer)) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "api/calls.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "server/conn.h"
 
@@ -88,6 +89,7 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
     if (session->agreed) {
         context_wanted(conn, session, &welcome);
     }
+    (void)GA_FAILPOINT("backend: session made");
     handshake_data_welcome_write(&frame->writer, &welcome);
     out_append(&conn->out, frame);
     return true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/wire.h"
+#include "base/failpoint.h"
 
 #define STAGING_LEAST 4u /* slots; fewer would make each copy wait for the one before */
 
@@ -46,7 +47,8 @@ CUresult staging_make(struct staging *staging, CUdevice device)
         return CUDA_SUCCESS;
     }
     struct staging_slot *slots = calloc(staging->count, sizeof *slots);
-    if (slots == NULL) {
+    if (slots == NULL || GA_FAILPOINT("backend: pinned memory")) {
+        free(slots);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     void *arena = NULL;

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/failpoint.h"
+
+#define FEW_BYTES 7u /* of a failpoint: less than any header */
 
 static enum ga_status tcp_resolve(const struct transport_address *address, int flags,
                                   struct addrinfo **list, char *why, size_t why_size)
@@ -133,6 +136,12 @@ static enum ga_status tcp_connect_end(struct transport_conn *conn, char *why, si
 static enum ga_status tcp_send(struct transport_conn *conn, const struct iovec *pieces, int count,
                                size_t *sent)
 {
+    struct iovec few = pieces[0];
+    if (GA_FAILPOINT("tcp: few bytes sent")) {
+        few.iov_len = few.iov_len < FEW_BYTES ? few.iov_len : FEW_BYTES;
+        pieces = &few;
+        count = 1;
+    }
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
                              .msg_iovlen = (size_t)count};
     for (;;) {
@@ -150,6 +159,9 @@ static enum ga_status tcp_send(struct transport_conn *conn, const struct iovec *
 
 static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t size, size_t *got)
 {
+    if (GA_FAILPOINT("tcp: few bytes received") && size > FEW_BYTES) {
+        size = FEW_BYTES;
+    }
     for (;;) {
         ssize_t rc = recv(conn->fd, to, size, MSG_DONTWAIT);
         if (rc > 0) {
