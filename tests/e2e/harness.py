@@ -193,7 +193,8 @@ def alive(pid):
 class Server(Process):
     """A gpuaasd in the foreground, with its configuration in a folder of its own."""
 
-    def __init__(self, build, gpus=2, host="127.0.0.1", config=None, program=None):
+    def __init__(self, build, gpus=2, host="127.0.0.1", config=None, program=None,
+                 extra=None, prefix=()):
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
         text = config if config is not None else configuration(gpus, host)
@@ -204,7 +205,9 @@ class Server(Process):
         env = build.environment(preload=False)
         env["ASAN_OPTIONS"] = "detect_leaks=1"
         del env["LD_LIBRARY_PATH"]
-        super().__init__([program or build.path("bin", "gpuaasd"), "--config", self.config], env)
+        env.update(extra or {})
+        command = [program or build.path("bin", "gpuaasd"), "--config", self.config]
+        super().__init__([*prefix, *command], env)
 
     def wait_ready(self):
         match = self.wait_for_line(r"ready tcp://(\S+:\d+)", START_SECONDS, self.err)

@@ -22,10 +22,6 @@ def expect_719(victim):
     expect(len(lines_of_ours(victim)) == 1, f"one line why is due\n{victim.report()}")
 
 
-def same_address(server, gpus=2):
-    return harness.configuration(gpus).replace("tcp://127.0.0.1:0", f"tcp://{server.address}")
-
-
 def test_backend(build):
     with harness.serving(build) as server:
         bystander = check.start_steps(build, [server], rounds=0)
@@ -63,7 +59,7 @@ def test_gpuaasd(build):
             server.kill()
             server.wait(10)
             killed = time.monotonic()
-            with harness.serving(build, config=same_address(server)) as again:
+            with harness.serving(build, config=check.same_address(server)) as again:
                 print(f"it serves again after {(time.monotonic() - killed) * 1000:.0f} ms")
                 expect(again.address == server.address, f"{again.address}: another address")
                 check.run_steps(build, [again])
@@ -89,7 +85,7 @@ def test_gpuaasd_with_ports(build):
             victim.wait_for_line("started", 60)
             server.kill()
             server.wait(10)
-            with harness.serving(build, config=config(same_address(server, 1))) as again:
+            with harness.serving(build, config=config(check.same_address(server, 1))) as again:
                 check.run_steps(build, [again])
             expect_719(victim)
         finally:
@@ -103,7 +99,7 @@ def test_gpuaasd_stopped_gracefully(build):
             victim.wait_for_line("started", 60)
             server.stop()
             expect_719(victim)
-            with harness.serving(build, config=same_address(server)) as again:
+            with harness.serving(build, config=check.same_address(server)) as again:
                 check.run_steps(build, [again])
         finally:
             victim.end()

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""kill -9 of the client, of the backend process and of gpuaasd at each failpoint, that is at each
+step of the protocol: the first time it comes there, and later ones (--all: each time). What must
+hold then says check.py. A program that runs beside it notices nothing."""
+
+import contextlib
+import signal
+
+import check
+import harness
+from check import Checker, expect
+from points import Fuse, all_points
+
+COUNTS = range(1, 10000) if check.ALL else (1, 3, 20)
+
+
+def points_of(program):
+    return [point for point in all_points() if point.program == program]
+
+
+@contextlib.contextmanager
+def bystander_of(build, server):
+    program = check.start_steps(build, [server], rounds=0)
+    try:
+        program.wait_for_line("started", 60)
+        yield program
+        expect(program.running(), f"the bystander has ended\n{program.report()}")
+        program.kill(signal.SIGTERM)
+        expect(check.victim_result(program) == 0, program.report())
+    finally:
+        program.end()
+
+
+def enumerate_kills(fuse, point, attempt):
+    """Kills at the counts in turn until the program does not come to one; how many it came to."""
+    for done, count in enumerate(COUNTS):
+        fuse.arm(point.name, "kill", count)
+        attempt(f"kill at {count} of {point.name!r}")
+        if not fuse.disarm():
+            expect(done > 0, f"nobody came to {point.name!r}")
+            return done
+    return len(COUNTS)
+
+
+def test_client(build):
+    with Fuse() as fuse, harness.serving(build) as server, bystander_of(build, server):
+        checker = Checker(build, server, clients=1)
+
+        def attempt(what):
+            with check.explained(what):
+                victim = check.start_steps(build, [server], rounds=2, **fuse.env)
+                result = checker.check(victims=[victim], serve=False)
+                expect(result == [None if fuse.fired() else 0], f"result {result}")
+        kills = sum(enumerate_kills(fuse, point, attempt) for point in points_of("client"))
+        checker.check()
+        print(f"{kills} kills")
+
+
+def test_backend(build):
+    with Fuse() as fuse, harness.serving(build, extra=fuse.env) as server, \
+            bystander_of(build, server):
+        checker = Checker(build, server, clients=1)
+
+        def attempt(what):
+            with check.explained(what):
+                victim = check.start_steps(build, [server], rounds=2)
+                result = checker.check(victims=[victim], killed=check.ANY, serve=False)
+                # Before it has a session another process can take its place, and after the last
+                # one nobody needs it: then the program passes.
+                expect(result[0] in ((0, 46, 719) if fuse.fired() else (0,)),
+                       f"result {result}\n{victim.report()}")
+                told.append(result[0] != 0)
+        told = []
+        kills = sum(enumerate_kills(fuse, point, attempt) for point in points_of("backend"))
+        checker.check(killed=check.ANY)
+        expect(sum(told) > kills / 2, f"{kills} kills, and only {sum(told)} were told")
+        print(f"{kills} kills, {sum(told)} told")
+
+
+def attempt_gpuaasd(build, fuse, what):
+    """Its victim, and what a new gpuaasd at the same address finds."""
+    server = harness.Server(build, extra=fuse.env)
+    try:
+        with check.explained(what):
+            ready = check.ready_or_gone(server)
+            if not ready:
+                expect(fuse.fired(), server.report())
+                return
+            victim = check.start_steps(build, [server], rounds=2)
+            result = check.victim_result(victim)
+            if not fuse.fired():
+                expect(result == 0, victim.report())
+                server.stop()
+            if fuse.fired():
+                backends = server.backends()
+                server.wait(10)
+                check.wait_until(lambda: not any(map(harness.alive, backends)), 10, "no orphans")
+                with harness.serving(build, config=check.same_address(server)) as again:
+                    check.run_steps(build, [again])
+    finally:
+        server.end()
+        server.folder.cleanup()
+
+
+def test_gpuaasd(build):
+    with Fuse() as fuse:
+        def attempt(what):
+            attempt_gpuaasd(build, fuse, what)
+        kills = sum(enumerate_kills(fuse, point, attempt) for point in points_of("gpuaasd"))
+        print(f"{kills} kills")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

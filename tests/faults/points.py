@@ -1,0 +1,64 @@
+"""The failpoints of the source (base/failpoint.h): found in it, so that a new one is tested without
+further ado, and armed by a file."""
+
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+CALL = re.compile(r'(\(void\))?GA_FAILPOINT\("([^"]+)"\)')
+
+
+@dataclass(frozen=True)
+class Point:
+    name: str
+    can_fail: bool  # its caller takes it as failure
+
+    @property
+    def program(self):
+        return self.name.split(":")[0]  # gpuaasd, backend, client, tcp
+
+
+def all_points():
+    points = {}
+    for folder in ("client", "server", "transport"):
+        for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+            if name.endswith(".c"):
+                with open(os.path.join(ROOT, folder, name), encoding="utf-8") as f:
+                    for void, point in CALL.findall(f.read()):
+                        can_fail = not void or points.get(point, Point("", False)).can_fail
+                        points[point] = Point(point, can_fail)
+    assert len(points) > 20, "the failpoints are not found"
+    return sorted(points.values(), key=lambda point: point.name)
+
+
+class Fuse:
+    """The file that arms a failpoint: write it, let programs run, see whether it has fired."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-fault-")
+        self.file = os.path.join(self.folder.name, "failpoint")
+        self.env = {"GPUAAS_FAILPOINT": self.file}
+
+    def arm(self, name, action, count=1):
+        whole = self.file + ".new"
+        with open(whole, "w", encoding="utf-8") as f:
+            f.write(f"{count} {action} {name}\n")
+        os.rename(whole, self.file)
+
+    def fired(self):
+        return not os.path.exists(self.file)
+
+    def disarm(self):
+        """Whether it had fired."""
+        fired = self.fired()
+        if not fired:
+            os.unlink(self.file)
+        return fired
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
