@@ -79,6 +79,12 @@ def explained(what):
         raise Failure(f"{what}: {failure}") from None
 
 
+def without_spares(gpus=2):
+    """The configuration for tests that arm a failpoint for the next backend process: a spare has
+    started before."""
+    return harness.configuration(gpus).replace("[server]", "[server]\nspare_backends = 0")
+
+
 def same_address(server, gpus=2):
     """The configuration of a gpuaasd that takes the place of this one."""
     return harness.configuration(gpus).replace("tcp://127.0.0.1:0", f"tcp://{server.address}")

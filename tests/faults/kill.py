@@ -57,7 +57,8 @@ def test_client(build):
 
 
 def test_backend(build):
-    with Fuse() as fuse, harness.serving(build, extra=fuse.env) as server, \
+    config = check.without_spares()
+    with Fuse() as fuse, harness.serving(build, config=config, extra=fuse.env) as server, \
             bystander_of(build, server):
         checker = Checker(build, server, clients=1)
 
