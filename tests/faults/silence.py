@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""A peer that stands still (SIGSTOP) says nothing and ends nothing: whoever waits for it, in
+whatever state, notices after dead_after and says so; a shorter pause harms nobody, and a peer that
+is only busy is never taken for a dead one."""
+
+import contextlib
+import os
+import re
+import signal
+import time
+
+import check
+import harness
+from check import Checker, expect, wait_until
+
+DEAD_AFTER = 4  # seconds, here; on a machine that does many other things
+SLACK = 20
+
+# What a program is at when its peer falls silent.
+STATES = {"idle": ["endless", "idle"],  # nothing is due
+          "request": ["endless", "kernel"],  # it waits for an answer
+          "bytes": ["endless", "copy"],  # bytes on the way, in both directions
+          "calls": ["steps", "0"]}
+
+
+def configuration(dead_after=DEAD_AFTER):
+    return harness.configuration(1).replace("data_ports = 0",
+                                            f"data_ports = 0\ndead_after_s = {dead_after}")
+
+
+@contextlib.contextmanager
+def in_every_state(build, server, **env):
+    """One program in each state: {state: (program, its backend process)}."""
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for state, words in STATES.items():
+            others = server.backends()
+            command = [build.program(words[0]), *words[1:]]
+            program = stack.enter_context(harness.running(command, build.remote([server], **env)))
+            program.wait_for_line("started", 60)
+            backends = [pid for pid in server.backends() if pid not in others]
+            expect(len(backends) == 1, f"one backend process is due: {backends}")
+            found[state] = (program, backends[0])
+        yield found
+
+
+def lines_of_ours(program):
+    return [line for line in list(program.err.lines) if line.startswith("gpuaas[")]
+
+
+def expect_told(state, program, begin, why):
+    """One line why, and 719 if it called. How many seconds after `begin`."""
+    program.wait_for_line(why, DEAD_AFTER + SLACK, program.err)
+    seconds = time.monotonic() - begin
+    if state == "idle":
+        program.kill(signal.SIGKILL)
+    else:
+        program.wait_for_line(r"error 719\b", 10)
+    program.wait(30)
+    lines = lines_of_ours(program)
+    expect(len(lines) == 1, f"{state}: one line why is due\n{program.report()}")
+    return seconds
+
+
+def test_backend_that_stands_still(build):
+    with harness.serving(build, config=configuration(60)) as server:
+        checker = Checker(build, server)
+        with in_every_state(build, server, GPUAAS_DEAD_AFTER=str(DEAD_AFTER)) as programs:
+            begin = time.monotonic()
+            stopped = [backend for _, backend in programs.values()]
+            for backend in stopped:
+                os.kill(backend, signal.SIGSTOP)
+            for state, (program, _) in programs.items():
+                seconds = expect_told(state, program, begin, f"no sign of life for {DEAD_AFTER} s")
+                expect(seconds >= DEAD_AFTER / 2, f"{state}: given up after {seconds:.1f} s")
+                print(f"{state}: noticed after {seconds:.1f} s")
+        checker.check(killed=stopped)
+
+
+def test_client_that_stands_still(build):
+    with harness.serving(build, config=configuration()) as server:
+        checker = Checker(build, server)
+        with in_every_state(build, server) as programs:
+            begin = time.monotonic()
+            for program, _ in programs.values():
+                program.kill(signal.SIGSTOP)
+            wait_until(lambda: not server.backends(), DEAD_AFTER + SLACK,
+                       "the backend processes of silent clients end")
+            print(f"all freed after {time.monotonic() - begin:.1f} s")
+            expect(len(re.findall(f"no sign of life of the client for {DEAD_AFTER} s",
+                                  server.err.text)) == len(programs), server.report())
+            resumed = time.monotonic()
+            for program, _ in programs.values():
+                program.kill(signal.SIGCONT)
+            for state, (program, _) in programs.items():
+                expect_told(state, program, resumed, "is lost")
+        checker.check()
+
+
+def test_short_pauses_harm_nobody(build):
+    pause = 3
+    with harness.serving(build, config=configuration(15)) as server:
+        checker = Checker(build, server)
+        with in_every_state(build, server, GPUAAS_DEAD_AFTER="15") as programs:
+            pids = [pid for program, backend in programs.values()
+                    for pid in (program.pid, backend)]
+            # Each on its own, then all at once as when a machine is suspended.
+            for group in [*([pid] for pid in pids), pids, [server.pid]]:
+                for pid in group:
+                    os.kill(pid, signal.SIGSTOP)
+                time.sleep(pause if len(group) > 1 else 0.5)
+                for pid in group:
+                    os.kill(pid, signal.SIGCONT)
+            steps, _ = programs["calls"]
+            steps.kill(signal.SIGTERM)
+            expect(check.victim_result(steps) == 0, steps.report())
+            for state, (program, _) in programs.items():
+                expect(not lines_of_ours(program), f"{state}\n{program.report()}")
+                expect(state == "calls" or program.running(), f"{state}\n{program.report()}")
+        checker.check()
+
+
+def test_gpuaasd_that_stands_still(build):
+    """Who has its backend process needs gpuaasd no more; who comes is told in two seconds."""
+    with harness.serving(build, config=configuration()) as server:
+        checker = Checker(build, server)
+        with harness.running([build.program("steps"), "0"],
+                             build.remote([server], GPUAAS_DEAD_AFTER=str(DEAD_AFTER))) as program:
+            program.wait_for_line("started", 60)
+            server.kill(signal.SIGSTOP)
+            newcomer = harness.run([build.program("vector_add")], build.remote([server]),
+                                   status=None)
+            time.sleep(DEAD_AFTER)
+            server.kill(signal.SIGCONT)
+            expect("no answer within 2 s" in newcomer.err.text, newcomer.report())
+            program.kill(signal.SIGTERM)
+            expect(check.victim_result(program) == 0, program.report())
+        checker.check()
+
+
+def test_busy_is_not_silent(build):
+    """Behind a kernel of many times dead_after, with more copies queued than any buffer takes."""
+    with harness.serving(build, config=configuration(2)) as server:
+        checker = Checker(build, server)
+        program = harness.run([build.program("busy"), "10"],
+                              build.remote([server], GPUAAS_DEAD_AFTER="2"))
+        expect("PASSED" in program.out.text, program.report())
+        print(program.out.lines[0])
+        checker.check()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
