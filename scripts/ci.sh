@@ -27,6 +27,11 @@ if [ -n "$full" ]; then
     configure_and_build release
     python3 tests/lint/run.py --release build/release
     run_tests release -L 'lint|e2e|faults'
+    step "what ./dev gpu does, with the software GPU in the place of NVIDIA's driver"
+    folder=$(mktemp -d)
+    scripts/gpu.py --driver "$PWD/build/release/lib/softgpu/libcuda.so.1" --out "$folder/gpu" \
+        >"$folder/log" || { cat "$folder/log"; die "./dev gpu fails"; }
+    rm -r "$folder"
     step "demo"
     ./dev demo >/dev/null
 fi

@@ -44,16 +44,6 @@ run_tests() {
     ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(build_jobs)" "$@"
 }
 
-# Prints the path of the machine's own libcuda.so.1. Stubs and ours are not on the loader's list.
-find_real_driver() {
-    local path
-    path=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p |
-        awk '$1 == "libcuda.so.1" && /x86-64/ {print $NF; exit}')
-    [ -n "$path" ] || return 1
-    case $path in */stubs/*) return 1 ;; esac
-    echo "$path"
-}
-
 # Prints the root of the CUDA toolkit, or nothing; looked-at places go to the array cuda_tried.
 # Same order as cmake/CudaToolkit.cmake.
 find_cuda() {

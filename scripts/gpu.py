@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""What needs this machine's real NVIDIA driver, in one call of at most ten minutes.
+
+    ./dev gpu [--driver LIBRARY] [--out NAME]     everything that can run here
+    ./dev gpu --pack                              before: make build/release ready to be carried to
+                                                  a machine without compiler and packages
+
+Steps: what the design assumes about the driver, the driver contract, the bad-argument table, the
+programs of tests/kernels on the driver itself and through a gpuaasd that serves it, a short bench.
+Each is bounded in time; one that cannot run says what is missing. NAME.json and NAME.txt get the
+results (perf/results/gpu-DEVICE-DATE unless given). Exit status 1: something failed."""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+
+import harness  # noqa: E402  (found by the line above)
+
+RELEASE = os.path.join(ROOT, "build", "release")
+KERNELS = os.path.join(ROOT, "build", "kernels")
+DEPENDENCIES = os.path.join(RELEASE, "dependencies")  # what --pack has put there
+TARGETS = ("all", "assumptions", "test_driver_contract_alone")
+# Programs that ask for more than one device, or that only helpers start.
+NOT_ALONE = {"two_devices", "devices", "endless", "guest"}
+PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+
+
+class Step:
+    """One thing that is run, with its verdict and its output."""
+
+    def __init__(self, name, seconds):
+        self.name, self.seconds = name, seconds
+        self.verdict, self.text, self.details = NOT_RUN, "", {}
+
+    def command(self, command, env=None, seconds=None):
+        """(exit status or None when it took too long, output)"""
+        try:
+            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False,
+                                  stdin=subprocess.DEVNULL, timeout=seconds or self.seconds,
+                                  errors="replace")
+            return done.returncode, done.stdout + done.stderr
+        except subprocess.TimeoutExpired as late:
+            words = b"".join(filter(None, (late.stdout, late.stderr))).decode(errors="replace")
+            return None, words + f"\nnot ended within {late.timeout:.0f} s"
+        except OSError as error:
+            return 127, str(error)
+
+    def run(self, command, env=None):
+        status, self.text = self.command(command, env)
+        self.verdict = PASSED if status == 0 else FAILED
+
+    def missing(self, what):
+        self.text = f"cannot run: {what}"
+
+
+def environment(*folders):
+    """Ours finds what --pack has put beside it; NVIDIA's driver is found as always."""
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("GPUAAS_", "SOFTGPU_", "LD_"))}
+    env["LD_LIBRARY_PATH"] = ":".join([*folders, DEPENDENCIES])
+    return env
+
+
+def library_folder(driver):
+    return os.path.dirname(driver)
+
+
+def assumptions(step, driver, out):
+    program = os.path.join(RELEASE, "tests", "assumptions")
+    if not os.path.exists(program):
+        return step.missing(f"{program} is not built")
+    step.run([program, "--json", out + ".assumptions.json", driver], environment())
+    with open(out + ".assumptions.json", encoding="utf-8") as file:
+        step.details = json.load(file)
+    os.remove(out + ".assumptions.json")
+    # A "no" selects a fallback: it is a result, not a failure.
+    step.verdict = PASSED if step.details else FAILED
+    return None
+
+
+def contract(step, driver, _):
+    program = os.path.join(RELEASE, "tests", "test_driver_contract_alone")
+    if not os.path.exists(program):
+        return step.missing(f"{program} is not built")
+    return step.run([program], {**environment(), "GPUAAS_TEST_DRIVER": driver})
+
+
+def bad_arguments(step, driver, _):
+    program = os.path.join(RELEASE, "tests", "bad_arguments")
+    if not os.path.exists(program):
+        return step.missing("there is no table of bad arguments in this build")
+    return step.run([program], {**environment(), "GPUAAS_TEST_DRIVER": driver})
+
+
+def programs_of(folder):
+    """Programs that end with PASSED, without those of another device count."""
+    names = sorted(name for name in os.listdir(folder)
+                   if os.access(os.path.join(folder, name), os.X_OK)
+                   and not name.startswith((".", "wrong_")) and "." not in name)
+    return [name for name in names if name.removesuffix("_shared") not in NOT_ALONE]
+
+
+def run_programs(step, env):
+    deadline = time.monotonic() + step.seconds
+    cuda = [path for path in ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib")
+            if os.path.isdir(path)]
+    env["LD_LIBRARY_PATH"] += "".join(":" + path for path in cuda)
+    for name in programs_of(KERNELS):
+        left = deadline - time.monotonic()
+        if left < 1:
+            step.details[name] = NOT_RUN
+            continue
+        status, text = step.command([os.path.join(KERNELS, name)], env, min(left, 30))
+        lines = text.strip().splitlines()
+        good = status == 0 and "PASSED" in lines
+        if status == 127 or "error while loading shared libraries" in text:
+            step.details[name] = NOT_RUN
+        else:
+            step.details[name] = PASSED if good else FAILED
+        if not good:
+            step.text += f"--- {name}: exit status {status}\n{text}\n"
+    counts = {word: list(step.details.values()).count(word) for word in (PASSED, FAILED, NOT_RUN)}
+    step.text = ", ".join(f"{n} {word}" for word, n in counts.items()) + "\n" + step.text
+    step.verdict = FAILED if counts[FAILED] or not counts[PASSED] else PASSED
+
+
+def programs_here(step, driver, _):
+    if not os.path.isdir(KERNELS):
+        return step.missing(f"{KERNELS} is not built")
+    return run_programs(step, environment(library_folder(driver)))
+
+
+def programs_served(step, driver, _):
+    if not os.path.isdir(KERNELS):
+        return step.missing(f"{KERNELS} is not built")
+    build = harness.Build(RELEASE, KERNELS, "none", "/usr/local/cuda")
+    config = "\n".join(["[server]", "listen = tcp://127.0.0.1:0", "data_ports = 0", "[gpu.0]",
+                        "driver = nvidia", f"driver_path = {driver}"]) + "\n"
+    server = harness.Server(build, config=config, extra={"LD_LIBRARY_PATH": DEPENDENCIES})
+    try:
+        server.wait_ready()
+        env = environment(os.path.join(RELEASE, "lib", "gpuaas"))
+        env["GPUAAS_SERVERS"] = server.address
+        run_programs(step, env)
+        server.stop()
+    except harness.Failure as failure:
+        step.verdict, step.text = FAILED, f"{step.text}\n{failure}"
+    finally:
+        server.end()
+        step.text += "\n--- gpuaasd\n" + server.err.text
+        server.folder.cleanup()
+    return None
+
+
+def bench(step, _, out):
+    if not os.path.exists(os.path.join(RELEASE, "perf", "perf_loops")):
+        return step.missing("the programs of perf/ are not built")
+    return step.run([sys.executable, os.path.join(ROOT, "perf", "bench.py"), "--build", RELEASE,
+                     "--kernels", KERNELS, "--sanitize", "none", "--cuda", "/usr/local/cuda",
+                     "--quick", "--out", out + "-bench"], environment())
+
+
+# name, seconds at most, what is done: all together less than ten minutes
+STEPS = (("assumptions", 120, assumptions), ("contract", 100, contract),
+         ("bad arguments", 60, bad_arguments), ("programs on the driver", 80, programs_here),
+         ("programs through gpuaasd", 110, programs_served), ("bench", 100, bench))
+
+
+def find_driver():
+    done = subprocess.run(["/bin/sh", "-c", "PATH=$PATH:/sbin:/usr/sbin ldconfig -p"],
+                          capture_output=True, text=True, check=False)
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if words and words[0] == "libcuda.so.1" and "x86-64" in line and "stubs" not in words[-1]:
+            return os.path.realpath(words[-1])
+    return None
+
+
+def device_name():
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version",
+                               "--format=csv,noheader"], capture_output=True, text=True,
+                              timeout=30, check=False)
+        lines = done.stdout.strip().splitlines()
+        return lines[0] if done.returncode == 0 and lines else "unknown device"
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown device"
+
+
+def build():
+    """Builds where a compiler and what else is needed are; else what is here is used."""
+    tools = [tool for tool in ("cmake", "ninja", "cc") if not shutil.which(tool)]
+    if not tools:
+        command = (f"cd {ROOT} && . scripts/lib.sh && configure_and_build release "
+                   + " ".join(TARGETS))
+        if subprocess.run(["bash", "-ec", command], check=False).returncode == 0:
+            return
+        print("gpu: the build failed: what is in build/release is used as it is", file=sys.stderr)
+    else:
+        print(f"gpu: no {', '.join(tools)} here: what is in build/release is used as it is",
+              file=sys.stderr)
+    if not os.path.exists(os.path.join(RELEASE, "bin", "gpuaasd")):
+        sys.exit("gpu: there is no build/release/bin/gpuaasd; build where there is a compiler "
+                 "(./dev gpu --pack) and bring build/release and build/kernels here")
+
+
+def pack():
+    build()
+    os.makedirs(DEPENDENCIES, exist_ok=True)
+    files = [os.path.join(RELEASE, "bin", "gpuaasd"),
+             os.path.join(RELEASE, "lib", "softgpu", "libcuda.so.1")]
+    for file in files:
+        done = subprocess.run(["ldd", file], capture_output=True, text=True, check=True)
+        for name, path in re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE):
+            if not re.match(r"(libc|libm|libdl|libpthread|librt)\.so", name):
+                shutil.copy(path, os.path.join(DEPENDENCIES, name))
+    print(f"packed: carry {os.path.relpath(RELEASE, ROOT)} and {os.path.relpath(KERNELS, ROOT)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev gpu", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--driver", default=os.environ.get("GPUAAS_TEST_DRIVER"))
+    parser.add_argument("--out")
+    parser.add_argument("--pack", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.pack:
+        return pack()
+    driver = arguments.driver or find_driver()
+    if not driver:
+        sys.exit("gpu: no NVIDIA driver found: the loader knows no libcuda.so.1 on this machine; "
+                 "nothing was run")
+    build()
+    name = device_name()
+    today = datetime.date.today().isoformat()
+    slug = re.sub(r"[^a-z0-9]+", "-", name.split(",")[0].lower()).strip("-")
+    out = os.path.abspath(arguments.out or os.path.join(ROOT, "perf", "results",
+                                                        f"gpu-{slug}-{today}"))
+    os.makedirs(os.path.dirname(out), exist_ok=True)
+    print(f"gpu: {name}, driver {driver}", flush=True)
+    steps = []
+    for title, seconds, function in STEPS:
+        step = Step(title, seconds)
+        started = time.monotonic()
+        function(step, driver, out)
+        print(f"== {title}: {step.verdict} ({time.monotonic() - started:.0f} s)\n{step.text}",
+              flush=True)
+        steps.append(step)
+    with open(out + ".json", "w", encoding="utf-8") as file:
+        json.dump({"device": name, "driver": driver, "date": today,
+                   "steps": {step.name: {"verdict": step.verdict, "details": step.details}
+                             for step in steps}}, file, indent=1)
+        file.write("\n")
+    with open(out + ".txt", "w", encoding="utf-8") as file:
+        for step in steps:
+            file.write(f"== {step.name}: {step.verdict}\n{step.text}\n")
+    print("gpu: " + ", ".join(f"{step.name} {step.verdict}" for step in steps))
+    return 1 if any(step.verdict == FAILED for step in steps) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
