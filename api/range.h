@@ -3,12 +3,20 @@
 #ifndef API_RANGE_H
 #define API_RANGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline uint64_t api_range_times(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Rows lie apart from each other, and all of them as the first: `element` divides the pitch. */
+static inline bool api_range_rows_apart(uint64_t pitch, uint64_t width, uint64_t rows,
+                                        unsigned element)
+{
+    return rows <= 1 || width == 0 || (pitch >= width && pitch % element == 0);
 }
 
 /* `rows` rows of `width` bytes, each `pitch` bytes after the one before. */

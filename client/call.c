@@ -14,6 +14,7 @@
 CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct client_context *context)
 {
     call->op = op;
+    call->missing = CUDA_SUCCESS;
     call->routed = false;
     call->bare = false;
     call->record = NULL;
@@ -27,6 +28,16 @@ CUresult client_call_enter(struct client_call *call, uint16_t op)
     struct client_context *context;
     CUresult rc = client_context_current(&context);
     return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
+}
+
+CUresult client_call_enter_handle(struct client_call *call, uint16_t op)
+{
+    CUresult rc = client_call_enter(call, op);
+    if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        *call = (struct client_call){.op = op, .missing = rc};
+        rc = CUDA_SUCCESS;
+    }
+    return rc;
 }
 
 bool client_call_exiting(void)
@@ -77,9 +88,18 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
     return CUDA_SUCCESS;
 }
 
+/* A stream that is only a name is one of the current context. */
+static bool is_name(CUstream stream)
+{
+    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
 CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire)
 {
     struct client_stream *stream = NULL;
+    if (call->context == NULL && is_name(handle)) {
+        return call->missing;
+    }
     CUresult rc = client_stream_find(call->context, handle, &stream, wire);
     if (rc == CUDA_SUCCESS && stream != NULL) {
         rc = route(call, stream->object.context);
@@ -87,6 +107,11 @@ CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t
         call->routed = true;
     }
     return rc;
+}
+
+CUresult client_stream_check_made(struct client_call *call, CUstream handle, uint64_t *wire)
+{
+    return is_name(handle) ? CUDA_ERROR_INVALID_HANDLE : client_stream_check(call, handle, wire);
 }
 
 static CUresult object_check(struct client_call *call, enum ga_handle_type type, const void *handle,
@@ -123,6 +148,9 @@ CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t
 CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire)
 {
     struct client_function *function;
+    if (call->context == NULL) {
+        return call->missing;
+    }
     CUresult rc = client_function_resolve(call->context, handle, &function);
     if (rc == CUDA_SUCCESS) {
         *wire = function->object.handle;

@@ -23,17 +23,21 @@ struct client_stream;
 struct client_event;
 
 struct client_call {
-    struct client_context *context;
+    struct client_context *context; /* NULL: none is current, and no handle has been checked yet */
     struct client_link *link;
     uint16_t op;
-    bool routed; /* a handle has decided where the call runs */
-    bool bare;   /* it names its context itself: the current one of the connection stays */
+    CUresult missing; /* why the context is NULL */
+    bool routed;      /* a handle has decided where the call runs */
+    bool bare;        /* it names its context itself: the current one of the connection stays */
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
 };
 
 /* A reply that cannot be read is the end of the link. */
 CUresult client_call_enter(struct client_call *call, uint16_t op);
+/* The same for a call with a handle that has a context: it needs no current one, which is then
+ * missed by client_stream_check if the stream is only a name. */
+CUresult client_call_enter_handle(struct client_call *call, uint16_t op);
 /* The same in a given context, which need not be current. */
 CUresult client_call_enter_in(struct client_call *call, uint16_t op,
                               struct client_context *context);
@@ -43,6 +47,8 @@ bool client_call_exiting(void);
 
 CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire);
 CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire);
+/* The same, and not one of the streams that are only names: it is to be destroyed. */
+CUresult client_stream_check_made(struct client_call *call, CUstream handle, uint64_t *wire);
 CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire);
 CUresult client_module_check(struct client_call *call, CUmodule handle, uint64_t *wire);
 CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire);

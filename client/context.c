@@ -16,13 +16,20 @@ static CUcontext handle_of(const struct client_context *context)
     return (CUcontext)(uintptr_t)context->object.handle;
 }
 
+/* One way to wait at most. */
+static CUresult flags_check(unsigned flags)
+{
+    unsigned wait = flags & CU_CTX_SCHED_MASK;
+    bool wrong = (flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0 || (wait & (wait - 1)) != 0;
+    return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 CUresult client_context_find(CUcontext handle, struct client_context **context)
 {
     struct client_context *found =
         client_object_find(GA_HANDLE_CONTEXT, (uint64_t)(uintptr_t)handle);
     if (found == NULL) {
-        bool was_one = ga_handle_type_of((uint64_t)(uintptr_t)handle) == GA_HANDLE_CONTEXT;
-        return was_one ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
     *context = found;
     return CUDA_SUCCESS;
@@ -41,9 +48,8 @@ CUresult client_context_current(struct client_context **context)
     }
     struct client_context *found = last;
     if (found == NULL || found->object.handle != (uint64_t)(uintptr_t)handle) {
-        rc = client_context_find(handle, &found);
-        if (rc != CUDA_SUCCESS) {
-            return rc;
+        if (client_context_find(handle, &found) != CUDA_SUCCESS) {
+            return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         }
         last = found;
     }
@@ -263,8 +269,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
     struct client_context *context;
     CUresult rc = ready_primary(dev, &context);
-    if (rc == CUDA_SUCCESS && (flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS) {
+        rc = flags_check(flags);
     }
     if (rc == CUDA_SUCCESS) {
         pthread_mutex_lock(&context->device->open_lock);
@@ -297,8 +303,10 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
     struct client_device *device;
     CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS) {
-        bool wrong = pctx == NULL || (flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0;
-        rc = wrong ? CUDA_ERROR_INVALID_VALUE : client_device_find(dev, &device);
+        rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_device_find(dev, &device);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -326,8 +334,9 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    if (numParams != 0 || paramsArray != NULL) {
-        return front_unsupported("cuCtxCreate with an execution affinity");
+    if (numParams != 0) {
+        return paramsArray == NULL ? CUDA_ERROR_INVALID_VALUE
+                                   : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     }
     return cuCtxCreate_v2(pctx, flags, dev);
 }
@@ -336,9 +345,11 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArra
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                                 unsigned int flags, CUdevice dev)
 {
-    if (ctxCreateParams != NULL &&
-        (ctxCreateParams->numExecAffinityParams != 0 || ctxCreateParams->cigParams != NULL)) {
-        return front_unsupported("cuCtxCreate with parameters");
+    if (ctxCreateParams != NULL && ctxCreateParams->numExecAffinityParams != 0) {
+        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    }
+    if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
+        return front_unsupported("cuCtxCreate_v4 with cigParams");
     }
     return cuCtxCreate_v2(pctx, flags, dev);
 }
@@ -391,8 +402,8 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {
     struct client_context *context;
     CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS && (flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS) {
+        rc = flags_check(flags);
     }
     if (rc == CUDA_SUCCESS) {
         context->flags = flags;
@@ -429,7 +440,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
         rc = ctx == NULL ? client_context_current(&context) : client_context_find(ctx, &context);
     }
     if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
-        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        rc = CUDA_ERROR_INVALID_CONTEXT;
     }
     return rc == CUDA_SUCCESS ? synchronize(context) : rc;
 }

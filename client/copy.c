@@ -80,7 +80,7 @@ CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream)
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t device, uint64_t bytes,
                       const void *host, uint64_t *wire)
 {
-    CUresult rc = client_call_enter(call, API_OP_ga_copy_in);
+    CUresult rc = client_call_enter_handle(call, API_OP_ga_copy_in);
     if (rc == CUDA_SUCCESS && bytes != 0 && host == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -117,7 +117,7 @@ static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream 
 {
     struct client_call call;
     uint64_t wire;
-    CUresult rc = client_call_enter(&call, API_OP_ga_stream_synchronize);
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_synchronize);
     if (rc == CUDA_SUCCESS && bytes != 0 && (to == NULL || from == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

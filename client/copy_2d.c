@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/range.h"
 #include "client/copy.h"
 #include "client/state.h"
 #include "front/front.h"
@@ -22,8 +23,13 @@ struct rows {
 static CUresult side_of(CUmemorytype type, const void *host, CUdeviceptr device, size_t pitch,
                         size_t x, size_t y, size_t width, struct side *side)
 {
-    pitch = pitch != 0 ? pitch : x + width;
-    if (pitch < x + width) {
+    size_t row, offset;
+    if (__builtin_add_overflow(x, width, &row)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    pitch = pitch != 0 ? pitch : row;
+    if (pitch < row || __builtin_mul_overflow(pitch, y, &offset) ||
+        __builtin_add_overflow(offset, x, &offset)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     side->pitch = pitch;
@@ -45,17 +51,16 @@ static CUresult side_of(CUmemorytype type, const void *host, CUdeviceptr device,
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (side->at == 0) {
+    if (side->at == 0 || __builtin_add_overflow(side->at, offset, &side->at)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    side->at += y * pitch + x;
     return CUDA_SUCCESS;
 }
 
 static CUresult side_check(struct client_call *call, const struct side *side,
                            const struct rows *rows)
 {
-    uint64_t bytes = (rows->count - 1) * side->pitch + rows->width;
+    uint64_t bytes = api_range_pitched(side->pitch, rows->width, rows->count);
     return side->device ? client_range_check(call, side->at, 1, bytes) : CUDA_SUCCESS;
 }
 
@@ -195,7 +200,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool wait)
 {
     struct client_call call;
     struct rows rows = {.wait = wait};
-    CUresult rc = client_call_enter(&call, API_OP_ga_copy_2d);
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_copy_2d);
     if (rc == CUDA_SUCCESS && copy == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -14,8 +14,8 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     struct client_call call;
     struct client_event *event;
     struct cuEventRecordWithFlags_args args = {.flags = flags};
-    CUresult rc = client_call_enter(&call, API_OP_cuEventRecordWithFlags);
-    if (rc == CUDA_SUCCESS && (flags & ~1u) != 0) {
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuEventRecordWithFlags);
+    if (rc == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
@@ -45,7 +45,7 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     struct client_call call;
     struct client_event *event;
     struct cuEventRecord_args args;
-    CUresult rc = client_call_enter(&call, API_OP_cuEventRecord);
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuEventRecord);
     if (rc == CUDA_SUCCESS) {
         rc = event_of(hEvent, &event);
     }
@@ -96,7 +96,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
     struct client_call call;
     struct client_event *event;
     uint64_t wire;
-    CUresult rc = client_call_enter(&call, API_OP_ga_event_query);
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_event_query);
     if (rc == CUDA_SUCCESS) {
         rc = event_of(hEvent, &event);
     }
@@ -129,7 +129,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     struct client_call call;
     struct client_event *event;
     struct ga_event_synchronize_args args;
-    CUresult rc = client_call_enter(&call, API_OP_ga_event_synchronize);
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_event_synchronize);
     if (rc == CUDA_SUCCESS) {
         rc = event_of(hEvent, &event);
     }

@@ -155,6 +155,27 @@ static CUresult set_attribute(struct client_function *function, CUfunction_attri
     return rc;
 }
 
+/* cuFuncSetCacheConfig in the function's context, whatever is current. */
+static CUresult set_cache(const struct client_function *function, CUfunc_cache config)
+{
+    struct client_call call;
+    struct cuFuncSetCacheConfig_args args = {.hfunc = function->object.handle,
+                                             .config = (uint32_t)config};
+    if ((unsigned)config > (unsigned)CU_FUNC_CACHE_PREFER_EQUAL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc =
+        client_call_enter_in(&call, API_OP_cuFuncSetCacheConfig, function->object.context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, cuFuncSetCacheConfig_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        cuFuncSetCacheConfig_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct client_function *function;
@@ -195,9 +216,7 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
 {
     struct client_function *function;
     CUresult rc = function_on(kernel, dev, &function);
-    return rc == CUDA_SUCCESS
-               ? cuFuncSetCacheConfig((CUfunction)(uintptr_t)function->object.handle, config)
-               : rc;
+    return rc == CUDA_SUCCESS ? set_cache(function, config) : rc;
 }
 
 /* ---- names, owners, parameters */
@@ -207,12 +226,12 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     struct client_kernel *found;
     struct client_function *function;
     struct client_context *context;
-    CUresult rc = kernel_of(kernel, &found);
+    CUresult rc = client_context_current(&context);
     if (rc == CUDA_SUCCESS && pFunc == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_context_current(&context);
+        rc = kernel_of(kernel, &found);
     }
     if (rc == CUDA_SUCCESS) {
         rc = kernel_function(found, context, &function);
@@ -226,9 +245,9 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
     struct client_kernel *found;
-    CUresult rc = kernel_of(kernel, &found);
-    if (rc == CUDA_SUCCESS && pLib == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CUresult rc = client_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = pLib == NULL ? CUDA_ERROR_INVALID_VALUE : kernel_of(kernel, &found);
     }
     if (rc == CUDA_SUCCESS) {
         *pLib = (CUlibrary)(uintptr_t)found->library->object.handle;
@@ -299,7 +318,17 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset,
                                       size_t *paramSize)
 {
-    return cuFuncGetParamInfo((CUfunction)kernel, paramIndex, paramOffset, paramSize);
+    struct client_kernel *found;
+    struct client_module *module;
+    struct client_function *function;
+    CUresult rc = kernel_of(kernel, &found);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_library_module_anywhere(found->library, &module);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_module_function(module, found->name, &function);
+    }
+    return rc == CUDA_SUCCESS ? param_info(function, paramIndex, paramOffset, paramSize) : rc;
 }
 
 /* A function that has a handle is loaded. */

@@ -94,7 +94,7 @@ static CUresult answer(struct client_module *module, const char *name, CUdevicep
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
                                       const char *name)
 {
-    CUresult rc = client_usable();
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -128,7 +128,7 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
                                      const char *name)
 {
-    CUresult rc = client_usable();
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS && (name == NULL || (dptr == NULL && bytes == NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -118,9 +118,12 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
-    CUresult rc = client_ready();
     uint64_t bytes;
-    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_usable();
+    if (rc != CUDA_SUCCESS) {
         return rc;
     }
     if (p == NULL || !unpin(p, false, &bytes)) {
@@ -141,17 +144,25 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     if (rc == CUDA_SUCCESS && (Flags & refused) != 0) {
         rc = front_unsupported("cuMemHostRegister of I/O or read-only memory");
     }
+    uint64_t start = (uint64_t)(uintptr_t)p, end;
+    if (rc == CUDA_SUCCESS &&
+        (__builtin_add_overflow(start, bytesize, &end) || client_memory_session(start) != NULL)) {
+        rc = CUDA_ERROR_INVALID_VALUE; /* no memory of the host's */
+    }
     return rc == CUDA_SUCCESS ? pin(p, bytesize, Flags, true) : rc;
 }
 
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
-    CUresult rc = client_ready();
     uint64_t bytes;
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_usable();
     if (rc == CUDA_SUCCESS && p == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
+    if (rc != CUDA_SUCCESS) {
         return rc;
     }
     return unpin(p, true, &bytes) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
@@ -175,8 +186,11 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 /* The device cannot see host memory (CAN_MAP_HOST_MEMORY is 0). */
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
+    struct client_memory memory;
+    unsigned flags;
     CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS && (pdptr == NULL || p == NULL || Flags != 0)) {
+    if (rc == CUDA_SUCCESS && (pdptr == NULL || Flags != 0 ||
+                               !client_host_find((uint64_t)(uintptr_t)p, &memory, &flags))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     return rc == CUDA_SUCCESS ? front_unsupported("cuMemHostGetDevicePointer") : rc;

@@ -94,6 +94,9 @@ CUresult client_jit_read(unsigned count, const CUjit_option *options, void **val
             jit->error_log_used = &values[i];
             break;
         default:
+            if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS) {
+                return CUDA_ERROR_INVALID_VALUE;
+            }
             break; /* hints: the driver that loads decides */
         }
     }

@@ -60,6 +60,31 @@ CUresult client_library_module(struct client_library *library, struct client_con
     return *module != NULL ? CUDA_SUCCESS : load(library, context, &jit, module);
 }
 
+/* A context that can load something now, or NULL. */
+static struct client_context *some_context(void)
+{
+    struct client_context *context;
+    uint32_t index = 0;
+    while ((context = client_context_next(&index)) != NULL) {
+        if (atomic_load(&context->active)) {
+            return context;
+        }
+    }
+    return NULL;
+}
+
+CUresult client_library_module_anywhere(struct client_library *library,
+                                        struct client_module **module)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        context = some_context();
+        rc = context != NULL ? CUDA_SUCCESS : rc;
+    }
+    return rc == CUDA_SUCCESS ? client_library_module(library, context, module) : rc;
+}
+
 /* ---- loading and unloading */
 
 static CUresult keep_image(struct client_library *library, const struct client_image *image,
@@ -233,18 +258,21 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 {
     struct client_library *found;
     struct client_kernel *kernel;
-    struct client_context *context;
-    CUresult rc = library_of(library, &found);
-    if (rc == CUDA_SUCCESS && (pKernel == NULL || name == NULL)) {
+    CUresult rc = client_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = pKernel == NULL ? CUDA_ERROR_INVALID_VALUE : library_of(library, &found);
+    }
+    if (rc == CUDA_SUCCESS && name == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS && known_kernel(found, name) == NULL &&
-        client_context_current(&context) == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS && known_kernel(found, name) == NULL) {
         struct client_module *module;
         struct client_function *function;
-        rc = client_library_module(found, context, &module);
+        rc = client_library_module_anywhere(found, &module);
         if (rc == CUDA_SUCCESS) {
             rc = client_module_function(module, name, &function);
+        } else if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+            rc = CUDA_SUCCESS;
         }
     }
     if (rc == CUDA_SUCCESS) {
@@ -256,18 +284,17 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     return rc;
 }
 
-/* ---- enumeration: needs a context */
+/* ---- enumeration: needs a context, but not a current one */
 
-static CUresult list(CUlibrary handle, struct client_library **library,
+static CUresult list(const void *out, CUlibrary handle, struct client_library **library,
                      struct client_module **module)
 {
-    struct client_context *context;
-    CUresult rc = library_of(handle, library);
+    CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS) {
-        rc = client_context_current(&context);
+        rc = out == NULL ? CUDA_ERROR_INVALID_VALUE : library_of(handle, library);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_library_module(*library, context, module);
+        rc = client_library_module_anywhere(*library, module);
     }
     return rc == CUDA_SUCCESS ? client_module_names(*module) : rc;
 }
@@ -276,10 +303,7 @@ CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
     struct client_library *library;
     struct client_module *module;
-    if (count == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    CUresult rc = list(lib, &library, &module);
+    CUresult rc = list(count, lib, &library, &module);
     if (rc == CUDA_SUCCESS) {
         *count = module->function_count;
     }
@@ -291,10 +315,7 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
 {
     struct client_library *library;
     struct client_module *module;
-    if (kernels == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    CUresult rc = list(lib, &library, &module);
+    CUresult rc = list(kernels, lib, &library, &module);
     size_t at = 0;
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < numKernels && i < module->function_count &&
                          at < module->names_bytes;

@@ -193,7 +193,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     align = align < ALLOCATOR_UNIT ? ALLOCATOR_UNIT : align;
     size_t pitch = (WidthInBytes + align - 1) / align * align;
     if (pitch < WidthInBytes || pitch > SIZE_MAX / Height) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return CUDA_ERROR_INVALID_VALUE;
     }
     rc = allocate(context, pitch * Height, dptr);
     if (rc == CUDA_SUCCESS) {

@@ -179,9 +179,10 @@ void client_module_release(struct client_module *module)
     module->names = NULL;
 }
 
+/* Its own context counts, not the current one. */
 static CUresult module_of(CUmodule handle, struct client_module **module)
 {
-    CUresult rc = client_usable();
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

@@ -94,8 +94,7 @@ static bool attribute_known(CUpointer_attribute attribute)
 
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
-    struct client_context *context;
-    CUresult rc = client_context_current(&context);
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -125,8 +124,7 @@ static size_t size_of(CUpointer_attribute attribute)
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
                                         void **data, CUdeviceptr ptr)
 {
-    struct client_context *context;
-    CUresult rc = client_context_current(&context);
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -158,13 +156,13 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
                                        CUdeviceptr ptr)
 {
-    struct client_context *context;
     struct client_memory memory;
-    CUresult rc = client_context_current(&context);
+    CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (value == NULL || !attribute_known(attribute) || !client_memory_find(ptr, &memory)) {
+    if (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
+        !client_memory_find(ptr, &memory)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     return front_unsupported("cuPointerSetAttribute");

@@ -224,9 +224,9 @@ void client_objects_drop_all(struct client_context *context);
 struct client_context *client_context_next(uint32_t *index);
 
 /* ---- contexts (context.c) */
-/* CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
+/* CUDA_ERROR_INVALID_CONTEXT, also for one that has been destroyed. */
 CUresult client_context_find(CUcontext handle, struct client_context **context);
-/* The current context, active; sticky errors of its link. */
+/* The current context, active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); sticky errors of its link. */
 CUresult client_context_current(struct client_context **context);
 /* cuInit has succeeded, and this is not the child of a fork. */
 CUresult client_ready(void);
@@ -250,6 +250,9 @@ CUresult client_function_resolve(struct client_context *context, CUfunction hand
                                  struct client_function **function);
 CUresult client_library_module(struct client_library *library, struct client_context *context,
                                struct client_module **module);
+/* The same in the current context, or in any if there is none: for what is the same in all. */
+CUresult client_library_module_anywhere(struct client_library *library,
+                                        struct client_module **module);
 CUresult client_module_function(struct client_module *module, const char *name,
                                 struct client_function **function);
 CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,

@@ -112,7 +112,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct client_call call;
     struct ga_stream_synchronize_args args;
-    CUresult rc = client_call_enter(&call, API_OP_ga_stream_synchronize);
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_synchronize);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, hStream, &args.stream);
     }
@@ -163,7 +163,7 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
     struct client_call call;
     struct client_stream *stream;
     uint64_t wire;
-    CUresult rc = client_call_enter(&call, API_OP_ga_stream_query);
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_query);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, hStream, &wire);
     }
@@ -196,7 +196,10 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 static CUresult stream_of(CUstream handle, struct client_call *call, struct client_stream **stream)
 {
     uint64_t wire;
-    CUresult rc = client_call_enter(call, 0);
+    CUresult rc = client_call_enter_handle(call, 0);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(call, handle, &wire);
+    }
     return rc == CUDA_SUCCESS ? client_stream_find(call->context, handle, stream, &wire) : rc;
 }
 

@@ -14,7 +14,7 @@ static struct front_stream_attributes *attributes_of(const struct client_call *c
 static CUresult enter(struct client_call *call, CUstream handle, struct client_stream **stream,
                       uint64_t *wire)
 {
-    CUresult rc = client_call_enter(call, API_OP_ga_stream_priority);
+    CUresult rc = client_call_enter_handle(call, API_OP_ga_stream_priority);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(call, handle, wire);
     }
@@ -172,7 +172,10 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
     struct client_stream *from_stream, *to_stream;
     struct front_stream_attributes attributes;
     uint64_t from_wire, to_wire;
-    CUresult rc = enter(&from, src, &from_stream, &from_wire);
+    CUresult rc = client_usable();
+    if (rc == CUDA_SUCCESS) {
+        rc = enter(&from, src, &from_stream, &from_wire);
+    }
     if (rc == CUDA_SUCCESS) {
         rc = enter(&to, dst, &to_stream, &to_wire);
     }

@@ -50,8 +50,8 @@ struct front_host {
     /* The handle of the device's primary context, which need not be active and does not become so:
      * the runtime makes it current before it retains it. */
     CUresult (*primary_context)(CUdevice device, CUcontext *context);
-    /* CUDA_SUCCESS for a live context or a primary one, active or not;
-     * CUDA_ERROR_CONTEXT_IS_DESTROYED or CUDA_ERROR_INVALID_CONTEXT otherwise. */
+    /* CUDA_SUCCESS for a live context or a primary one, active or not; CUDA_ERROR_INVALID_CONTEXT
+     * otherwise, also for one that has been destroyed. */
     CUresult (*context_check)(CUcontext context);
     CUresult (*context_device)(CUcontext context, CUdevice *device);
     CUresult (*context_id)(CUcontext context, unsigned long long *id);

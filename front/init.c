@@ -68,7 +68,12 @@ static CUresult context_or_current(CUcontext *ctx)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return *ctx != NULL ? front_host.context_check(*ctx) : front_context_need(ctx);
+    if (*ctx != NULL) {
+        return front_host.context_check(*ctx);
+    }
+    rc = front_context_need(ctx);
+    bool gone = rc == CUDA_SUCCESS && front_host.context_check(*ctx) != CUDA_SUCCESS;
+    return gone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : rc;
 }
 
 CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)

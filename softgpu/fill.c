@@ -63,7 +63,7 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
     }
     uint64_t row = api_range_times(shape->width, shape->element);
     if (shape->to % shape->element != 0 ||
-        (shape->height > 1 && (shape->pitch < row || shape->pitch % shape->element != 0))) {
+        !api_range_rows_apart(shape->pitch, row, shape->height, shape->element)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct sg_range *range;

@@ -91,7 +91,10 @@ CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t
     if ((flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)) != 0) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (address + bytes > UINT64_C(1) << SG_ADDRESS_BITS || !pages_present(address, bytes)) {
+    const struct sg_range *there = sg_range_find(address);
+    bool device = there != NULL && there->device != NULL;
+    if (address + bytes > UINT64_C(1) << SG_ADDRESS_BITS || device ||
+        !pages_present(address, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct sg_range *made = host_range(context, SG_RANGE_REGISTERED, flags);

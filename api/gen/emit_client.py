@@ -4,7 +4,7 @@ What a stub does, in order: is the process ready for calls; NULL pointers and fl
 then the frame. Nothing is locked while a handle is checked: a check may itself wait.
 """
 from model import C_OF
-from ranges import element, size
+from ranges import element, rows_apart, size
 from text import HEADER, prototype
 
 
@@ -21,6 +21,9 @@ def _checks(call):
     for p, bits in call.masks:
         out.append(f"if (((unsigned)({p.name}) & ~0x{bits:x}u) != 0) {{\n"
                    "        return CUDA_ERROR_INVALID_VALUE;\n    }")
+    for p, last in call.lasts:
+        out.append(f"if ((unsigned){p.name} > (unsigned){last}) {{\n"
+                   "        return CUDA_ERROR_INVALID_VALUE;\n    }")
     return out
 
 
@@ -34,7 +37,8 @@ def _fill(call):
         if p.way == "make":
             continue
         if p.handle:
-            out.append(_try(f"client_{p.handle}_check(&call, {p.name}, &args.{p.name})"))
+            made = "_made" if call.drop is p and p.handle == "stream" else ""
+            out.append(_try(f"client_{p.handle}_check{made}(&call, {p.name}, &args.{p.name})"))
         elif p.ctype == "CUdevice":
             out.append(_try(f"client_device_check(&call, {p.name}, &args.{p.name})"))
         elif p.way == "value":
@@ -47,6 +51,9 @@ def _fill(call):
         else:
             out.append(f"args.{p.name} = ({C_OF[p.kind]})*{p.name};")
     for r in call.ranges:
+        if rows_apart(r):
+            out.append(f"if (!{rows_apart(r)}) {{\n"
+                       "        return CUDA_ERROR_INVALID_VALUE;\n    }")
         out.append(_try(f"client_range_check(&call, args.{r.param.name}, {element(r)},\n"
                         f"                            {size(r)})"))
     return out
@@ -81,12 +88,19 @@ def _send(call):
     return lines + ["        }", "    }", "    client_call_end(&call);", "}"]
 
 
+def _brings_context(call):
+    """A stream or an event, and no context beside it, says itself where the call belongs."""
+    nouns = {p.handle for p in call.params if p.way == "value"}
+    return bool(nouns & {"stream", "event"}) and "context" not in nouns
+
+
 def _stub(call):
     makes = [p for p in call.params if p.way == "make"]
     out = f"\n{prototype(call, call.name)}\n{{\n    struct client_call call;\n"
     if call.args():
         out += f"    struct {call.name}_args args = {{0}};\n"
-    out += f"    CUresult {_try(f'client_call_enter(&call, API_OP_{call.name})')}\n"
+    enter = "client_call_enter_handle" if _brings_context(call) else "client_call_enter"
+    out += f"    CUresult {_try(f'{enter}(&call, API_OP_{call.name})')}\n"
     body = []
     if call.drop:
         # Once exit() has begun the end of the connection gives everything back.

@@ -61,7 +61,7 @@ class Call:
         self.message = stanza.head == "message"
         self.op = self.client = self.reply = self.server = self.soft = None
         self.since = 0
-        self.params, self.ranges, self.masks = [], [], []
+        self.params, self.ranges, self.masks, self.lasts = [], [], [], []
         self.ptsz, self.ptds, self.alias, self.drop, self.bulk = [], [], [], None, None
 
     def param(self, name, line):
@@ -266,6 +266,10 @@ def _build_call(model, stanza):
             if len(line.words) != 2:
                 line.fail("mask wants: parameter allowed_bits")
             call.masks.append((call.param(line.words[0], line), int(line.words[1], 0)))
+        elif line.key == "last":
+            if len(line.words) != 2:
+                line.fail("last wants: parameter last_value")
+            call.lasts.append((call.param(line.words[0], line), line.words[1]))
         elif line.key == "drop":
             call.drop = call.param(line.words[0], line)
         elif line.key == "bulk":

@@ -6,7 +6,7 @@ editor jumps to.
 import re
 
 CALL_KEYS = {"op", "client", "reply", "server", "soft", "in", "out", "make", "drop", "range",
-             "ptsz", "ptds", "alias", "mask", "bulk", "since"}
+             "ptsz", "ptds", "alias", "mask", "last", "bulk", "since"}
 SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since"}
 HEADS = {"call", "message", "unsupported", "absent", "type", "handle"}
 

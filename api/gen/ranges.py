@@ -15,6 +15,14 @@ def size(r):
     return f"api_range_pitched({', '.join(_product(f) for f in r.pitched)})"
 
 
+def rows_apart(r):
+    """What must be true of a pitched range by itself, or None."""
+    if r.factors:
+        return None
+    return (f"api_range_rows_apart({', '.join(_product(f) for f in r.pitched)},\n"
+            f"                              {element(r)})")
+
+
 def element(r):
     """Bytes of an element, which is how the address must be aligned."""
     factors = r.factors or r.pitched[1]

@@ -56,9 +56,6 @@ static CUresult primary_context(CUdevice device, CUcontext *context)
 
 static CUresult context_check(CUcontext context)
 {
-    if (context == FAKE_DEAD) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    }
     bool known = context == FAKE_PRIMARY(0) || context == FAKE_PRIMARY(1) ||
                  context == FAKE_EXPLICIT || context == FAKE_OTHER;
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;

@@ -56,7 +56,7 @@ Test(thread, what_is_no_context_is_refused)
 {
     cr_assert_eq(cuInit(0), CUDA_SUCCESS);
     cr_assert_eq(cuCtxSetCurrent(FAKE_NONSENSE), CUDA_ERROR_INVALID_CONTEXT);
-    cr_assert_eq(cuCtxSetCurrent(FAKE_DEAD), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    cr_assert_eq(cuCtxSetCurrent(FAKE_DEAD), CUDA_ERROR_INVALID_CONTEXT);
     cr_assert_eq(cuCtxPushCurrent_v2(NULL), CUDA_ERROR_INVALID_CONTEXT);
     cr_assert_eq(cuCtxPushCurrent_v2(FAKE_NONSENSE), CUDA_ERROR_INVALID_CONTEXT);
     cr_assert_null(current());

@@ -57,6 +57,18 @@ CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_s
     return CUDA_SUCCESS;
 }
 
+CUresult sg_enter_stream(CUstream handle, struct sg_stream **stream)
+{
+    struct sg_context *context = NULL;
+    bool is_name = handle == NULL || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+    CUresult result = is_name ? sg_enter(&context) : sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_call_stream(context, handle, stream);
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
 CUresult sg_call_event(CUevent handle, struct sg_event **event)
 {
     struct sg_event *found = ga_handle_table_find(&sg_process.events, (uint64_t)(uintptr_t)handle);

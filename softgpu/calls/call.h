@@ -26,6 +26,9 @@ static inline CUresult sg_leave(CUresult result)
 /* The stream that the handle means, as seen from the current context: 0 and CU_STREAM_LEGACY,
  * CU_STREAM_PER_THREAD, or one that was created. */
 CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_stream **stream);
+/* Enters and finds the stream; the lock is held on success. A stream that was created brings its
+ * context: none need be current. */
+CUresult sg_enter_stream(CUstream handle, struct sg_stream **stream);
 /* CUDA_ERROR_INVALID_HANDLE: not an event. */
 CUresult sg_call_event(CUevent handle, struct sg_event **event);
 /* CUDA_ERROR_INVALID_DEVICE. */

@@ -15,23 +15,18 @@ static const struct sides any_to_any = {SG_SIDE_ANY, SG_SIDE_ANY};
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides, CUstream handle,
                      bool async)
 {
-    struct sg_context *context;
-    CUresult result = sg_enter(&context);
+    struct sg_stream *stream;
+    CUresult result = sg_enter_stream(handle, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct sg_stream *stream;
-    result = sg_call_stream(context, handle, &stream);
-    if (result == CUDA_SUCCESS) {
-        struct sg_copy_shape shape = {.to = to,
-                                      .from = from,
-                                      .to_pitch = bytes,
-                                      .from_pitch = bytes,
-                                      .width = bytes,
-                                      .height = 1};
-        result = sg_copy_submit(stream, &shape, sides.to, sides.from, async);
-    }
-    return sg_leave(result);
+    struct sg_copy_shape shape = {.to = to,
+                                  .from = from,
+                                  .to_pitch = bytes,
+                                  .from_pitch = bytes,
+                                  .width = bytes,
+                                  .height = 1};
+    return sg_leave(sg_copy_submit(stream, &shape, sides.to, sides.from, async));
 }
 
 CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
@@ -193,13 +188,12 @@ static CUresult side_read(CUmemorytype type, const void *host, CUdeviceptr devic
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool async)
 {
-    struct sg_context *context;
-    CUresult result = sg_enter(&context);
+    struct side to = {0}, from = {0};
+    struct sg_stream *stream;
+    CUresult result = sg_enter_stream(handle, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct side to = {0}, from = {0};
-    struct sg_stream *stream;
     if (c == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -208,9 +202,6 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool async)
     if (result == CUDA_SUCCESS) {
         result = side_read(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcPitch, c->srcXInBytes,
                            c->srcY, c->WidthInBytes, &from);
-    }
-    if (result == CUDA_SUCCESS) {
-        result = sg_call_stream(context, handle, &stream);
     }
     if (result == CUDA_SUCCESS) {
         struct sg_copy_shape shape = {.to = to.start,

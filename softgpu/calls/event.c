@@ -44,20 +44,16 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
-    struct sg_context *context;
-    CUresult result = sg_enter(&context);
+    struct sg_stream *stream;
+    struct sg_event *event;
+    CUresult result = sg_enter_stream(hStream, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct sg_stream *stream;
-    struct sg_event *event;
     result = sg_call_event(hEvent, &event);
     /* CU_EVENT_RECORD_EXTERNAL has a meaning only while capturing. */
     if (result == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
         result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result == CUDA_SUCCESS) {
-        result = sg_call_stream(context, hStream, &stream);
     }
     if (result == CUDA_SUCCESS && stream->context != event->context) {
         result = CUDA_ERROR_INVALID_HANDLE;
@@ -114,14 +110,17 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct sg_event *start, *end;
-    CUresult result = event_enter(hStart, &start);
+    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS && pMilliseconds == NULL) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS) {
+        result = event_enter(hStart, &start);
+    }
     if (result != CUDA_SUCCESS) {
         return result;
     }
     result = sg_call_event(hEnd, &end);
-    if (result == CUDA_SUCCESS && pMilliseconds == NULL) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
     if (result != CUDA_SUCCESS) {
         return sg_leave(result);
     }

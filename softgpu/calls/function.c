@@ -40,9 +40,11 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
         *value = subject->settings->carveout;
         return CUDA_SUCCESS;
     default: /* clusters and what else there is: not for this compute capability */
+        if ((int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
         *value = 0;
-        return (int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE
-                                                                        : CUDA_SUCCESS;
+        return CUDA_SUCCESS;
     }
 }
 

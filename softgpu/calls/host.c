@@ -49,13 +49,8 @@ static CUresult host_context(CUcontext handle, struct sg_context *copy)
         return result;
     }
     struct sg_context *found = sg_context_find(handle);
-    if (found == NULL) {
-        uint64_t value = (uint64_t)(uintptr_t)handle;
-        bool was_one = ga_handle_type_of(value) == GA_HANDLE_CONTEXT;
-        return sg_leave(was_one ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT);
-    }
-    if (!found->alive && !found->primary) {
-        return sg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    if (found == NULL || (!found->alive && !found->primary)) {
+        return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
     }
     *copy = *found;
     return sg_leave(CUDA_SUCCESS);

@@ -100,11 +100,11 @@ static CUresult library_open(CUlibrary handle, const void *out, struct sg_librar
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    *library = library_find(handle);
-    if (*library == NULL) {
-        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (out == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    return out == NULL ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+    *library = library_find(handle);
+    return *library == NULL ? sg_leave(CUDA_ERROR_INVALID_HANDLE) : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
@@ -150,7 +150,7 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
     for (unsigned i = 0; i < numKernels && i < count; i++) {
         kernels[i] = (CUkernel)(uintptr_t)found->kernels[i].handle;
     }
-    return sg_leave(numKernels != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    return sg_leave(CUDA_SUCCESS);
 }
 
 /* Enters and finds the library's module in the current context; the lock is held on success. */

@@ -164,7 +164,8 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     return host_release((uint64_t)(uintptr_t)p, SG_RANGE_REGISTERED,
-                        CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+                        p == NULL ? CUDA_ERROR_INVALID_VALUE
+                                  : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 /* Enters and finds the pinned memory that holds `p`; the lock is held on success. */

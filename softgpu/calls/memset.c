@@ -4,17 +4,9 @@
 
 static CUresult fill(const struct sg_fill_shape *shape, CUstream handle, bool async)
 {
-    struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
     struct sg_stream *stream;
-    result = sg_call_stream(context, handle, &stream);
-    if (result == CUDA_SUCCESS) {
-        result = sg_fill_submit(stream, shape, async);
-    }
-    return sg_leave(result);
+    CUresult result = sg_enter_stream(handle, &stream);
+    return result == CUDA_SUCCESS ? sg_leave(sg_fill_submit(stream, shape, async)) : result;
 }
 
 static struct sg_fill_shape line(CUdeviceptr to, unsigned element, uint32_t value, size_t count)

@@ -76,7 +76,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     }
     struct sg_module *module = module_find(hmod);
     if (module == NULL || module->library != NULL) {
-        return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+        return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_NOT_PERMITTED);
     }
     bool quiet = sg_context_quiet(module->context);
     module = module_find(hmod); /* another thread may have unloaded it meanwhile */
@@ -129,7 +129,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
         return result;
     }
     const struct sg_module *module = module_find(mod);
-    if (module == NULL || functions == NULL || numFunctions == 0) {
+    if (module == NULL || functions == NULL) {
         return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     }
     size_t count = sg_program_kernel_count(module->code->program);

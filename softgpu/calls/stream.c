@@ -51,16 +51,14 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     return sg_leave(sg_process_state());
 }
 
-/* Enters and finds the stream; the lock is held on success. */
+/* sg_enter_stream, for a call that answers in *out. */
 static CUresult stream_enter(CUstream handle, const void *out, struct sg_stream **stream)
 {
-    struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS && out == NULL) {
+        result = CUDA_ERROR_INVALID_VALUE;
     }
-    result = out == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_stream(context, handle, stream);
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    return result == CUDA_SUCCESS ? sg_enter_stream(handle, stream) : result;
 }
 
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
@@ -185,7 +183,7 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, &stream, &stream);
+    CUresult result = sg_enter_stream(hStream, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -204,7 +202,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, &stream, &stream);
+    CUresult result = sg_enter_stream(hStream, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -215,6 +213,6 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, &stream, &stream);
+    CUresult result = sg_enter_stream(hStream, &stream);
     return result == CUDA_SUCCESS ? sg_leave(sg_stream_wait(stream)) : result;
 }
