@@ -1,0 +1,363 @@
+/* Right arguments and objects: memory, handles, files. The structures are in structs.c. */
+#include "tests/arguments/good.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/cuda_names.h"
+#include "tests/arguments/structs.h"
+#include "tests/arguments/table.h"
+
+enum { HOST = 4096, PAGEABLE = 65536, BLOCK = 0x200000 };
+
+static const char ptx[] = ".version 7.5\n"
+                          ".target sm_75\n"
+                          ".address_size 64\n"
+                          ".visible .global .align 4 .u32 variable = 3;\n"
+                          ".visible .entry store(.param .u64 address, .param .u32 value)\n"
+                          "{\n"
+                          "    .reg .b64 %rd<3>;\n"
+                          "    .reg .b32 %r<2>;\n"
+                          "    ld.param.u64 %rd1, [address];\n"
+                          "    ld.param.u32 %r1, [value];\n"
+                          "    cvta.to.global.u64 %rd2, %rd1;\n"
+                          "    st.global.u32 [%rd2], %r1;\n"
+                          "    ret;\n"
+                          "}\n";
+
+#define GOOD(name)   uint64_t name;
+#define STRUCT(name) uint64_t name;
+#define NEW(name)
+static struct {
+#include "tests/arguments/good.def"
+} good;
+#undef GOOD
+#undef STRUCT
+
+#define GOOD(name)                                                                                 \
+    uint64_t good_##name(void)                                                                     \
+    {                                                                                              \
+        return good.name;                                                                          \
+    }
+#define STRUCT(name) GOOD(name)
+#include "tests/arguments/good.def"
+#undef GOOD
+#undef STRUCT
+
+#define HANDLE(from) ((uint64_t)(uintptr_t)(from))
+
+void must(int result, const char *call)
+{
+    if (result == CUDA_SUCCESS) {
+        return;
+    }
+    const char *name = NULL;
+    (void)driver.cuGetErrorName((CUresult)result, &name);
+    printf("%s: %s (%d)\n", call, name != NULL ? name : "an unknown error", result);
+    exit(1);
+}
+
+/* ---- one by one */
+
+uint64_t new_context(void)
+{
+    CUcontext context, popped;
+    MUST(driver.cuCtxCreate_v2(&context, 0, 0));
+    MUST(driver.cuCtxPopCurrent_v2(&popped));
+    return HANDLE(context);
+}
+
+uint64_t new_dead_context(void)
+{
+    uint64_t context = new_context();
+    MUST(driver.cuCtxDestroy_v2((CUcontext)context));
+    return context;
+}
+
+/* A primary context that nobody has retained: of the last device. */
+uint64_t new_inactive_context(void)
+{
+    CUcontext context;
+    MUST(driver.cuDevicePrimaryCtxRetain(&context, (CUdevice)good.last_device));
+    do {
+    } while (driver.cuDevicePrimaryCtxRelease_v2((CUdevice)good.last_device) == CUDA_SUCCESS);
+    return HANDLE(context);
+}
+
+/* The last device, whose primary context is one reference richer. */
+uint64_t new_retained(void)
+{
+    CUcontext context;
+    MUST(driver.cuDevicePrimaryCtxRetain(&context, (CUdevice)good.last_device));
+    return good.last_device;
+}
+
+uint64_t new_stream(void)
+{
+    CUstream stream;
+    MUST(driver.cuStreamCreate(&stream, 0));
+    return HANDLE(stream);
+}
+
+uint64_t new_dead_stream(void)
+{
+    uint64_t stream = new_stream();
+    MUST(driver.cuStreamDestroy_v2((CUstream)stream));
+    return stream;
+}
+
+uint64_t new_event(void)
+{
+    CUevent event;
+    MUST(driver.cuEventCreate(&event, 0));
+    return HANDLE(event);
+}
+
+uint64_t new_dead_event(void)
+{
+    uint64_t event = new_event();
+    MUST(driver.cuEventDestroy_v2((CUevent)event));
+    return event;
+}
+
+uint64_t new_module(void)
+{
+    CUmodule module;
+    MUST(driver.cuModuleLoadData(&module, ptx));
+    return HANDLE(module);
+}
+
+uint64_t new_dead_module(void)
+{
+    uint64_t module = new_module();
+    MUST(driver.cuModuleUnload((CUmodule)module));
+    return module;
+}
+
+static uint64_t function_of(uint64_t module)
+{
+    CUfunction function;
+    MUST(driver.cuModuleGetFunction(&function, (CUmodule)module, "store"));
+    return HANDLE(function);
+}
+
+uint64_t new_dead_function(void)
+{
+    uint64_t module = new_module(), function = function_of(module);
+    MUST(driver.cuModuleUnload((CUmodule)module));
+    return function;
+}
+
+uint64_t new_library(void)
+{
+    CUlibrary library;
+    MUST(driver.cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    return HANDLE(library);
+}
+
+uint64_t new_dead_library(void)
+{
+    uint64_t library = new_library();
+    MUST(driver.cuLibraryUnload((CUlibrary)library));
+    return library;
+}
+
+static uint64_t kernel_of(uint64_t library)
+{
+    CUkernel kernel;
+    MUST(driver.cuLibraryGetKernel(&kernel, (CUlibrary)library, "store"));
+    return HANDLE(kernel);
+}
+
+uint64_t new_dead_kernel(void)
+{
+    uint64_t library = new_library(), kernel = kernel_of(library);
+    MUST(driver.cuLibraryUnload((CUlibrary)library));
+    return kernel;
+}
+
+/* ---- memory */
+
+uint64_t new_block(void)
+{
+    CUdeviceptr block;
+    MUST(driver.cuMemAlloc_v2(&block, BLOCK));
+    return block;
+}
+
+uint64_t new_freed(void)
+{
+    uint64_t block = new_block();
+    MUST(driver.cuMemFree_v2(block));
+    return block;
+}
+
+uint64_t new_pageable(void)
+{
+    void *memory = aligned_alloc(PAGEABLE, PAGEABLE);
+    memset(memory, 0, PAGEABLE);
+    return HANDLE(memory);
+}
+
+uint64_t new_pinned(void)
+{
+    void *memory;
+    MUST(driver.cuMemAllocHost_v2(&memory, HOST));
+    return HANDLE(memory);
+}
+
+uint64_t new_registered(void)
+{
+    void *memory = (void *)new_pageable();
+    MUST(driver.cuMemHostRegister_v2(memory, PAGEABLE, 0));
+    return HANDLE(memory);
+}
+
+uint64_t new_reserved(void)
+{
+    CUdeviceptr address;
+    MUST(driver.cuMemAddressReserve(&address, BLOCK, 0, 0, 0));
+    return address;
+}
+
+uint64_t new_physical(void)
+{
+    CUmemGenericAllocationHandle handle;
+    MUST(driver.cuMemCreate(&handle, BLOCK, (const void *)good.allocation, 0));
+    return handle;
+}
+
+uint64_t new_mapped(void)
+{
+    CUdeviceptr address = new_reserved();
+    MUST(driver.cuMemMap(address, BLOCK, 0, new_physical(), 0));
+    return address;
+}
+
+/* ---- in another context */
+
+#define OTHER(name)                                                                                \
+    uint64_t new_other_##name(void)                                                                \
+    {                                                                                              \
+        CUcontext popped;                                                                          \
+        MUST(driver.cuCtxPushCurrent_v2((CUcontext)good.other_context));                           \
+        uint64_t made = new_##name();                                                              \
+        MUST(driver.cuCtxPopCurrent_v2(&popped));                                                  \
+        return made;                                                                               \
+    }
+OTHER(stream)
+OTHER(event)
+OTHER(module)
+OTHER(block)
+
+/* ---- all */
+
+static char this_path[4096], ptx_path[] = "/tmp/gpuaas-arguments-XXXXXX", pci[32];
+
+static void make_texts(const char *this_file)
+{
+    static const char wrong_ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\nnonsense;\n";
+
+    snprintf(this_path, sizeof this_path, "%s", this_file);
+    good.this_file = HANDLE(this_path);
+    int file = mkstemp(ptx_path);
+    if (file < 0 || write(file, ptx, sizeof ptx - 1) != (ssize_t)(sizeof ptx - 1)) {
+        perror(ptx_path);
+        exit(1);
+    }
+    close(file);
+    good.ptx_file = HANDLE(ptx_path);
+    MUST(driver.cuDeviceGetPCIBusId(pci, sizeof pci, 0));
+    good.pci = HANDLE(pci);
+    good.empty = HANDLE("");
+    good.unknown = HANDLE("no such name");
+    good.symbol = HANDLE("cuMemAlloc");
+    good.kernel_name = HANDLE("store");
+    good.variable_name = HANDLE("variable");
+    good.ptx = HANDLE(ptx);
+    good.wrong_ptx = HANDLE(wrong_ptx);
+}
+
+static void make_memory(void)
+{
+    static char host[HOST];
+    size_t bytes;
+
+    good.block = new_block();
+    good.block_odd = good.block + 1;
+    good.block_last = good.block + BLOCK - 1;
+    good.block_2 = new_block();
+    good.host = HANDLE(host);
+    good.pinned = new_pinned();
+    good.pinned_inside = good.pinned + 64;
+    good.registered = new_registered();
+    MUST(driver.cuModuleGetGlobal_v2((CUdeviceptr *)&good.variable, &bytes, (CUmodule)good.module,
+                                     "variable"));
+}
+
+static void make_objects(void)
+{
+    CUevent event;
+    CUmodule of_library;
+
+    good.stream = new_stream();
+    good.event = new_event();
+    MUST(driver.cuEventRecord((CUevent)good.event, (CUstream)good.stream));
+    MUST(driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    good.event_without_time = HANDLE(event);
+    MUST(driver.cuEventRecord(event, (CUstream)good.stream));
+    good.module = new_module();
+    good.function = function_of(good.module);
+    good.library = new_library();
+    good.kernel = kernel_of(good.library);
+    MUST(driver.cuLibraryGetModule(&of_library, (CUlibrary)good.library));
+    good.library_module = HANDLE(of_library);
+}
+
+void good_make(const char *this_file)
+{
+    int count;
+    CUcontext context;
+
+    MUST(driver.cuDeviceGetCount(&count));
+    good.device_count = (uint64_t)count;
+    good.last_device = (uint64_t)count - 1; /* another than device 0, where there is one */
+    MUST(driver.cuCtxCreate_v2(&context, 0, count - 1));
+    good.last_device_context = HANDLE(context);
+    MUST(driver.cuCtxCreate_v2(&context, 0, 0));
+    good.other_context = HANDLE(context);
+    MUST(driver.cuCtxCreate_v2(&context, 0, 0));
+    good.context = HANDLE(context);
+    good.other_stream = new_other_stream();
+    good.other_event = new_other_event();
+    good.other_module = new_other_module();
+    good.other_function = function_of(good.other_module);
+    good.other_block = new_other_block();
+    make_texts(this_file);
+    make_objects();
+    make_memory();
+#define GOOD(name)
+#define STRUCT(name) good.name = HANDLE(structs_##name());
+#include "tests/arguments/good.def"
+    MUST(driver.cuCtxSynchronize());
+}
+
+void good_program(void)
+{
+    CUdeviceptr block = new_block();
+    uint32_t value = 77, got[2] = {0};
+    void *parameters[] = {&block, &value};
+
+    MUST(driver.cuMemsetD32_v2(block, 5, 2));
+    MUST(driver.cuLaunchKernel((CUfunction)good.function, 1, 1, 1, 1, 1, 1, 0,
+                               (CUstream)good.stream, parameters, NULL));
+    MUST(driver.cuMemcpyDtoHAsync_v2(got, block, sizeof got, (CUstream)good.stream));
+    MUST(driver.cuStreamSynchronize((CUstream)good.stream));
+    if (got[0] != value || got[1] != 5) {
+        printf("afterwards a right program reads %u and %u, not %u and 5\n", got[0], got[1], value);
+        exit(1);
+    }
+    (void)unlink(ptx_path);
+}

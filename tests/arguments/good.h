@@ -1,0 +1,27 @@
+/* The right arguments, and objects that make wrong ones. good_* is the same thing every time, made
+ * by good_make; new_* is a new one, because the call consumes it. What a reader would get wrong:
+ * what lives in `other context` is right in itself, and wrong where the current context counts. */
+#ifndef TESTS_ARGUMENTS_GOOD_H
+#define TESTS_ARGUMENTS_GOOD_H
+
+#include <stdint.h>
+
+#define GOOD(name)   uint64_t good_##name(void);
+#define STRUCT(name) uint64_t good_##name(void);
+#define NEW(name)    uint64_t new_##name(void);
+#include "tests/arguments/good.def"
+#undef GOOD
+#undef STRUCT
+#undef NEW
+
+/* After cuInit: everything, and the context made current. `ptx_file` will name a file that holds
+ * PTX, `this_file` one that holds none. Ends the program when the driver refuses a right call. */
+void good_make(const char *this_file);
+/* A whole program after all that went wrong: fills, runs a kernel, copies, compares. */
+void good_program(void);
+
+/* Ends the program unless `result` is CUDA_SUCCESS. */
+void must(int result, const char *call);
+#define MUST(call) must((int)(call), #call)
+
+#endif

@@ -1,0 +1,238 @@
+/* wrong_arguments [--remote] [--real] LIBRARY: runs the table on a driver library, one line per
+ * case:
+ *
+ *     CALL PARAMETER HOW -> CODE [then CODE] [changed PARAMETER]
+ *
+ * `then`: the context says an error after the case, which it must not. `changed`: a failing call
+ * has written an output. --remote: without the calls that the client library has not; --real:
+ * without the cases in which only our own libraries are sure not to crash. The last line says that
+ * a right program still runs in the same process. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/arguments/good.h"
+#include "tests/arguments/table.h"
+
+enum { ROOM = 4096, PATTERN = 0xa5 };
+
+struct cuda_driver driver;
+static bool remote, real;
+static _Alignas(16) unsigned char rooms[ARGUMENTS_MOST][ROOM];
+
+/* By hand, because cuda_driver_open refuses the client library. */
+static void open_library(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        printf("%s\n", dlerror());
+        exit(1);
+    }
+    for (size_t i = 0; i < cuda_driver_symbol_count; i++) {
+        void *function = dlsym(library, cuda_driver_symbols[i].name);
+        if (function == NULL && cuda_driver_symbols[i].older != NULL) {
+            function = dlsym(library, cuda_driver_symbols[i].older);
+        }
+        if (function == NULL) {
+            function = (void *)cuda_driver_missing;
+        }
+        memcpy((char *)&driver + cuda_driver_symbols[i].offset, &function, sizeof function);
+    }
+}
+
+static const char *code(CUresult result)
+{
+    static char number[2][32];
+    static int turn;
+    const char *name = NULL;
+    if (driver.cuGetErrorName(result, &name) == CUDA_SUCCESS && name != NULL) {
+        return strncmp(name, "CUDA_ERROR_", 11) == 0 ? name + 11 : name + 5;
+    }
+    turn = !turn;
+    snprintf(number[turn], sizeof number[turn], "%d", (int)result);
+    return number[turn];
+}
+
+static void begin(const struct call *call, const char *param, const char *how)
+{
+    printf("%s %s %s -> ", call->name, param, how);
+    fflush(stdout); /* so that a crash names its case */
+}
+
+static void end(const struct call *call, CUresult result)
+{
+    fputs(code(result), stdout);
+    for (unsigned i = 0; result != CUDA_SUCCESS && i < call->params; i++) {
+        bool changed = false;
+        for (unsigned k = 0; k < ROOM && (call->kept >> i & 1) != 0; k++) {
+            changed = changed || rooms[i][k] != PATTERN;
+        }
+        if (changed) {
+            printf(" changed %s", call->names[i]);
+        }
+    }
+}
+
+static void fill(const struct call *call, uint64_t *values)
+{
+    for (unsigned i = 0; i < call->params; i++) {
+        const struct value *right = &call->right[i];
+        if ((call->rooms >> i & 1) != 0) {
+            memset(rooms[i], PATTERN, ROOM);
+            values[i] = (uint64_t)(uintptr_t)rooms[i];
+        } else {
+            values[i] = right->make != NULL ? right->make() : right->number;
+        }
+    }
+}
+
+static void restore_context(void)
+{
+    CUcontext current = NULL;
+    for (int i = 0; i < 8; i++) {
+        (void)driver.cuCtxGetCurrent(&current);
+        if (current == NULL || driver.cuCtxPopCurrent_v2(&current) != CUDA_SUCCESS) {
+            break;
+        }
+    }
+    MUST(driver.cuCtxPushCurrent_v2((CUcontext)good_context()));
+}
+
+/* What the case has left behind would show here, and nowhere else. */
+static void settle(void)
+{
+    restore_context();
+    CUresult late = driver.cuCtxSynchronize();
+    if (late != CUDA_SUCCESS) {
+        printf(" then %s", code(late));
+    }
+    putchar('\n');
+    late = driver.cuCtxSynchronize();
+    if (late != CUDA_SUCCESS) {
+        printf("the context is lost: %s\n", code(late));
+        exit(1);
+    }
+}
+
+static bool runs(const struct call *call)
+{
+    return call->remote || !remote;
+}
+
+/* ---- the table */
+
+static void run_uninitialised(const struct call *call)
+{
+    uint64_t values[ARGUMENTS_MOST] = {0};
+    if (strcmp(call->name, "cuInit") == 0) {
+        return;
+    }
+    for (unsigned i = 0; i < call->params; i++) {
+        memset(rooms[i], PATTERN, ROOM);
+        if ((call->rooms >> i & 1) != 0) {
+            values[i] = (uint64_t)(uintptr_t)rooms[i];
+        }
+    }
+    begin(call, "-", "uninitialised");
+    end(call, call->run(values));
+    putchar('\n');
+}
+
+static void run_right(const struct call *call)
+{
+    uint64_t values[ARGUMENTS_MOST];
+    fill(call, values);
+    begin(call, "-", "right");
+    end(call, call->run(values));
+    settle();
+}
+
+static void run_wrong(const struct wrong *wrong)
+{
+    const struct call *call = wrong->call;
+    uint64_t values[ARGUMENTS_MOST];
+    char params[128];
+
+    fill(call, values);
+    values[wrong->param] = wrong->value.make != NULL ? wrong->value.make() : wrong->value.number;
+    snprintf(params, sizeof params, "%s", call->names[wrong->param]);
+    if (wrong->also >= 0) {
+        values[wrong->also] = 0;
+        snprintf(params, sizeof params, "%s+%s", call->names[wrong->param],
+                 call->names[wrong->also]);
+    }
+    begin(call, params, wrong->how);
+    end(call, call->run(values));
+    settle();
+}
+
+/* No context is current; or one that has been destroyed. */
+static void run_without_context(const struct call *call, bool dead)
+{
+    CUcontext context = NULL;
+    uint64_t values[ARGUMENTS_MOST];
+
+    fill(call, values);
+    MUST(driver.cuCtxPopCurrent_v2(&context));
+    if (dead) {
+        MUST(driver.cuCtxCreate_v2(&context, 0, 0));
+        MUST(driver.cuCtxPushCurrent_v2((CUcontext)good_context()));
+        MUST(driver.cuCtxDestroy_v2(context));
+        MUST(driver.cuCtxPopCurrent_v2(&context));
+    }
+    begin(call, "-", dead ? "destroyed_context" : "no_context");
+    end(call, call->run(values));
+    settle();
+}
+
+static void run_all(void)
+{
+    unsigned next = 0;
+    for (unsigned i = 0; i < call_count; i++) {
+        const struct call *call = &calls[i];
+        bool here = runs(call);
+        if (here) {
+            run_right(call);
+        }
+        for (; next < wrong_count && wrongs[next].call == call; next++) {
+            if (here && !(real && wrongs[next].ours)) {
+                run_wrong(&wrongs[next]);
+            }
+        }
+        if (here) {
+            run_without_context(call, false);
+        }
+        if (here && !real) {
+            run_without_context(call, true);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        remote = remote || strcmp(argv[at], "--remote") == 0;
+        real = real || strcmp(argv[at], "--real") == 0;
+    }
+    if (at + 1 != argc) {
+        fprintf(stderr, "usage: wrong_arguments [--remote] [--real] LIBRARY\n");
+        return 2;
+    }
+    open_library(argv[at]);
+    for (unsigned i = 0; i < call_count; i++) {
+        if (runs(&calls[i])) {
+            run_uninitialised(&calls[i]);
+        }
+    }
+    MUST(driver.cuInit(0));
+    good_make(argv[0]);
+    run_all();
+    good_program();
+    printf("a right program still runs\n");
+    for (unsigned i = 0; calls_without_arguments[i] != NULL; i++) {
+        printf("%s: no right arguments in tests/arguments/calls.txt\n", calls_without_arguments[i]);
+    }
+    return 0;
+}

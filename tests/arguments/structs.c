@@ -1,0 +1,144 @@
+/* Structures and arrays as arguments. */
+#include "tests/arguments/structs.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "tests/arguments/good.h"
+
+enum { UNKNOWN = 0x7ffffff0 };
+
+/* A static T: base(), and then the members set that follow. */
+#define MEMBERS(T, name, base, ...)                                                                \
+    const void *structs_##name(void)                                                               \
+    {                                                                                              \
+        static T it;                                                                               \
+        it = base();                                                                               \
+        __VA_ARGS__;                                                                               \
+        return &it;                                                                                \
+    }
+
+#define ARRAY(T, name, ...)                                                                        \
+    const void *structs_##name(void)                                                               \
+    {                                                                                              \
+        static T it[4];                                                                            \
+        T const given[] = {__VA_ARGS__};                                                           \
+        for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {                              \
+            it[i] = given[i];                                                                      \
+        }                                                                                          \
+        return it;                                                                                 \
+    }
+
+/* ---- numbers and names */
+
+static uint64_t room[4];
+static uint64_t address;
+
+ARRAY(unsigned, one, 1)
+
+const void *structs_parameters(void)
+{
+    static void *parameters[2];
+    static unsigned value = 7;
+    address = good_block();
+    parameters[0] = &address;
+    parameters[1] = &value;
+    return parameters;
+}
+
+ARRAY(void *, extra, CU_LAUNCH_PARAM_END)
+
+/* What every program with the CUDA runtime asks for: contexts' storage. */
+const void *structs_table_id(void)
+{
+    static const unsigned char id[16] = {0xC6, 0x93, 0x33, 0x6E, 0x11, 0x21, 0xDF, 0x11,
+                                         0xA8, 0xC3, 0x68, 0xF3, 0x55, 0xD8, 0x95, 0x93};
+    return id;
+}
+
+ARRAY(unsigned, unknown_table_id, 1, 2, 3, 4)
+ARRAY(CUpointer_attribute, attributes, CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+ARRAY(CUpointer_attribute, attributes_unknown, (CUpointer_attribute)UNKNOWN)
+ARRAY(void *, attribute_values, room)
+ARRAY(void *, attribute_values_null, NULL)
+ARRAY(CUjit_option, jit_options, CU_JIT_MAX_REGISTERS)
+ARRAY(CUjit_option, jit_options_unknown, (CUjit_option)UNKNOWN)
+ARRAY(CUstreamAttrValue, stream_priority, {.priority = 0})
+ARRAY(void *, jit_values, (void *)(uintptr_t)32)
+ARRAY(CUlibraryOption, library_options_unknown, (CUlibraryOption)UNKNOWN)
+
+/* ---- a rectangle of 16 x 4 bytes, from the host to the device */
+
+static CUDA_MEMCPY2D rectangle(void)
+{
+    return (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = (const void *)good_host(),
+                           .srcPitch = 32,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = good_block(),
+                           .dstPitch = 64,
+                           .WidthInBytes = 16,
+                           .Height = 4};
+}
+
+MEMBERS(CUDA_MEMCPY2D, rectangle, rectangle)
+MEMBERS(CUDA_MEMCPY2D, rectangle_too_wide, rectangle, it.WidthInBytes = 33)
+MEMBERS(CUDA_MEMCPY2D, rectangle_narrow, rectangle, it.dstPitch = 8)
+MEMBERS(CUDA_MEMCPY2D, rectangle_unknown, rectangle, it.srcMemoryType = (CUmemorytype)UNKNOWN)
+MEMBERS(CUDA_MEMCPY2D, rectangle_array, rectangle, it.dstMemoryType = CU_MEMORYTYPE_ARRAY)
+MEMBERS(CUDA_MEMCPY2D, rectangle_high, rectangle, it.Height = (size_t)1 << 40)
+MEMBERS(CUDA_MEMCPY2D, rectangle_empty, rectangle, it.Height = 0)
+MEMBERS(CUDA_MEMCPY2D, rectangle_endless, rectangle, it.WidthInBytes = SIZE_MAX)
+MEMBERS(CUDA_MEMCPY2D, rectangle_beyond, rectangle, it.dstXInBytes = 48, it.dstY = 0x200000)
+MEMBERS(CUDA_MEMCPY2D, rectangle_wrapped_x, rectangle, it.dstXInBytes = SIZE_MAX - 7)
+MEMBERS(CUDA_MEMCPY2D, rectangle_wrapped_y, rectangle, it.dstY = SIZE_MAX / 64)
+MEMBERS(CUDA_MEMCPY2D, rectangle_null_host, rectangle, it.srcHost = NULL)
+
+/* ---- a launch */
+
+static CUlaunchConfig config(void)
+{
+    return (CUlaunchConfig){.gridDimX = 1,
+                            .gridDimY = 1,
+                            .gridDimZ = 1,
+                            .blockDimX = 32,
+                            .blockDimY = 1,
+                            .blockDimZ = 1,
+                            .hStream = (CUstream)good_stream()};
+}
+
+static CUlaunchAttribute unknown_attribute = {.id = (CUlaunchAttributeID)UNKNOWN};
+
+MEMBERS(CUlaunchConfig, launch_config, config)
+MEMBERS(CUlaunchConfig, launch_config_no_grid, config, it.gridDimY = 0)
+MEMBERS(CUlaunchConfig, launch_config_huge_block, config, it.blockDimX = 1025)
+MEMBERS(CUlaunchConfig, launch_config_null_attributes, config, it.numAttrs = 1)
+MEMBERS(CUlaunchConfig, launch_config_unknown_attribute, config, it.numAttrs = 1,
+        it.attrs = &unknown_attribute)
+MEMBERS(CUlaunchConfig, launch_config_rubbish_stream, config, it.hStream = (CUstream)0x1230)
+
+/* ---- memory that is mapped */
+
+static CUmemAllocationProp allocation(void)
+{
+    return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+}
+
+static CUmemAccessDesc access_to(void)
+{
+    return (CUmemAccessDesc){.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+                             .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+}
+
+MEMBERS(CUmemAllocationProp, allocation, allocation)
+MEMBERS(CUmemAllocationProp, allocation_unknown_type, allocation,
+        it.type = (CUmemAllocationType)UNKNOWN)
+MEMBERS(CUmemAllocationProp, allocation_unknown_location, allocation,
+        it.location.type = (CUmemLocationType)UNKNOWN)
+MEMBERS(CUmemAllocationProp, allocation_no_device, allocation, it.location.id = 99)
+MEMBERS(CUmemAccessDesc, access, access_to)
+MEMBERS(CUmemAccessDesc, access_no_device, access_to, it.location.id = 99)
+MEMBERS(CUmemAccessDesc, access_unknown_location, access_to,
+        it.location.type = (CUmemLocationType)UNKNOWN)
