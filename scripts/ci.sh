@@ -11,6 +11,9 @@ full=${1:-}
 
 step() { note "== $*"; }
 
+# Tests that take minutes do their whole work only then.
+[ -z "$full" ] || export GPUAAS_TEST_FULL=1
+
 need_setup
 step "lint"
 python3 tests/lint/run.py

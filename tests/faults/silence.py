@@ -149,5 +149,31 @@ def test_busy_is_not_silent(build):
         checker.check()
 
 
+def test_in_real_time(build):
+    """With what users get unless they say otherwise: 10 s are survived, 60 s are not."""
+    if os.environ.get("GPUAAS_TEST_FULL") != "1":
+        print("only with GPUAAS_TEST_FULL=1 (./dev ci --full)")
+        return
+    with harness.serving(build, gpus=1) as server:
+        checker = Checker(build, server)
+        killed = []
+        for stopped in ("backend", "client"):
+            with harness.running([build.program("steps"), "0"], build.remote([server])) as program:
+                program.wait_for_line("started", 60)
+                backend, = server.backends()
+                pid = backend if stopped == "backend" else program.pid
+                for seconds in (10, 60):
+                    expect(program.running() and not lines_of_ours(program), program.report())
+                    os.kill(pid, signal.SIGSTOP)
+                    time.sleep(seconds)
+                    with contextlib.suppress(ProcessLookupError):  # killed by gpuaasd by now
+                        os.kill(pid, signal.SIGCONT)
+                    time.sleep(2)
+                expect(check.victim_result(program) == 719, program.report())
+                expect(len(lines_of_ours(program)) == 1, program.report())
+                killed.append(backend)
+        checker.check(killed=killed)
+
+
 if __name__ == "__main__":
     harness.main(globals())

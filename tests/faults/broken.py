@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Broken connections: resets at every 64 KiB of copies in both directions, half-closed, silent and
+corrupt ones, of each kind of connection. The victim is told an error or gets right results, never a
+part of them; the server holds nothing of it any more, and serves the next program.
+
+Uses the transport that breaks others (transport/fault.h), which only builds with a sanitizer have.
+With GPUAAS_TEST_FULL=1 at every boundary and many bytes, else at some."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import check
+import harness
+from check import Checker, expect
+
+SKIPPED = 77
+FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
+BOUNDARY = 65536
+COPIED = {"out": 18 * BOUNDARY, "in": 36 * BOUNDARY}  # by one round of steps, at least
+DATA, SIDE = 2, 3  # kinds of connections
+HANG_SECONDS = 5  # a wrong length may make both ends wait for bytes
+
+
+def victim(build, server, faults, rounds=1):
+    return check.start_steps(build, [server], rounds=rounds, GPUAAS_TEST_FAULT=faults,
+                             GPUAAS_DEAD_AFTER="3")
+
+
+def expect_719(build, server, faults, rounds=1):
+    program = victim(build, server, faults, rounds)
+    try:
+        error = check.victim_result(program)
+        expect(error == 719, f"{faults}: {error} instead of 719\n{program.report()}")
+        lines = [line for line in program.err.lines if line.startswith("gpuaas[")]
+        expect(len(lines) == 1, f"{faults}: one line why is due\n{program.report()}")
+        return lines[0]
+    finally:
+        program.end()
+
+
+def ended_within(program, seconds):
+    try:
+        program.popen.wait(seconds)
+        return True
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def resets(build, way):
+    step = BOUNDARY if FULL else 5 * BOUNDARY
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        for at in range(BOUNDARY, COPIED[way] + 1, step):
+            for off in (0, 1) if FULL else (0,):  # at the boundary, and inside of what follows
+                expect_719(build, server, f"on={DATA}&reset_{way}={at + off}")
+            checker.check_clean()
+        checker.check()
+
+
+def test_reset_in_copies_to_the_device(build):
+    resets(build, "out")
+
+
+def test_reset_in_copies_to_the_host(build):
+    resets(build, "in")
+
+
+def test_half_closed(build):
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        for way in ("in", "out"):
+            expect_719(build, server, f"on={DATA}&half_{way}=300000")
+            checker.check_clean()
+        checker.check()
+
+
+def test_side_and_control(build):
+    """The program is in calls; what breaks is the connection beside it."""
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        why = expect_719(build, server, f"on={SIDE}&silent_in=120", rounds=0)
+        expect("no sign of life for 3 s" in why, why)
+        checker.check_clean()
+        why = expect_719(build, server, f"on={SIDE}&reset_in=120", rounds=0)
+        expect("side connection" in why, why)
+        checker.check()
+
+
+def test_wrong_bytes(build):
+    """Plain tcp has no checksum of ours, so a wrong byte may pass as a result; but it never crashes
+    or blocks the server. The first bytes are those of the greetings."""
+    places = [*range(0, 200, 3), *range(200, 400000, 7919)] if FULL else [*range(0, 160, 23), 70000]
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        for way, on in itertools.product(("in", "out"), (0, DATA)):
+            for at in places:
+                program = victim(build, server, f"on={on}&corrupt_{way}={at}")
+                try:
+                    hangs = not ended_within(program, HANG_SECONDS)
+                    bad = check.complaints(program.report())
+                    expect(not bad, f"{way} {on} {at}: {bad}\n{program.report()}")
+                    expect(hangs or -program.popen.poll() not in check.CRASHES, program.report())
+                finally:
+                    program.end()
+            checker.check_clean()
+        checker.check()
+
+
+def test_small_pieces(build):
+    """Everything in pieces, on sockets that are mostly not ready: all is right."""
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        program = victim(build, server, "most=700&again=3")
+        try:
+            expect(check.victim_result(program) == 0, program.report())
+        finally:
+            program.end()
+        checker.check()
+
+
+if __name__ == "__main__":
+    if sys.argv[sys.argv.index("--sanitize") + 1] == "none":
+        print("skipped: this build has no transport that breaks others")
+        sys.exit(SKIPPED)
+    harness.main(globals())
