@@ -9,6 +9,7 @@
     X(cuDeviceGet)                                                                                 \
     X(cuDeviceGetName)                                                                             \
     X(cuDevicePrimaryCtxRetain)                                                                    \
+    X(cuCtxGetCurrent)                                                                             \
     X(cuCtxSetCurrent)                                                                             \
     X(cuModuleLoadData)                                                                            \
     X(cuModuleGetFunction)                                                                         \

@@ -10,6 +10,7 @@ import delay
 import rig
 
 MB = 1 << 20
+SESSIONS = 1000
 DELAYS_S = (0.1, 0.3)  # of a round trip: long against everything that is computed
 
 
@@ -75,6 +76,12 @@ def first_calls(bench_rig, floor, scale):
                    f"{min(times):.1f}..{max(times):.1f} ms; a round trip is {rtt_ns / 1e3:.0f} us")
 
 
+def round_trips(process):
+    """(after connecting, to connect), as GPUAAS_TRACE=summary says."""
+    match = re.search(r"round trips (\d+) \(and (\d+) to connect\)", process.err.text)
+    return int(match.group(1)), int(match.group(2))
+
+
 def hello(bench_rig, _floor, scale):
     """The round trips of the program hello: what the client counts, and what a slow link shows."""
     first = delay.free_ports()
@@ -93,8 +100,7 @@ def hello(bench_rig, _floor, scale):
             process = rig.harness.run_passing([program], env)
             times.append(process.seconds)
         seconds[link.delay_s] = min(times)  # what disturbs only adds
-    match = re.search(r"round trips (\d+) \(and (\d+) to connect\)", process.err.text)
-    calls, connecting = int(match.group(1)), int(match.group(2))
+    calls, connecting = round_trips(process)
     yield Fact("hello_round_trips", "hello: round trips after connecting", "", calls, 4,
                f"and {connecting} to connect, two of them TCP's own", held=True)
     short, long = DELAYS_S
@@ -103,6 +109,10 @@ def hello(bench_rig, _floor, scale):
                calls + connecting - 2 + 0.5, f"{seconds[short] * 1e3:.0f} ms and "
                f"{seconds[long] * 1e3:.0f} ms when one takes {short * 1e3:.0f} and "
                f"{long * 1e3:.0f} ms; TCP's own not counted")
+    large = rig.harness.run_passing([bench_rig.build.program("vector_add")],
+                                    bench_rig.build.remote([server], GPUAAS_TRACE="summary"))
+    yield Fact("vector_add_round_trips", "vector_add: round trips after connecting", "",
+               round_trips(large)[0], 4, "three allocations of 4 MiB")
 
 
 # ---- memory
@@ -120,14 +130,31 @@ def idle_memory(bench_rig, _floor, _scale):
     time.sleep(1)
     [backend] = server.backends()
     rss, pss = resident(backend)
-    sanitized = bench_rig.build.sanitize != "none"
     yield Fact("idle_memory", "backend process with an idle session", "MB", rss / 1e6,
-               None if sanitized else 8,
+               8 if bench_rig.build.sanitize == "none" else None,
                f"{pss / 1e6:.1f} MB with shared pages divided; gpuaasd itself "
                f"{resident(server.pid)[0] / 1e6:.1f} MB")
-    yield Fact("idle_sessions", "backend process with 1,000 idle sessions", "MB", None, 100,
-               "a backend process serves one application, with a session for each of its devices")
 
 
-ALL = {"mallocs": mallocs, "first_call": first_calls, "hello": hello, "idle": idle_memory}
+def idle_sessions(bench_rig, _floor, _scale):
+    """A session is an application's device: so many sessions need as many GPUs."""
+    fact = Fact("idle_sessions", f"backend process with {SESSIONS} idle sessions", "MB", None,
+                100 if bench_rig.build.sanitize == "none" else None)
+    try:
+        server = bench_rig.server(["spare_backends = 0"], null=False, gpus=SESSIONS)
+        loops = bench_rig.loops_remote(server)
+        loops.ask("contexts", SESSIONS)
+        time.sleep(1)
+        [backend] = server.backends()
+        rss, pss = resident(backend)
+        fact.value = rss / 1e6
+        fact.note = f"{pss / 1e6:.1f} MB with shared pages divided"
+    except (rig.Failure, rig.harness.Failure) as failure:
+        complaint = re.search(r"\.conf:\d+: (.*)", str(failure))
+        fact.note = complaint.group(1) if complaint else str(failure).splitlines()[0]
+    yield fact
+
+
+ALL = {"mallocs": mallocs, "first_call": first_calls, "hello": hello,
+       "idle_memory": idle_memory, "idle_sessions": idle_sessions}
 

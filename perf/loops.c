@@ -216,6 +216,23 @@ static void fill_measure(struct measure *measure)
     }
 }
 
+/* COUNT devices, one after the other: a context on each, which is waited for once. */
+static void contexts_measure(struct measure *measure)
+{
+    CUcontext first, context;
+    CHECK(cuCtxGetCurrent(&first));
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        CUdevice device;
+        CHECK(cuDeviceGet(&device, (int)i));
+        CHECK(cuDevicePrimaryCtxRetain(&context, device));
+        CHECK(cuCtxSetCurrent(context));
+        CHECK(cuStreamSynchronize(NULL));
+    }
+    finish(measure);
+    CHECK(cuCtxSetCurrent(first));
+}
+
 /* ---- copies */
 
 static void buffers_find(const struct measure *measure, uint8_t **source, uint8_t **sink)
@@ -306,6 +323,7 @@ static const struct operation {
     {"launch_wait", "COUNT LAUNCHES", launch_wait_measure},
     {"record", "COUNT", record_measure},
     {"fill", "COUNT", fill_measure},
+    {"contexts", "COUNT", contexts_measure},
     {"in", "COUNT BYTES pageable|pinned", in_measure},
     {"out", "COUNT BYTES pageable|pinned", out_measure},
 };

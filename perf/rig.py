@@ -103,14 +103,15 @@ class Rig:
     def null_library(self):
         return self.build.path("lib", "null", "libcuda.so.1")
 
-    def server(self, lines=(), null=True, program=None, port=0):
-        """A gpuaasd with one GPU; `lines` go to its section [server]."""
+    def server(self, lines=(), null=True, program=None, port=0, gpus=1):
+        """A gpuaasd; `lines` go to its section [server]."""
         config = ["[server]", f"listen = tcp://127.0.0.1:{port}", *lines]
         if not any(line.startswith("data_ports") for line in lines):
             config.append("data_ports = 0")
-        config += ["[gpu.0]", "driver = soft"]
-        if null:
-            config.append(f"driver_path = {self.null_library()}")
+        for number in range(gpus):
+            config += [f"[gpu.{number}]", "driver = soft"]
+            if null:
+                config.append(f"driver_path = {self.null_library()}")
         with starting(self.server_core, self.real_time):
             server = harness.Server(self.build, config="\n".join(config) + "\n", program=program)
         self.stack.callback(server.folder.cleanup)
