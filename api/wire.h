@@ -7,7 +7,7 @@
  *
  * One data connection per (application, backend process) keeps the order of the application's
  * calls across its threads and its devices on that node. The side connection of the same pair
- * carries pings, and never bulk. */
+ * carries pings and the ends of host functions, and never bulk. */
 #ifndef API_WIRE_H
 #define API_WIRE_H
 
@@ -56,9 +56,12 @@ enum wire_opcode {
     /* Answers, backend process -> client */
     WIRE_REPLY = 20, /* i32 CUresult, u32 0, then the results of the call when it succeeded */
     WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: a piece of a copy to the host */
-    WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished */
+    WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished; or u32 ticket: a
+                        host function's turn has come */
     WIRE_ERROR = 23, /* i32 CUresult, u32 opcode: a call that nobody waits for failed */
     WIRE_FAULT = 24, /* i32 CUresult, string: the process is condemned (an execution fault) */
+    /* Side connection, client -> backend process */
+    WIRE_HOST_DONE = 30, /* u32 ticket; sequence of the ga_host_function call: it has returned */
 };
 
 #define WIRE_API_FIRST 64 /* the smallest opcode of a call of api/cuda/ */

@@ -108,6 +108,7 @@ const struct front_host front_host = {
     .context_device = context_device,
     .context_id = context_id,
     .context_api_version = context_api_version,
+    .stream_values = client_stream_values,
     .stream_id = stream_id,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,

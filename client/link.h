@@ -43,6 +43,7 @@ struct link_want {
      */
     _Atomic uint64_t *watched;
     uint64_t watch_value;
+    struct client_host_call *host; /* a host function: the answer is that its turn has come */
 };
 
 /* What is expected under a sequence number. */
@@ -99,6 +100,7 @@ struct client_link {
     struct link_record *buckets[LINK_BUCKETS];
     struct link_record *unused;
     atomic_uint unwaited;     /* answers outstanding that nobody waits for */
+    atomic_uint host_calls;   /* of these, turns of host functions: they are read as they come */
     _Atomic uint64_t read_ns; /* last time something was read, when unwaited != 0 */
 
     /* Owned by whoever has the reader role. */
@@ -166,6 +168,8 @@ struct link_record *link_table_add(struct client_link *link, uint64_t sequence);
 void link_table_free(struct client_link *link, struct link_record *record);
 /* Reads if the role is free and bytes are there. */
 void link_read_try(struct client_link *link);
+/* Nobody reads just now. */
+bool link_read_free(struct client_link *link);
 /* Sends until `target` bytes of the buffer have left, reading meanwhile. */
 void link_send_until(struct client_link *link, uint64_t target);
 /* Context of the call with this sequence, as far as remembered; 0: not. */

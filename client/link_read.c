@@ -14,6 +14,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "client/cancel.h"
+#include "client/host_function.h"
 #include "client/link.h"
 
 enum waiter_word { WAITER_SLEEPS = 0, WAITER_COMPLETE = 1, WAITER_READS = 2 };
@@ -39,6 +40,9 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
     atomic_store(&record->done, true);
     if (!record->waited) {
         atomic_fetch_sub(&link->unwaited, 1);
+    }
+    if (record->want.host != NULL && opcode == 0) {
+        client_host_call_lost(record->want.host, result);
     }
     if (record->references == 0) {
         link_table_free(link, record);
@@ -103,9 +107,18 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
         return GA_INVALID;
     }
     bool watch = record->want.watched != NULL;
+    if (record->want.host != NULL && header->opcode != WIRE_DONE) {
+        pthread_mutex_unlock(&link->read_lock);
+        return GA_INVALID;
+    }
     if (header->opcode == WIRE_DONE) {
         if (watch) {
             atomic_store(record->want.watched, record->want.watch_value);
+        }
+        if (record->want.host != NULL) {
+            uint32_t ticket;
+            memcpy(&ticket, values + 4, sizeof ticket);
+            client_host_call_due(record->want.host, result, ticket);
         }
         link_complete(link, record, header->opcode, result);
         pthread_mutex_unlock(&link->read_lock);
@@ -356,6 +369,14 @@ void link_read_try(struct client_link *link)
         note_read(link);
         leave(link);
     }
+}
+
+bool link_read_free(struct client_link *link)
+{
+    pthread_mutex_lock(&link->read_lock);
+    bool free = !link->reading;
+    pthread_mutex_unlock(&link->read_lock);
+    return free;
 }
 
 void client_link_drain(struct client_link *link)

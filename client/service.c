@@ -143,6 +143,10 @@ static void watch_all(struct watched *w)
         if (atomic_load(&link->dead) == 0) {
             watch(w, link->side.conn.fd, transport_side_events(&link->side), link, NULL);
         }
+        if (atomic_load(&link->dead) == 0 && atomic_load(&link->host_calls) != 0 &&
+            link_read_free(link)) {
+            watch(w, link->data.fd, POLLIN, link, NULL);
+        }
     }
 }
 
@@ -157,10 +161,13 @@ static void handle_events(const struct watched *w)
         if (w->at[i].revents == 0) {
             continue;
         }
-        if (w->links[i] != NULL) {
-            read_side(w->links[i]);
-        } else {
+        struct client_link *link = w->links[i];
+        if (link == NULL) {
             server_lost(w->servers[i]);
+        } else if (w->at[i].fd == link->data.fd) {
+            link_read_try(link);
+        } else {
+            read_side(link);
         }
     }
 }

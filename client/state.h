@@ -239,6 +239,9 @@ void client_context_wish(const struct client_context *context, struct handshake_
 void client_context_late(uint64_t context, int result, uint16_t opcode);
 
 /* ---- streams (stream.c) */
+/* front_host.stream_values (stream_value.c). */
+struct front_value;
+CUresult client_stream_values(CUstream stream, const struct front_value *values, unsigned count);
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);

@@ -31,6 +31,15 @@ struct front_device {
     int32_t pci_device;
 };
 
+/* One thing that a stream does with a value in memory: writes it or waits for it. */
+struct front_value {
+    CUdeviceptr address;
+    uint64_t value;
+    unsigned bytes; /* 4 or 8 */
+    bool write;
+    CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR; without other bits */
+};
+
 /* Every member is set. All may be called from any thread; all but `init` only after init answered
  * CUDA_SUCCESS. Outputs are set only on success; contexts are never NULL. */
 struct front_host {
@@ -60,6 +69,8 @@ struct front_host {
     /* cuStreamGetId, but of a stream of that context. Handles 0, 1 and 2 (CU_STREAM_PER_THREAD:
      * that of the calling thread) included; never 0, and different for different streams. */
     CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *id);
+    /* Does them in this order in the stream, or none of them if one is wrong. */
+    CUresult (*stream_values)(CUstream stream, const struct front_value *values, unsigned count);
     /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
     CUresult (*module_function_count)(unsigned int *count, CUmodule module);
     CUresult (*module_functions)(CUfunction *functions, unsigned int capacity, CUmodule module);
@@ -68,8 +79,22 @@ struct front_host {
 /* Defined by the library that front/ is part of. */
 extern const struct front_host front_host;
 
-/* CUDA_SUCCESS after a successful cuInit, else CUDA_ERROR_NOT_INITIALIZED. */
+/* cuInit has succeeded. */
+bool front_initialised(void);
+/* CUDA_SUCCESS after a successful cuInit, else CUDA_ERROR_NOT_INITIALIZED; and
+ * CUDA_ERROR_NOT_PERMITTED while the calling thread runs a host function. */
 CUresult front_ready(void);
+
+/* A function of the program that a stream calls: cuLaunchHostFunc gives `function`,
+ * cuStreamAddCallback `callback`; the other one is NULL. */
+struct front_host_call {
+    CUhostFn function;
+    CUstreamCallback callback;
+    CUstream stream; /* as it was given to cuStreamAddCallback */
+    void *data;
+};
+/* Calls it. After an error (`status`) only callbacks are called, as in CUDA. */
+void front_host_call_run(const struct front_host_call *call, CUresult status);
 
 /* The calling thread's current context, or NULL. It may have been destroyed meanwhile: who uses it
  * checks. Costs a thread-local read. */

@@ -9,10 +9,9 @@
 static _Atomic bool ready;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
-CUresult front_ready(void)
+bool front_initialised(void)
 {
-    return atomic_load_explicit(&ready, memory_order_acquire) ? CUDA_SUCCESS
-                                                              : CUDA_ERROR_NOT_INITIALIZED;
+    return atomic_load_explicit(&ready, memory_order_acquire);
 }
 
 CUresult CUDAAPI cuInit(unsigned int Flags)
@@ -20,12 +19,13 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
     if (Flags != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (front_ready() == CUDA_SUCCESS) {
-        return front_host.process_state(); /* the child of a fork has no driver */
+    if (front_initialised()) {
+        CUresult rc = front_ready();
+        return rc == CUDA_SUCCESS ? front_host.process_state() : rc; /* a fork's child has none */
     }
     CUresult rc = CUDA_SUCCESS;
     pthread_mutex_lock(&init_lock);
-    if (front_ready() != CUDA_SUCCESS) {
+    if (!front_initialised()) {
         rc = front_host.init();
         if (rc == CUDA_SUCCESS) {
             atomic_store_explicit(&ready, true, memory_order_release);

@@ -1,5 +1,6 @@
-/* The stack of current contexts of each thread. A context on it may be dead: only the top is ever
- * used, and by whoever checks it. */
+/* What CUDA knows of a thread: its stack of current contexts, and whether it runs a host function
+ * just now. A context on the stack may be dead: only the top is ever used, and by whoever checks
+ * it. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,8 +13,9 @@
 
 struct stack {
     size_t depth;
-    size_t capacity; /* 0: `few` is used */
-    CUcontext *many; /* freed when the thread ends */
+    size_t capacity;    /* 0: `few` is used */
+    bool host_function; /* it is in one of the program: no CUDA call is permitted */
+    CUcontext *many;    /* freed when the thread ends */
     CUcontext few[INLINE_DEPTH];
 };
 
@@ -53,6 +55,26 @@ static bool grow(void)
     stack.many = many;
     stack.capacity = capacity;
     return true;
+}
+
+/* Beside the stack, so that a call which needs both looks for its thread once. */
+CUresult front_ready(void)
+{
+    if (!front_initialised()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    return stack.host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+}
+
+void front_host_call_run(const struct front_host_call *call, CUresult status)
+{
+    stack.host_function = true;
+    if (call->callback != NULL) {
+        call->callback(call->stream, status, call->data);
+    } else if (status == CUDA_SUCCESS) {
+        call->function(call->data);
+    }
+    stack.host_function = false;
 }
 
 CUcontext front_context_current(void)

@@ -102,7 +102,7 @@ static void result_send(struct completer *completer, const struct completer_entr
         return;
     }
     ga_write_i32(&frame->writer, (int32_t)entry->rc);
-    ga_write_u32(&frame->writer, 0);
+    ga_write_u32(&frame->writer, entry->ticket);
     out_append(&completer->conn->out, frame);
 }
 
@@ -154,6 +154,10 @@ static void entry_emit(void *user, struct completion *base)
         result_send(completer, entry, WIRE_REPLY);
         break;
     case COMPLETER_DONE:
+        result_send(completer, entry, WIRE_DONE);
+        break;
+    case COMPLETER_HOST:
+        host_lease_called(&completer->conn->host_functions, entry->ticket);
         result_send(completer, entry, WIRE_DONE);
         break;
     case COMPLETER_FRAME:

@@ -21,6 +21,7 @@ enum completer_kind {
     COMPLETER_FRAME, /* a reply that is already written, sent in its turn */
     COMPLETER_DATA,  /* a piece of a copy to the host; the last one is followed by the reply */
     COMPLETER_DONE,  /* WIRE_DONE */
+    COMPLETER_HOST,  /* the same for a host function, whose lease is called then */
     COMPLETER_SLOT,  /* a piece of a copy from the host: the slot is free again */
     COMPLETER_JOB,   /* something for the submit thread to do */
 };
@@ -39,6 +40,7 @@ struct completer_entry {
     uint64_t offset;           /* DATA */
     uint32_t bytes;
     bool last;
+    uint32_t ticket;                                                      /* HOST */
     struct out_frame *frame;                                              /* FRAME */
     void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; frees nothing */
     uint64_t job_values[2];

@@ -333,6 +333,7 @@ static void *conn_run(void *argument)
     }
     conn_flush(conn);
     atomic_store(&conn->ended, true);
+    host_functions_end(&conn->host_functions);
     conn->host->ended(conn->host->user, why);
     return NULL;
 }
@@ -341,6 +342,7 @@ void conn_end(struct server_conn *conn)
 {
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
+    host_functions_end(&conn->host_functions);
     out_end(&conn->out);
     (void)!eventfd_write(conn->wake_fd, 1);
 }
@@ -366,6 +368,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = queue_bytes;
     staging_init(&conn->staging, driver, queue_bytes);
+    host_functions_init(&conn->host_functions, driver);
     out_init(&conn->out, &conn->transport, &conn->staging);
     objects_init(&conn->objects);
     pthread_mutex_init(&conn->job_lock, NULL);

@@ -16,6 +16,7 @@
 #include "base/cursor.h"
 #include "server/completer.h"
 #include "server/driver.h"
+#include "server/host_functions.h"
 #include "server/objects.h"
 #include "server/out.h"
 #include "server/ranges.h"
@@ -45,6 +46,7 @@ struct server_conn {
     struct server_out out;
     struct staging staging;
     struct completer completer;
+    struct host_functions host_functions;
     struct server_objects objects;
     struct range_table ranges;
     struct server_session sessions[CONF_GPUS_MOST + 1]; /* by number, from 1 */

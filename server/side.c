@@ -4,15 +4,31 @@
 #include "base/log.h"
 #include "server/admission.h"
 
+static enum ga_status host_done(struct server_conn *conn, const struct wire_header *header,
+                                const uint8_t *values)
+{
+    struct ga_reader reader = ga_reader_of(values, header->length);
+    uint32_t ticket = ga_read_u32(&reader);
+    if (!ga_reader_done(&reader) || conn == NULL) {
+        return GA_INVALID;
+    }
+    return host_lease_done(&conn->host_functions, ticket, header->sequence);
+}
+
 const char *side_turn(struct backend *backend)
 {
     struct wire_header header;
     const uint8_t *values;
-    enum ga_status status = transport_side_receive(&backend->side, &header, &values);
+    enum ga_status status;
+    while ((status = transport_side_receive(&backend->side, &header, &values)) == GA_OK) {
+        status = header.opcode == WIRE_HOST_DONE ? host_done(backend->conn, &header, values)
+                                                 : GA_INVALID;
+        if (status != GA_OK) {
+            break;
+        }
+    }
     if (status == GA_AGAIN) {
         status = transport_side_beat(&backend->side, ga_clock_ns());
-    } else if (status == GA_OK) {
-        status = GA_INVALID; /* there is no other message yet */
     }
     switch (status) {
     case GA_OK:

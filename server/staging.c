@@ -18,9 +18,9 @@ void staging_init(struct staging *staging, const struct cuda_driver *driver, uin
     pthread_cond_init(&staging->given_back, NULL);
 }
 
-static CUresult arena_make(struct staging *staging, CUdevice device, void **arena)
+CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
+                     unsigned flags, void **memory)
 {
-    const struct cuda_driver *driver = staging->driver;
     CUcontext primary, before;
     CUresult rc = driver->cuDevicePrimaryCtxRetain(&primary, device);
     if (rc != CUDA_SUCCESS) {
@@ -31,8 +31,7 @@ static CUresult arena_make(struct staging *staging, CUdevice device, void **aren
         rc = driver->cuCtxSetCurrent(primary);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = driver->cuMemHostAlloc(arena, (size_t)staging->count * WIRE_CHUNK,
-                                    CU_MEMHOSTALLOC_PORTABLE);
+        rc = driver->cuMemHostAlloc(memory, bytes, flags);
         (void)driver->cuCtxSetCurrent(before);
     }
     if (rc != CUDA_SUCCESS) {
@@ -52,7 +51,8 @@ CUresult staging_make(struct staging *staging, CUdevice device)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     void *arena = NULL;
-    CUresult rc = arena_make(staging, device, &arena);
+    CUresult rc = staging_pin(staging->driver, device, (size_t)staging->count * WIRE_CHUNK,
+                              CU_MEMHOSTALLOC_PORTABLE, &arena);
     if (rc != CUDA_SUCCESS) {
         free(slots);
         return rc;

@@ -25,11 +25,15 @@ struct staging {
     bool ended; /* nobody shall wait any more */
 };
 
+/* Pins `bytes` with flags of cuMemHostAlloc in the primary context of `device`, which stays
+ * retained for the life of the process: pinned memory dies with the context that it was made in.
+ * Leaves the current context as it was. */
+CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
+                     unsigned flags, void **memory);
+
 void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes);
 
-/* Makes the slots in the primary context of `device`, which stays retained for the life of the
- * process: pinned memory dies with the context that it was made in. Leaves the current context as
- * it was. Does nothing when they are there. */
+/* Makes the slots with the primary context of `device`. Does nothing when they are there. */
 CUresult staging_make(struct staging *staging, CUdevice device);
 
 /* Leases a slot; waits until one is free. NULL: ended. Only after staging_make. */

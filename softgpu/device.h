@@ -27,7 +27,13 @@
 #define SG_PCI_BUS_FIRST          0x10
 
 /* What runs an item of a stream. Device-to-device copies and fills count as compute. */
-enum sg_engine_kind { SG_ENGINE_COMPUTE, SG_ENGINE_H2D, SG_ENGINE_D2H, SG_ENGINES };
+enum sg_engine_kind {
+    SG_ENGINE_COMPUTE,
+    SG_ENGINE_H2D,
+    SG_ENGINE_D2H,
+    SG_ENGINE_HOST, /* functions of the program: a long one holds up only its stream and others */
+    SG_ENGINES
+};
 
 struct sg_engine {
     struct ga_list queue; /* items that may run now, by priority */

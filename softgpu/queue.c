@@ -49,10 +49,19 @@ bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence)
     return stream != stream->context->legacy || order_allows(stream, sequence + 1);
 }
 
-/* Records and waits whose turn has come. */
-static bool item_instant(const struct sg_item *item)
+/* What happens at once when its turn has come, if it may. */
+static bool item_instant(struct sg_item *item)
 {
-    return item->kind == SG_ITEM_RECORD || (item->kind == SG_ITEM_WAIT && item->mark->done);
+    switch (item->kind) {
+    case SG_ITEM_RECORD:
+        return true;
+    case SG_ITEM_WAIT:
+        return item->mark->done;
+    case SG_ITEM_VALUE:
+        return item->step(item);
+    default:
+        return false;
+    }
 }
 
 static void item_unlink(struct sg_item *item)
@@ -99,14 +108,18 @@ static bool stream_advance(struct sg_stream *stream)
     return changed;
 }
 
-/* After condemnation: what does not run already never will. */
+/* After condemnation: what does not run already never will, except what always runs, in its turn.
+ */
 static bool stream_abandon(struct sg_stream *stream)
 {
     bool changed = false;
     sg_stream_hold(stream);
     ga_list_each (at, following, &stream->items) {
         struct sg_item *item = ga_container(at, struct sg_item, in_stream);
-        if (item->state == SG_ITEM_RUNNING) {
+        if (item->always && item->state == SG_ITEM_PENDING && stream_head(stream) == item) {
+            sg_engine_push(item);
+        }
+        if (item->always || item->state == SG_ITEM_RUNNING) {
             continue;
         }
         if (item->state == SG_ITEM_QUEUED) {

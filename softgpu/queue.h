@@ -5,8 +5,9 @@
  *   - in the legacy stream: no blocking stream of the context has an older item;
  *   - in a blocking stream: the legacy stream has no older item;
  *   - and, if it waits for a mark (an event as it was recorded last): the mark is done.
- * Marks are made before what waits for them, so nothing can wait in a circle. Records and waits
- * happen under the lock; work is given to an engine of the device, whose threads run it without.
+ * Marks are made before what waits for them, so nothing can wait in a circle. (What waits for a
+ * value in memory can: CUDA warns of that.) Records, waits and single values happen under the lock;
+ * work is given to an engine of the device, whose threads run it without.
  * All functions want the process's lock held unless they say otherwise. */
 #ifndef SG_QUEUE_H
 #define SG_QUEUE_H
@@ -54,7 +55,7 @@ struct sg_event {
     struct sg_mark *mark; /* NULL: never recorded */
 };
 
-enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT };
+enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT, SG_ITEM_VALUE };
 enum sg_item_state { SG_ITEM_PENDING, SG_ITEM_QUEUED, SG_ITEM_RUNNING };
 
 struct sg_item {
@@ -67,7 +68,10 @@ struct sg_item {
     enum sg_engine_kind engine;
     bool prioritised; /* has a priority of its own; else submitting gives it the stream's */
     int priority;
+    bool always;          /* WORK: runs also in a condemned process */
     struct sg_mark *mark; /* RECORD, WAIT: held */
+    /* VALUE: its turn has come; true: it is done. With the lock. */
+    bool (*step)(struct sg_item *item);
     /* WORK: runs without the lock; anything but CUDA_SUCCESS condemns the process. */
     CUresult (*run)(struct sg_item *item);
     /* Gives back what the item holds, run or not (with the lock); NULL: nothing. The item itself is
@@ -109,6 +113,19 @@ void sg_submit(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
+
+/* ---- values.c: values in memory that streams write and wait for ---- */
+
+struct sg_value {
+    uint64_t address, value;
+    unsigned bytes; /* 4 or 8 */
+    bool write;     /* else it is waited for */
+    CUstreamWaitValue_flags wait;
+};
+/* CUDA_ERROR_INVALID_VALUE: not aligned, or no memory that the device may use. */
+CUresult sg_value_check(const struct sg_value *value);
+/* After sg_value_check. */
+CUresult sg_submit_value(struct sg_stream *stream, const struct sg_value *value);
 
 /* Runs what may run, after something changed. */
 void sg_schedule(void);

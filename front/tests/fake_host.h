@@ -14,4 +14,7 @@
 extern int fake_init_failures; /* so many calls of init fail */
 extern int fake_init_calls;
 
+extern struct front_value fake_values[256]; /* of the last call of stream_values */
+extern unsigned fake_value_count;
+
 #endif

@@ -3,31 +3,36 @@
 
 #include "front/front.h"
 
-CUresult sg_enter_process(void)
+static CUresult enter(CUresult result)
 {
-    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS) {
+        result = sg_process_state();
+    }
     if (result == CUDA_SUCCESS) {
         sg_lock();
     }
     return result;
 }
 
+CUresult sg_enter_process(void)
+{
+    return enter(front_ready());
+}
+
 CUresult sg_enter_teardown(void)
 {
-    if (!atomic_load_explicit(&sg_process.ready, memory_order_acquire)) {
-        return CUDA_ERROR_NOT_INITIALIZED;
+    CUresult result = front_ready();
+    if (result == CUDA_SUCCESS) {
+        sg_lock();
     }
-    sg_lock();
-    return CUDA_SUCCESS;
+    return result;
 }
 
 CUresult sg_enter(struct sg_context **context)
 {
     CUcontext current = NULL;
     CUresult result = front_context_need(&current);
-    if (result == CUDA_SUCCESS) {
-        result = sg_enter_process();
-    }
+    result = enter(result);
     if (result != CUDA_SUCCESS) {
         return result;
     }

@@ -122,6 +122,7 @@ const struct front_host front_host = {
     .context_id = host_context_id,
     .context_api_version = host_context_api_version,
     .stream_id = host_stream_id,
+    .stream_values = sg_call_stream_values,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,
 };

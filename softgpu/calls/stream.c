@@ -216,3 +216,30 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     CUresult result = sg_enter_stream(hStream, &stream);
     return result == CUDA_SUCCESS ? sg_leave(sg_stream_wait(stream)) : result;
 }
+
+static struct sg_value value_of(const struct front_value *value)
+{
+    return (struct sg_value){.address = value->address,
+                             .value = value->value,
+                             .bytes = value->bytes,
+                             .write = value->write,
+                             .wait = value->wait};
+}
+
+CUresult sg_call_stream_values(CUstream handle, const struct front_value *values, unsigned count)
+{
+    struct sg_stream *stream;
+    CUresult result = sg_enter_stream(handle, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        const struct sg_value value = value_of(&values[i]);
+        result = sg_value_check(&value);
+    }
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        const struct sg_value value = value_of(&values[i]);
+        result = sg_submit_value(stream, &value);
+    }
+    return sg_leave(result);
+}

@@ -48,6 +48,16 @@ static struct {
 
 #define HANDLE(from) ((uint64_t)(uintptr_t)(from))
 
+static void host_function(void *data)
+{
+    (void)data;
+}
+
+static void callback(CUstream stream, CUresult status, void *data)
+{
+    (void)stream, (void)status, (void)data;
+}
+
 void must(int result, const char *call)
 {
     if (result == CUDA_SUCCESS) {
@@ -290,6 +300,8 @@ static void make_memory(void)
     good.block_last = good.block + BLOCK - 1;
     good.block_2 = new_block();
     good.host = HANDLE(host);
+    good.host_function = HANDLE(host_function);
+    good.callback = HANDLE(callback);
     good.pinned = new_pinned();
     good.pinned_inside = good.pinned + 64;
     good.registered = new_registered();

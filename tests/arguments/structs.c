@@ -142,3 +142,28 @@ MEMBERS(CUmemAccessDesc, access, access_to)
 MEMBERS(CUmemAccessDesc, access_no_device, access_to, it.location.id = 99)
 MEMBERS(CUmemAccessDesc, access_unknown_location, access_to,
         it.location.type = (CUmemLocationType)UNKNOWN)
+
+/* ---- values in memory: what a stream writes, then waits for */
+
+static CUstreamBatchMemOpParams write_step(CUdeviceptr at, unsigned flags)
+{
+    return (CUstreamBatchMemOpParams){.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                                                     .address = at,
+                                                     .value = 7,
+                                                     .flags = flags}};
+}
+
+static CUstreamBatchMemOpParams wait_step(CUstreamBatchMemOpType operation)
+{
+    return (CUstreamBatchMemOpParams){.waitValue = {.operation = operation,
+                                                    .address = good_block(),
+                                                    .value = 7,
+                                                    .flags = CU_STREAM_WAIT_VALUE_EQ}};
+}
+
+#define WAIT wait_step(CU_STREAM_MEM_OP_WAIT_VALUE_32)
+ARRAY(CUstreamBatchMemOpParams, value_steps, write_step(good_block(), 0), WAIT)
+ARRAY(CUstreamBatchMemOpParams, value_steps_unknown, write_step(good_block(), 0),
+      wait_step((CUstreamBatchMemOpType)UNKNOWN))
+ARRAY(CUstreamBatchMemOpParams, value_steps_wrong_flags, write_step(good_block(), 1), WAIT)
+ARRAY(CUstreamBatchMemOpParams, value_steps_wild, write_step(0x1000, 0), WAIT)

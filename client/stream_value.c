@@ -1,0 +1,67 @@
+/* Streams that wait for a value in device memory or write one. */
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/state.h"
+#include "front/front.h"
+
+/* The device does not see the program's memory (CAN_MAP_HOST_MEMORY is 0). */
+static CUresult check(struct client_call *call, const struct front_value *value)
+{
+    if (client_host_pinned((const void *)(uintptr_t)value->address, value->bytes)) {
+        return front_unsupported("a stream that waits for or writes a value in host memory");
+    }
+    return client_range_check(call, value->address, value->bytes, value->bytes);
+}
+
+#define POST(call, name, args, rc)                                                                 \
+    do {                                                                                           \
+        (call)->op = API_OP_##name;                                                                \
+        rc = client_call_begin(call, name##_args_bound(&(args)));                                  \
+        if (rc == CUDA_SUCCESS) {                                                                  \
+            name##_args_write(&(call)->writer, &(args));                                           \
+            rc = client_call_post(call);                                                           \
+        }                                                                                          \
+    } while (0)
+
+static CUresult post(struct client_call *call, uint64_t stream, const struct front_value *value)
+{
+    CUresult rc;
+    unsigned flags = value->write ? 0 : (unsigned)value->wait;
+    if (value->bytes == 4) {
+        struct cuStreamWaitValue32_v2_args wait = {stream, value->address, (uint32_t)value->value,
+                                                   flags};
+        struct cuStreamWriteValue32_v2_args write = {stream, value->address, (uint32_t)value->value,
+                                                     flags};
+        if (value->write) {
+            POST(call, cuStreamWriteValue32_v2, write, rc);
+        } else {
+            POST(call, cuStreamWaitValue32_v2, wait, rc);
+        }
+    } else {
+        struct cuStreamWaitValue64_v2_args wait = {stream, value->address, value->value, flags};
+        struct cuStreamWriteValue64_v2_args write = {stream, value->address, value->value, flags};
+        if (value->write) {
+            POST(call, cuStreamWriteValue64_v2, write, rc);
+        } else {
+            POST(call, cuStreamWaitValue64_v2, wait, rc);
+        }
+    }
+    return rc;
+}
+
+CUresult client_stream_values(CUstream handle, const struct front_value *values, unsigned count)
+{
+    struct client_call call;
+    uint64_t stream;
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuStreamWaitValue32_v2);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, handle, &stream);
+    }
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
+        rc = check(&call, &values[i]);
+    }
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
+        rc = post(&call, stream, &values[i]);
+    }
+    return rc;
+}

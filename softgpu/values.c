@@ -1,0 +1,163 @@
+/* Values in memory that streams write and wait for. What changes a value may be a kernel that still
+ * runs, or the host, and neither tells: while a stream waits, one thread looks again and again, the
+ * longer it has waited the more rarely. */
+#include <inttypes.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softgpu/memory.h"
+#include "softgpu/process.h"
+#include "softgpu/queue.h"
+
+#define NAP_LEAST_NS (20 * GA_NS_PER_US)
+#define NAP_MOST_NS  GA_NS_PER_MS
+#define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
+
+struct value_item {
+    struct sg_item item; /* first */
+    struct sg_value value;
+    uint64_t since_ns; /* when it was first found to wait; 0: not yet */
+};
+
+/* The thread that looks. All under the lock. */
+static bool started, waiting; /* `waiting`: something was found to wait since it looked last */
+static uint64_t youngest_ns;
+static pthread_cond_t news;
+
+CUresult sg_value_check(const struct sg_value *value)
+{
+    struct sg_range *range;
+    enum sg_place place = sg_place_of(value->address, value->bytes,
+                                      value->write ? SG_MAP_WRITE : SG_MAP_READ, &range);
+    bool good =
+        value->address % value->bytes == 0 && (place == SG_PLACE_DEVICE || place == SG_PLACE_HOST);
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Kernels and the host change it meanwhile: that is the point, and not a race of ours. */
+__attribute__((no_sanitize("thread"))) static uint64_t value_read(const struct sg_value *value)
+{
+    const void *at = (const void *)(uintptr_t)value->address;
+    return value->bytes == 4 ? *(const volatile uint32_t *)at : *(const volatile uint64_t *)at;
+}
+
+__attribute__((no_sanitize("thread"))) static void value_write(const struct sg_value *value)
+{
+    void *at = (void *)(uintptr_t)value->address;
+    if (value->bytes == 4) {
+        *(volatile uint32_t *)at = (uint32_t)value->value;
+    } else {
+        *(volatile uint64_t *)at = value->value;
+    }
+}
+
+static bool value_holds(const struct sg_value *value)
+{
+    uint64_t now = value_read(value), mask = value->bytes == 4 ? UINT32_MAX : UINT64_MAX;
+    switch (value->wait) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+        return now == value->value;
+    case CU_STREAM_WAIT_VALUE_AND:
+        return (now & value->value) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR:
+        return (~(now | value->value) & mask) != 0;
+    default: /* cyclic */
+        return ((now - value->value) & mask) <= mask >> 1;
+    }
+}
+
+static uint64_t nap_ns(void)
+{
+    uint64_t nap = (ga_clock_ns() - youngest_ns) / NAP_SHARE;
+    return nap < NAP_LEAST_NS ? NAP_LEAST_NS : nap > NAP_MOST_NS ? NAP_MOST_NS : nap;
+}
+
+static void *thread_main(void *unused)
+{
+    (void)unused;
+    sg_lock();
+    for (;;) {
+        while (!waiting) {
+            pthread_cond_wait(&news, &sg_process.lock);
+        }
+        uint64_t until = ga_clock_ns() + nap_ns();
+        const struct timespec at = {.tv_sec = (time_t)(until / GA_NS_PER_S),
+                                    .tv_nsec = (long)(until % GA_NS_PER_S)};
+        pthread_cond_timedwait(&news, &sg_process.lock, &at);
+        waiting = false;
+        sg_schedule();
+    }
+    return NULL;
+}
+
+/* Signals are the application's business: its handlers never run on our threads. */
+static bool thread_start(void)
+{
+    pthread_condattr_t monotonic;
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&news, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool made = pthread_create(&thread, NULL, thread_main, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (made) {
+        pthread_detach(thread);
+    } else {
+        ga_error("softgpu: cannot start the thread that looks at values");
+    }
+    return made;
+}
+
+static void wait_more(struct value_item *item)
+{
+    waiting = true;
+    if (item->since_ns == 0) {
+        item->since_ns = ga_clock_ns();
+        youngest_ns = item->since_ns;
+        pthread_cond_signal(&news);
+    }
+}
+
+static bool value_step(struct sg_item *item)
+{
+    struct value_item *made = ga_container(item, struct value_item, item);
+    if (sg_value_check(&made->value) != CUDA_SUCCESS) {
+        ga_error("softgpu: value at 0x%" PRIx64 ": memory was taken away before its turn",
+                 made->value.address);
+        sg_process_condemn(CUDA_ERROR_ILLEGAL_ADDRESS);
+        return true;
+    }
+    if (made->value.write) {
+        value_write(&made->value);
+        return true;
+    }
+    bool holds = value_holds(&made->value);
+    if (!holds) {
+        wait_more(made);
+    }
+    return holds;
+}
+
+CUresult sg_submit_value(struct sg_stream *stream, const struct sg_value *value)
+{
+    if (!value->write && !started) {
+        started = thread_start();
+        if (!started) {
+            return CUDA_ERROR_OPERATING_SYSTEM;
+        }
+    }
+    struct value_item *made = sg_item_make(sizeof *made, SG_ENGINE_COMPUTE, NULL);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->item.kind = SG_ITEM_VALUE;
+    made->item.step = value_step;
+    made->value = *value;
+    sg_submit(stream, &made->item);
+    return CUDA_SUCCESS;
+}
