@@ -136,21 +136,23 @@ def idle_memory(bench_rig, _floor, _scale):
                f"{resident(server.pid)[0] / 1e6:.1f} MB")
 
 
-def idle_sessions(bench_rig, _floor, _scale):
+def idle_sessions(bench_rig, _floor, scale):
     """A session is an application's device: so many sessions need as many GPUs."""
-    fact = Fact("idle_sessions", f"backend process with {SESSIONS} idle sessions", "MB", None,
-                100 if bench_rig.build.sanitize == "none" else None)
+    count = max(2, round(SESSIONS * scale))
+    held = bench_rig.build.sanitize == "none" and count == SESSIONS
+    fact = Fact("idle_sessions", f"backend process with {count} idle sessions", "MB", None,
+                100 if held else None)
     try:
-        server = bench_rig.server(["spare_backends = 0"], null=False, gpus=SESSIONS)
+        server = bench_rig.server(["spare_backends = 0"], null=False, gpus=count)
         loops = bench_rig.loops_remote(server)
-        loops.ask("contexts", SESSIONS)
+        loops.ask("contexts", count)
         time.sleep(1)
         [backend] = server.backends()
         rss, pss = resident(backend)
         fact.value = rss / 1e6
         fact.note = f"{pss / 1e6:.1f} MB with shared pages divided"
     except (rig.Failure, rig.harness.Failure) as failure:
-        complaint = re.search(r"\.conf:\d+: (.*)", str(failure))
+        complaint = re.search(r"(?:error: |\.conf:\d+: )(.*)", str(failure))
         fact.note = complaint.group(1) if complaint else str(failure).splitlines()[0]
     yield fact
 
