@@ -18,6 +18,7 @@ import emit_codec_test
 import emit_driver
 import emit_errors
 import emit_exports
+import emit_fields_test
 import emit_server
 import model as model_of
 import released as released_of
@@ -61,6 +62,7 @@ def small_outputs(model):
         "server_dispatch.c": emit_server.source(model),
         "exports.map": emit_exports.export_map(model),
         "test_codec.c": emit_codec_test.source(model),
+        "call_fields.c": emit_fields_test.source(model),
     }
     for library in ("client", "soft"):
         missing = emit_exports.missing_symbols(model, library)

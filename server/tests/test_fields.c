@@ -1,0 +1,262 @@
+/* A wrong value in each field of each call, from a client that checks nothing: rubbish, stale and
+ * mistaken handles, addresses where no memory is. The backend process answers with an error or ends
+ * the connection; it never dies, and nobody else notices. What a reader would get wrong: the calls
+ * travel by themselves, so that a call which is right by itself may still fail (an event that was
+ * never recorded); asserted is what must fail. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "api/cuda_names.h"
+#include "server/tests/fields.h"
+#include "server/tests/script.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { NO_ANSWER = -1, ENDED = -2 };
+
+const uint8_t field_bytes[64] = {0};
+
+static const char kernels[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry f(.param .u64 p)\n{\n    ret;\n}\n";
+
+static struct script_server server;
+static struct script_app app, other;
+static unsigned starts;
+
+/* ---- an application with one object of each type */
+
+static uint64_t live(enum ga_handle_type type)
+{
+    return ga_handle_make(type, 1, 1);
+}
+
+static uint64_t stale(enum ga_handle_type type)
+{
+    return ga_handle_make(type, 1, 2);
+}
+
+static void make_event(uint32_t index)
+{
+    const struct cuEventCreate_args args = {.phEvent = ga_handle_make(GA_HANDLE_EVENT, 1, index)};
+    cuEventCreate_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_cuEventCreate, 1, app.sequence++);
+}
+
+static void destroy_second(void)
+{
+    const struct cuStreamDestroy_v2_args stream = {.hStream = stale(GA_HANDLE_STREAM)};
+    const struct cuEventDestroy_v2_args event = {.hEvent = stale(GA_HANDLE_EVENT)};
+    const struct ga_module_unload_args module = {.module = stale(GA_HANDLE_MODULE)};
+    cuStreamDestroy_v2_args_write(script_begin(&app.data), &stream);
+    script_send(&app.data, API_OP_cuStreamDestroy_v2, 1, app.sequence++);
+    cuEventDestroy_v2_args_write(script_begin(&app.data), &event);
+    script_send(&app.data, API_OP_cuEventDestroy_v2, 1, app.sequence++);
+    ga_module_unload_args_write(script_begin(&app.data), &module);
+    script_send(&app.data, API_OP_ga_module_unload, 1, app.sequence++);
+}
+
+static void start(void)
+{
+    starts++;
+    script_app_start(&app, server.url, 0);
+    for (uint32_t i = 1; i <= 2; i++) {
+        (void)script_stream(&app, i);
+        make_event(i);
+        cr_assert_eq(script_module(&app, ga_handle_make(GA_HANDLE_MODULE, 1, i), kernels), 0);
+        cr_assert_eq(script_function(&app, ga_handle_make(GA_HANDLE_MODULE, 1, i), "f",
+                                     ga_handle_make(GA_HANDLE_FUNCTION, 1, i)),
+                     0);
+    }
+    destroy_second();
+    cr_assert_eq(script_map(&app, app.window, 4 * MIB), 0);
+    cr_assert_eq(script_map(&app, app.window + 4 * MIB, 2 * MIB), 0);
+    cr_assert_eq(script_unmap(&app, app.window + 4 * MIB, 2 * MIB, true), 0);
+    cr_assert_eq(script_stream_synchronize(&app, 0), 0);
+}
+
+static void restart(void)
+{
+    script_app_close(&app);
+    start();
+}
+
+/* ---- one call */
+
+static void right_values(const struct field_call *call, uint64_t *values)
+{
+    for (unsigned i = 0; i < call->count; i++) {
+        const struct field *field = &call->fields[i];
+        values[i] = field->kind == FIELD_ADDRESS  ? app.window
+                    : field->kind == FIELD_HANDLE ? live(field->type)
+                    : field->kind == FIELD_NEW    ? ga_handle_make(field->type, 1, 7)
+                                                  : 1;
+    }
+}
+
+/* Sends it, and a question behind it whose answer says that the call is through. The call's code;
+ * NO_ANSWER: an asynchronous call that has not failed. */
+static int32_t send_call(const struct field_call *call, const uint64_t *values)
+{
+    uint64_t mine = app.sequence++, question = app.sequence++;
+    const struct ga_stream_query_args query = {.stream = 0};
+    struct ga_writer *writer = script_begin(&app.data);
+    int32_t result = NO_ANSWER;
+
+    if (call->write != NULL) {
+        call->write(writer, values);
+    }
+    if (call->bulk) {
+        script_send_bulk(&app.data, call->opcode, 1, mine, field_bytes, 1);
+    } else {
+        script_send(&app.data, call->opcode, 1, mine);
+    }
+    ga_stream_query_args_write(script_begin(&app.data), &query);
+    script_send(&app.data, API_OP_ga_stream_query, 1, question);
+    for (;;) {
+        uint16_t opcode = script_receive(&app.data);
+        if (opcode == 0) {
+            return ENDED;
+        }
+        if (opcode == WIRE_REPLY && app.data.header.sequence == question) {
+            return result;
+        }
+        bool answer = opcode == WIRE_REPLY || opcode == WIRE_ERROR;
+        if (answer && app.data.header.sequence == mine) {
+            result = ga_read_i32(&app.data.values);
+        }
+    }
+}
+
+/* With this value in this field; a call that has not failed may have changed what others need. */
+static void expect_error(const struct field_call *call, unsigned at, uint64_t value)
+{
+    uint64_t values[FIELDS_MOST];
+    right_values(call, values);
+    values[at] = value;
+    int32_t result = send_call(call, values);
+    cr_expect(result == ENDED || result > 0, "%s: %s = 0x%llx gives %d", call->name,
+              call->fields[at].name, (unsigned long long)value, result);
+    if (result == ENDED) {
+        restart();
+    }
+}
+
+/* ---- fields */
+
+static void try_handle(const struct field_call *call, unsigned at)
+{
+    enum ga_handle_type type = call->fields[at].type;
+    enum ga_handle_type another = type == GA_HANDLE_EVENT ? GA_HANDLE_STREAM : GA_HANDLE_EVENT;
+    const uint64_t wrong[] = {
+        type == GA_HANDLE_STREAM ? 3 : 0, /* 0 is the legacy stream */
+        ~UINT64_C(0),
+        0x1230,
+        live(another),
+        ga_handle_make(type, 2, 1),
+        ga_handle_make(type, 1, 0xffffff),
+        ga_handle_make(type, 1, 0),
+        ga_handle_make(type, 0, 1),
+        stale(type),
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_error(call, at, wrong[i]);
+    }
+}
+
+static void try_address(const struct field_call *call, unsigned at)
+{
+    const uint64_t wrong[] = {
+        0,
+        0x1000,
+        ~UINT64_C(0),
+        app.window - 1,
+        app.window + 4 * MIB, /* unmapped */
+        app.window + SCRIPT_WINDOW_BYTES,
+        (uint64_t)(uintptr_t)&server,
+        other.window + MIB / 2 + SCRIPT_WINDOW_BYTES,
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_error(call, at, wrong[i]);
+    }
+}
+
+/* A name that is none, or one that is taken. */
+static void try_new(const struct field_call *call, unsigned at)
+{
+    enum ga_handle_type type = call->fields[at].type;
+    enum ga_handle_type another = type == GA_HANDLE_EVENT ? GA_HANDLE_STREAM : GA_HANDLE_EVENT;
+    const uint64_t wrong[] = {
+        0, ~UINT64_C(0), ga_handle_make(another, 1, 7), ga_handle_make(type, 1, 0), live(type),
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_error(call, at, wrong[i]);
+    }
+}
+
+/* Any answer will do: what it means is up to the call. */
+static void try_number(const struct field_call *call, unsigned at)
+{
+    static const uint64_t odd[] = {0, ~UINT64_C(0), UINT64_C(1) << 31, UINT64_C(1) << 63};
+    uint64_t values[FIELDS_MOST];
+    for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) {
+        right_values(call, values);
+        values[at] = odd[i];
+        if (send_call(call, values) <= 0) {
+            restart();
+        }
+    }
+}
+
+static void try_call(const struct field_call *call, unsigned *accepted)
+{
+    uint64_t values[FIELDS_MOST];
+    for (unsigned i = 0; i < call->count; i++) {
+        switch (call->fields[i].kind) {
+        case FIELD_HANDLE:
+            try_handle(call, i);
+            break;
+        case FIELD_ADDRESS:
+            try_address(call, i);
+            break;
+        case FIELD_NEW:
+            try_new(call, i);
+            break;
+        case FIELD_NUMBER:
+            try_number(call, i);
+            break;
+        default:
+            break;
+        }
+    }
+    right_values(call, values);
+    int32_t result = send_call(call, values);
+    *accepted += result == NO_ANSWER || result == 0;
+    cr_expect_neq(result, ENDED, "%s with right values ends the connection", call->name);
+    restart();
+}
+
+Test(fields, are_all_checked, .timeout = 280)
+{
+    unsigned accepted = 0;
+    uint32_t pattern = 0x600df00d, found = 0;
+
+    script_server_start(&server, "");
+    script_app_start(&other, server.url, 1);
+    cr_assert_eq(script_map(&other, other.window, 2 * MIB), 0);
+    script_copy_in(&other, other.window, &pattern, sizeof pattern, 0);
+    start();
+    for (unsigned i = 0; i < field_call_count; i++) {
+        try_call(&field_calls[i], &accepted);
+        script_server_drain(&server);
+    }
+    cr_expect_gt(accepted, field_call_count / 2, "only %u of %u calls are right by themselves",
+                 accepted, field_call_count);
+    cr_expect_eq(script_copy_out(&other, other.window, &found, sizeof found, 0), 0);
+    cr_expect_eq(found, pattern, "another application's memory");
+    script_app_close(&app);
+    script_app_close(&other);
+    script_server_wait_backends(&server, 0);
+    script_server_stop(&server); /* and no sanitizer has complained */
+    cr_expect_null(strstr(server.text, "killed by"), "%s", server.text);
+    cr_expect_null(strstr(server.text, "exit status"), "%s", server.text);
+}
