@@ -39,8 +39,8 @@ static void check_clamping()
 }
 
 // More kernels wait for the flag than a software GPU runs at once; behind them queue kernels of
-// low, then of high priority. How the high ones got theirs: 0 with their stream, 1 as an attribute of
-// their stream, 2 as an attribute of the launch.
+// low, then of high priority. How the high ones got theirs: 0 with their stream, 1 as an attribute
+// of their stream, 2 as an attribute of the launch.
 static void check_order(int how)
 {
     enum { WAITING = 16, EACH = 24 };
