@@ -2,6 +2,7 @@
  *
  * Only who has the role reads, and only who has it completes records: so nobody writes into the
  * memory of a call that has already returned, not even when the link is lost meanwhile. */
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 #include "client/cancel.h"
 #include "client/host_function.h"
 #include "client/link.h"
+
+#define PASSING_BYTES (8u << 20)
 
 enum waiter_word { WAITER_SLEEPS = 0, WAITER_COMPLETE = 1, WAITER_READS = 2 };
 
@@ -307,13 +310,21 @@ static enum ga_status read_step(struct client_link *link)
     return header.opcode == WIRE_DATA ? chunk_begin(link) : take_frame(link);
 }
 
-/* Reads until `record` is complete (GA_OK) or nothing more is there (GA_AGAIN). */
+/* Reads until `record` is complete (GA_OK) or nothing more is there (GA_AGAIN). Who waits for no
+ * record reads in passing: it has other things to do, however much comes. */
 static enum ga_status read_all(struct client_link *link, const struct link_record *record)
 {
+    unsigned long long enough =
+        record != NULL
+            ? ULLONG_MAX
+            : atomic_load_explicit(&link->bytes_in, memory_order_relaxed) + PASSING_BYTES;
     for (;;) {
         if (atomic_load(&link->dead) != 0) {
             complete_all(link);
             return GA_LOST;
+        }
+        if (atomic_load_explicit(&link->bytes_in, memory_order_relaxed) >= enough) {
+            return GA_AGAIN;
         }
         enum ga_status status = read_step(link);
         if (status == GA_OK) {

@@ -168,6 +168,40 @@ Test(link, both_directions_full)
     free(out);
 }
 
+/* ---- a peer that never stops */
+
+/* The same chunk again and again, faster than anybody can read. */
+static enum ga_status receive_for_ever(struct transport_conn *conn, void *to, size_t size,
+                                       size_t *got)
+{
+    static struct {
+        struct wire_header header;
+        uint64_t offset, bytes;
+        uint8_t content[4096];
+    } chunk = {.header = {.length = 16 + 4096, .opcode = WIRE_DATA, .sequence = 1}, .bytes = 4096};
+    static size_t at;
+    (void)conn;
+    *got = sizeof chunk - at < size ? sizeof chunk - at : size;
+    memcpy(to, (const uint8_t *)&chunk + at, *got);
+    at = (at + *got) % sizeof chunk;
+    return GA_OK;
+}
+
+Test(link, reading_in_passing_ends_whatever_comes, .timeout = 60)
+{
+    struct peer peer = peer_connect();
+    static uint8_t to[4096];
+    struct link_want want = {.context = 1, .to = to, .bytes = 4096, .width = 4096, .pitch = 4096};
+    struct transport_ops endless = *peer.link->data.ops;
+    endless.receive = receive_for_ever;
+    cr_assert_not_null(call_with(peer.link, 0, false, &want));
+    peer.link->data.ops = &endless;
+    client_link_drain(peer.link);
+    client_link_drain(peer.link);
+    cr_assert_eq(atomic_load(&peer.link->dead), 0);
+    cr_assert_gt(atomic_load(&peer.link->bytes_in), 8 << 20);
+}
+
 /* ---- rows, ranges, watches */
 
 Test(link, rows_go_where_they_belong)
