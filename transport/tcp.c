@@ -33,10 +33,15 @@ static int tcp_socket(const struct addrinfo *info)
         info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol));
 }
 
-static void tcp_no_delay(int fd)
+/* Small frames leave at once, and a connection that is silent behind a long kernel is still known
+ * to every firewall on its way: one that forgets it would drop the answer. */
+static void tcp_options(int fd)
 {
-    int one = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    const int on = 1, idle_s = 60, interval_s = 30;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
 static enum ga_status tcp_listen(const struct transport_address *address,
@@ -86,7 +91,7 @@ static enum ga_status tcp_accept(struct transport_listener *listener, struct tra
             return GA_LOST;
         }
     }
-    tcp_no_delay(fd);
+    tcp_options(fd);
     *out = (struct transport_conn){.ops = &transport_tcp, .fd = fd};
     return GA_OK;
 }
@@ -105,7 +110,7 @@ static enum ga_status tcp_connect_begin(const struct transport_address *address,
         }
         if (connect(fd, at->ai_addr, at->ai_addrlen) == 0 || errno == EINPROGRESS) {
             freeaddrinfo(list);
-            tcp_no_delay(fd);
+            tcp_options(fd);
             *out = (struct transport_conn){.ops = &transport_tcp, .fd = fd};
             return GA_OK;
         }
@@ -179,13 +184,12 @@ static enum ga_status tcp_set_dead_after(struct transport_conn *conn, unsigned t
 {
     /* Probes start after a third of the time and come every sixth, so the kernel looks at the
      * limit when it is reached; how many fail is for TCP_USER_TIMEOUT to judge. */
-    int on = 1, idle_s = (int)(timeout_ms / 3000), interval_s = (int)(timeout_ms / 6000);
+    int idle_s = (int)(timeout_ms / 3000), interval_s = (int)(timeout_ms / 6000);
     idle_s = idle_s > 0 ? idle_s : 1;
     interval_s = interval_s > 0 ? interval_s : 1;
     if (setsockopt(conn->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms) != 0 ||
         setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s) != 0 ||
-        setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s) != 0 ||
-        setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) != 0) {
+        setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s) != 0) {
         return GA_UNSUPPORTED;
     }
     return GA_OK;
