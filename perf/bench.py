@@ -16,7 +16,7 @@ import report  # noqa: E402
 import rig  # noqa: E402
 
 # mode -> (turns, how much in each turn)
-MODES = {"full": (9, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
+MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 
 def processor():
@@ -30,7 +30,7 @@ def describe(build, arguments, load):
             "preset": os.path.basename(build.folder), "mode": arguments.mode,
             "priority": "real time" if arguments.real_time else "normal",
             "machine": {"processor": processor(), "cores": os.cpu_count(),
-                        "kernel": platform.release()},
+                        "kernel": platform.release().split("-")[0]},
             "load": load}
 
 
@@ -111,6 +111,7 @@ def show(arguments, run, chosen, facts):
         if report.remark(run):
             print(f"\n{report.remark(run)}")
     if arguments.out:
+        os.makedirs(os.path.dirname(os.path.abspath(arguments.out)), exist_ok=True)
         for suffix, content in ((".json", report.as_json(run, chosen, facts)),
                                 (".svg", report.as_svg(run, chosen))):
             with open(arguments.out + suffix, "w", encoding="utf-8") as f:
