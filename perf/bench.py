@@ -62,8 +62,8 @@ def progress(words):
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
-    parser.add_argument("name", nargs="?", default="", help="regular expression on the keys of "
-                        "figures; all of them when left out")
+    parser.add_argument("name", nargs="?", default="", help="regular expression on the names of "
+                        "what is measured; everything when left out")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
                       help="less of everything: under two minutes")
@@ -80,6 +80,10 @@ def parse():
 
 def main():
     build, arguments = parse()
+    try:
+        re.compile(arguments.name)
+    except re.error as error:
+        sys.exit(f"bench: {arguments.name!r} is not a regular expression: {error}")
     chosen = [f for f in figure_table.all_figures() if re.search(arguments.name, f.key)]
     chosen_facts = [name for name in fact_table.ALL if re.search(arguments.name, name)]
     if not chosen and not chosen_facts:
