@@ -236,14 +236,31 @@ static void call_trace(const struct wire_header *header, const struct ga_reader 
     }
 }
 
-/* A client that has read DATA_WELCOME does not send such a call. */
-static void call_lacking(struct server_conn *conn, const struct wire_header *header)
+/* The bulk bytes of a call that is not done. */
+static bool bulk_skip(struct server_conn *conn, size_t values)
 {
+    uint8_t piece[4096];
+    size_t left;
+    while ((left = frame_bulk_left(&conn->reader, values)) != 0) {
+        if (conn_bulk(conn, values, piece, left < sizeof piece ? left : sizeof piece) != GA_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A client that has read DATA_WELCOME does not send such a call. */
+static bool call_lacking(struct server_conn *conn, const struct wire_header *header, size_t values)
+{
+    if (bulk_values(header->opcode) != 0 && !bulk_skip(conn, values)) {
+        return false;
+    }
     if (api_op_set_has(&conn->silent, header->opcode)) {
         server_async_error(conn, header, CUDA_ERROR_NOT_SUPPORTED);
     } else {
         server_reply(conn, header, CUDA_ERROR_NOT_SUPPORTED);
     }
+    return true;
 }
 
 static bool call_frame(struct server_conn *conn, const struct wire_header *header,
@@ -255,8 +272,7 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
     server_handler *handler = server_dispatch_find(header->opcode);
     call_trace(header, reader);
     if (handler == NULL || (conn->lacks && api_op_set_has(&conn->lacking, header->opcode))) {
-        call_lacking(conn, header);
-        return true;
+        return call_lacking(conn, header, reader->size);
     }
     (void)GA_FAILPOINT("backend: before a call");
     bool good = handler(conn, header, reader);

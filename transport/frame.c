@@ -2,6 +2,7 @@
  * at `start`; `taken` counts what was moved, and the buffer holds no byte of that bulk. */
 #include "transport/frame.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,7 @@ void frame_drop(struct frame_reader *reader)
 {
     struct wire_header header = header_at(reader);
     reader->start += sizeof header + header.length - reader->taken;
+    assert(reader->start <= reader->end); /* it was wholly in the buffer */
     reader->taken = 0;
 }
 
