@@ -1,0 +1,195 @@
+/* See served.h. */
+#include "tests/fuzz/served.h"
+
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/cuda_driver.h"
+#include "softgpu/process.h"
+#include "softgpu/queue.h"
+#include "tests/fuzz/input.h"
+
+static struct cuda_driver driver;
+static sem_t ended;
+
+/* ---- the process */
+
+static enum ga_status every_ticket(void *user, const struct handshake_data_hello *hello,
+                                   const char **why)
+{
+    (void)user;
+    *why = "no such device";
+    return hello->device < SERVED_DEVICES ? GA_OK : GA_DENIED;
+}
+
+static int same_ordinal(void *user, uint32_t device)
+{
+    (void)user;
+    return device < SERVED_DEVICES ? (int)device : -1;
+}
+
+static void tell_end(void *user, const char *why)
+{
+    (void)user;
+    (void)why;
+    sem_post(&ended);
+}
+
+static const struct server_host host = {
+    .ticket = every_ticket, .ordinal = same_ordinal, .ended = tell_end};
+
+/* softgpu is linked into this program, under the names that a driver exports. */
+void served_init(void)
+{
+    for (size_t i = 0; i < cuda_driver_symbol_count; i++) {
+        const struct cuda_driver_symbol *symbol = &cuda_driver_symbols[i];
+        void *function = dlsym(RTLD_DEFAULT, symbol->name);
+        function = function != NULL ? function : (void *)cuda_driver_missing;
+        memcpy((char *)&driver + symbol->offset, &function, sizeof function);
+    }
+    sem_init(&ended, 0, 0);
+    FUZZ_CHECK(sg_process_init_with("memory=64MiB,sms=2;memory=32MiB,sms=1") == CUDA_SUCCESS);
+    FUZZ_CHECK(driver.cuInit(0) == CUDA_SUCCESS);
+}
+
+/* The client's functions that streams wait for return at once. */
+static void functions_return(struct host_functions *host)
+{
+    pthread_mutex_lock(&host->lock);
+    uint32_t count = host->block_count * HOST_BLOCK;
+    pthread_mutex_unlock(&host->lock);
+    for (uint32_t ticket = 0; ticket < count; ticket++) {
+        const struct host_lease *lease =
+            &host->blocks[ticket / HOST_BLOCK]->leases[ticket % HOST_BLOCK];
+        pthread_mutex_lock(&host->lock);
+        bool called = lease->state == HOST_CALLED;
+        uint64_t sequence = lease->sequence;
+        pthread_mutex_unlock(&host->lock);
+        if (called) {
+            FUZZ_CHECK(host_lease_done(host, ticket, sequence) == GA_OK);
+        }
+    }
+}
+
+static void wait_end(struct server_conn *conn)
+{
+    struct timespec until;
+    do {
+        functions_return(&conn->host_functions);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 200000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+    } while (sem_timedwait(&ended, &until) != 0);
+}
+
+/* ---- the end */
+
+/* Nothing runs or waits to run any more. */
+static void driver_settle(void)
+{
+    bool quiet = false;
+    while (!quiet) {
+        sg_lock();
+        quiet = ga_list_empty(&sg_process.active);
+        sg_unlock();
+        if (!quiet) {
+            usleep(50);
+        }
+    }
+    /* A fault condemns a process for ever; this one goes on. */
+    atomic_store(&sg_process.condemned, 0);
+    atomic_store(&sg_process.stop, 0);
+}
+
+/* What was handed to the completion thread has been told, and its jobs are done. */
+static void completer_settle(struct server_conn *conn)
+{
+    while (!completer_is_idle(&conn->completer)) {
+        conn_run_jobs(conn);
+        usleep(20);
+    }
+    conn_run_jobs(conn);
+}
+
+static void contexts_end(struct server_conn *conn)
+{
+    while (!ga_list_empty(&conn->objects.context_list)) {
+        struct server_context *context =
+            ga_container(conn->objects.context_list.next, struct server_context, link);
+        FUZZ_CHECK(context_clear(conn, context, false) == CUDA_SUCCESS);
+    }
+    FUZZ_CHECK(conn->objects.streams.live == 0 && conn->objects.events.live == 0);
+    FUZZ_CHECK(conn->objects.modules.live == 0 && conn->objects.functions.live == 0);
+    FUZZ_CHECK(conn->ranges.count == 0);
+}
+
+/* Pinned memory goes with the context in which it was made: each piece has retained it once. */
+static void pinned_free(struct server_conn *conn)
+{
+    free(conn->staging.slots);
+    for (unsigned i = 0; i < conn->host_functions.block_count; i++) {
+        free(conn->host_functions.blocks[i]);
+    }
+    for (CUdevice device = 0; device < (CUdevice)SERVED_DEVICES; device++) {
+        while (sg_process.devices[device].primary_retains != 0) {
+            FUZZ_CHECK(driver.cuDevicePrimaryCtxRelease_v2(device) == CUDA_SUCCESS);
+        }
+    }
+}
+
+/* Nothing of the application is left in the driver. */
+static void driver_check(void)
+{
+    sg_lock();
+    FUZZ_CHECK(sg_process.contexts.live == SERVED_DEVICES); /* the primary ones */
+    FUZZ_CHECK(sg_process.streams.live == 0 && sg_process.events.live == 0);
+    FUZZ_CHECK(sg_process.modules.live == 0 && sg_process.functions.live == 0);
+    FUZZ_CHECK(sg_process.memory.allocations.live == 0);
+    FUZZ_CHECK(sg_process.memory.ranges.count == 0 && sg_process.memory.reservations.count == 0);
+    sg_unlock();
+}
+
+static void conn_free(struct server_conn *conn)
+{
+    for (unsigned i = 1; i <= CONF_GPUS_MOST; i++) {
+        const struct handshake_window *window = &conn->sessions[i].window;
+        if (window->bytes != 0) {
+            FUZZ_CHECK(driver.cuMemAddressFree(window->base, window->bytes) == CUDA_SUCCESS);
+        }
+    }
+    completer_stop(&conn->completer);
+    out_end(&conn->out);
+    pinned_free(conn);
+    struct ga_handle_table *tables[] = {&conn->objects.contexts, &conn->objects.streams,
+                                        &conn->objects.events, &conn->objects.modules,
+                                        &conn->objects.functions};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        ga_handle_table_fini(tables[i]);
+    }
+    range_table_fini(&conn->ranges);
+    frame_reader_fini(&conn->reader);
+    close(conn->wake_fd);
+    free(conn);
+}
+
+void served_run(const struct transport_conn *transport, const struct handshake_data_hello *hello)
+{
+    struct server_conn *conn;
+    struct frame_reader reader;
+    /* The hello has been read, and conn_start drops it. */
+    struct wire_header header = {.opcode = WIRE_DATA_HELLO, .sequence = 1};
+    FUZZ_CHECK(frame_reader_init(&reader, CONN_BUFFER_BYTES) == GA_OK);
+    memcpy(reader.buffer, &header, sizeof header);
+    reader.end = sizeof header;
+    FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, 1u << 20, hello, 1) == GA_OK);
+    wait_end(conn);
+    driver_settle();
+    atomic_store(&conn->ended, false); /* for who waits below: the completion thread still works */
+    completer_settle(conn);
+    contexts_end(conn);
+    conn_free(conn);
+    driver_check();
+}

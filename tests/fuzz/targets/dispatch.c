@@ -1,0 +1,46 @@
+/* A client at its data connection: any calls in any order, against a software GPU. Whatever it
+ * says, the end of its contexts leaves nothing behind. */
+#include "api/signatures.h"
+#include "base/log.h"
+#include "tests/fuzz/calls.h"
+#include "tests/fuzz/conn.h"
+#include "tests/fuzz/served.h"
+
+static uint8_t *stream;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    ga_log_set_level(GA_LOG_ERROR);
+    stream = aligned_alloc(16, CALLS_STREAM_MOST);
+    FUZZ_CHECK(stream != NULL);
+    served_init();
+    return 0;
+}
+
+/* One byte for the pieces in which bytes arrive, one for the device, one for the call that another
+ * build of the client means otherwise (0: none), then calls (see calls.c). */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = {data, size};
+    uint64_t seed = fuzz_u8(&input);
+    struct handshake_data_hello hello = {
+        .magic = WIRE_MAGIC,
+        .major = WIRE_MAJOR,
+        .device = fuzz_u8(&input) % 4u,
+        .window = {.base = CALLS_WINDOW, .bytes = CALLS_WINDOW_BYTES},
+    };
+    uint8_t lacking = fuzz_u8(&input);
+    struct api_signature other = api_signatures[lacking % api_signature_count];
+    if (lacking != 0) {
+        other.hash++;
+        hello.signatures = &other;
+        hello.signature_count = 1;
+    }
+    size_t bytes = calls_write(&input, stream, CALLS_STREAM_MOST);
+    struct transport_conn conn = fuzz_conn_open(stream, bytes, seed);
+    served_run(&conn, &hello);
+    fuzz_conn_close();
+    return 0;
+}
