@@ -8,6 +8,11 @@
 #include "client/state.h"
 #include "client/trace.h"
 
+bool client_copy_host_side(const void *host)
+{
+    return host != NULL && client_memory_window((uint64_t)(uintptr_t)host) == NULL;
+}
+
 void client_copy_source(const void *from, uint64_t bytes)
 {
     struct client_link *link;
@@ -81,7 +86,7 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t device
                       const void *host, uint64_t *wire)
 {
     CUresult rc = client_call_enter_handle(call, API_OP_ga_copy_in);
-    if (rc == CUDA_SUCCESS && bytes != 0 && host == NULL) {
+    if (rc == CUDA_SUCCESS && bytes != 0 && !client_copy_host_side(host)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {

@@ -1,5 +1,5 @@
-/* Moving bytes between host and device; shared by the linear and the 2D copies. The call has been
- * entered, its stream checked (`wire`). */
+/* Moving bytes between host and device; shared by linear copies and those of rows and boxes. The
+ * call has been entered, its stream checked (`wire`). */
 #ifndef CLIENT_COPY_H
 #define CLIENT_COPY_H
 
@@ -8,6 +8,8 @@
 
 #include "client/call.h"
 
+/* What a call says is host memory may be: it is not NULL and not a device's. */
+bool client_copy_host_side(const void *host);
 /* Host memory is about to be read: copies that still write into it end first. (On a GPU the copy
  * would read it later, in stream order.) */
 void client_copy_source(const void *from, uint64_t bytes);
@@ -19,5 +21,21 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
                          uint64_t stream, bool wait);
 /* All work of the stream has ended. */
 CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream);
+
+/* One side of a copy of rows: row r is at `at + r * pitch`. */
+struct copy_side {
+    bool device;
+    uint64_t at, pitch;
+};
+
+struct copy_rows {
+    struct copy_side from, to;
+    uint64_t width, count; /* not 0 */
+    uint64_t stream;
+    bool wait; /* the bytes are there when it returns, also in pinned memory */
+};
+
+/* Device ranges have been checked. */
+CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows);
 
 #endif

@@ -2,75 +2,16 @@
 #include <string.h>
 
 #include "api/calls.h"
-#include "api/range.h"
 #include "client/copy.h"
 #include "client/state.h"
-#include "front/front.h"
 
-/* One side of a copy, after offsets: row r is at `at + r * pitch`. */
-struct side {
-    bool device;
-    uint64_t at, pitch;
-};
-
-struct rows {
-    struct side from, to;
-    uint64_t width, count;
-    uint64_t stream;
-    bool wait;
-};
-
-static CUresult side_of(CUmemorytype type, const void *host, CUdeviceptr device, size_t pitch,
-                        size_t x, size_t y, size_t width, struct side *side)
-{
-    size_t row, offset;
-    if (__builtin_add_overflow(x, width, &row)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    pitch = pitch != 0 ? pitch : row;
-    if (pitch < row || __builtin_mul_overflow(pitch, y, &offset) ||
-        __builtin_add_overflow(offset, x, &offset)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    side->pitch = pitch;
-    switch (type) {
-    case CU_MEMORYTYPE_HOST:
-        side->device = false;
-        side->at = (uint64_t)(uintptr_t)host;
-        break;
-    case CU_MEMORYTYPE_DEVICE:
-        side->device = true;
-        side->at = device;
-        break;
-    case CU_MEMORYTYPE_UNIFIED:
-        side->device = client_memory_session(device) != NULL;
-        side->at = device;
-        break;
-    case CU_MEMORYTYPE_ARRAY:
-        return front_unsupported("cuMemcpy2D with an array");
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (side->at == 0 || __builtin_add_overflow(side->at, offset, &side->at)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
-}
-
-static CUresult side_check(struct client_call *call, const struct side *side,
-                           const struct rows *rows)
-{
-    uint64_t bytes = api_range_pitched(side->pitch, rows->width, rows->count);
-    return side->device ? client_range_check(call, side->at, 1, bytes) : CUDA_SUCCESS;
-}
-
-static const uint8_t *host_row(const struct side *side, uint64_t row)
+static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
 {
     return (const uint8_t *)(uintptr_t)(side->at + row * side->pitch);
 }
 
 /* As many rows as a chunk holds: gathered in the buffer, or straight from packed memory. */
-static CUresult send_rows(struct client_call *call, const struct rows *rows, uint64_t first,
+static CUresult send_rows(struct client_call *call, const struct copy_rows *rows, uint64_t first,
                           uint64_t count)
 {
     uint64_t bytes = count * rows->width;
@@ -96,7 +37,7 @@ static CUresult send_rows(struct client_call *call, const struct rows *rows, uin
     return client_call_post(call);
 }
 
-static CUresult rows_in(struct client_call *call, const struct rows *rows)
+static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
 {
     CUresult rc = CUDA_SUCCESS;
     if (rows->width > WIRE_CHUNK) {
@@ -115,7 +56,7 @@ static CUresult rows_in(struct client_call *call, const struct rows *rows)
     return rc;
 }
 
-static CUresult rows_out(struct client_call *call, const struct rows *rows)
+static CUresult rows_out(struct client_call *call, const struct copy_rows *rows)
 {
     struct ga_copy_out_2d_args args = {.src = rows->from.at,
                                        .pitch = rows->from.pitch,
@@ -144,7 +85,7 @@ static CUresult rows_out(struct client_call *call, const struct rows *rows)
     return rc;
 }
 
-static CUresult rows_inside(struct client_call *call, const struct rows *rows)
+static CUresult rows_inside(struct client_call *call, const struct copy_rows *rows)
 {
     struct ga_copy_2d_args args = {.dst = rows->to.at,
                                    .dst_pitch = rows->to.pitch,
@@ -162,7 +103,7 @@ static CUresult rows_inside(struct client_call *call, const struct rows *rows)
     return rc;
 }
 
-static CUresult rows_on_host(struct client_call *call, const struct rows *rows)
+static CUresult rows_on_host(struct client_call *call, const struct copy_rows *rows)
 {
     CUresult rc = client_copy_stream_wait(call, rows->stream);
     for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
@@ -172,7 +113,7 @@ static CUresult rows_on_host(struct client_call *call, const struct rows *rows)
     return rc;
 }
 
-static CUresult move(struct client_call *call, const struct rows *rows)
+CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows)
 {
     bool packed = rows->from.pitch == rows->width && rows->to.pitch == rows->width;
     uint64_t bytes = rows->width * rows->count;
@@ -194,50 +135,4 @@ static CUresult move(struct client_call *call, const struct rows *rows)
                    : rows_out(call, rows);
     }
     return rows_on_host(call, rows);
-}
-
-static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool wait)
-{
-    struct client_call call;
-    struct rows rows = {.wait = wait};
-    CUresult rc = client_call_enter_handle(&call, API_OP_ga_copy_2d);
-    if (rc == CUDA_SUCCESS && copy == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, stream, &rows.stream);
-    }
-    if (rc != CUDA_SUCCESS || copy->WidthInBytes == 0 || copy->Height == 0) {
-        return rc;
-    }
-    rows.width = copy->WidthInBytes;
-    rows.count = copy->Height;
-    rc = side_of(copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcPitch,
-                 copy->srcXInBytes, copy->srcY, rows.width, &rows.from);
-    if (rc == CUDA_SUCCESS) {
-        rc = side_of(copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstPitch,
-                     copy->dstXInBytes, copy->dstY, rows.width, &rows.to);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = side_check(&call, &rows.from, &rows);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = side_check(&call, &rows.to, &rows);
-    }
-    return rc == CUDA_SUCCESS ? move(&call, &rows) : rc;
-}
-
-CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
-{
-    return copy_2d(pCopy, NULL, true);
-}
-
-CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
-{
-    return copy_2d(pCopy, NULL, true);
-}
-
-CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
-{
-    return copy_2d(pCopy, hStream, false);
 }

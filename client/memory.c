@@ -56,7 +56,7 @@ void client_globals_forget(const struct client_module *module)
 
 /* ---- what an address is */
 
-static struct client_session *window_session(uint64_t address)
+struct client_session *client_memory_window(uint64_t address)
 {
     for (int i = 0; i < client_device_count; i++) {
         struct client_session *session = atomic_load(&client_devices[i]->session);
@@ -69,7 +69,7 @@ static struct client_session *window_session(uint64_t address)
 
 bool client_memory_find(uint64_t address, struct client_memory *memory)
 {
-    struct client_session *session = window_session(address);
+    struct client_session *session = client_memory_window(address);
     if (session != NULL) {
         struct client_allocation allocation;
         if (!client_allocator_find(&session->allocator, address, &allocation)) {
@@ -96,7 +96,7 @@ bool client_memory_find(uint64_t address, struct client_memory *memory)
 
 struct client_session *client_memory_session(uint64_t address)
 {
-    struct client_session *session = window_session(address);
+    struct client_session *session = client_memory_window(address);
     struct client_memory memory;
     if (session == NULL && client_memory_find(address, &memory)) {
         session = memory.session;
@@ -210,7 +210,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return rc;
     }
     struct client_memory memory;
-    struct client_session *session = window_session(dptr);
+    struct client_session *session = client_memory_window(dptr);
     uint64_t bytes;
     if (session == NULL || !client_memory_find(dptr, &memory) ||
         client_allocator_drain(&session->allocator, dptr, &bytes) != ALLOCATOR_OK) {

@@ -274,6 +274,8 @@ struct client_memory {
 };
 bool client_memory_find(uint64_t address, struct client_memory *memory);
 bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags);
+/* The session whose window holds the address: host memory never lies in one. Takes no lock. */
+struct client_session *client_memory_window(uint64_t address);
 /* The session whose window or module global holds the address; NULL: no device memory of ours. */
 struct client_session *client_memory_session(uint64_t address);
 /* CUDA_ERROR_INVALID_VALUE unless all bytes belong to one live allocation or global. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "front/copy_box.h"
 #include "front/launch_options.h"
 #include "front/occupancy.h"
 #include "front/stream_attributes.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/range.h"
 #include "base/log.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
@@ -14,15 +13,10 @@
 
 struct copy {
     struct sg_item item; /* first */
-    struct sg_copy_shape shape;
+    struct front_box box;
     bool to_checked, from_checked; /* lies in a range: check again before it runs */
     void *stage;                   /* owned; the source's bytes, packed */
 };
-
-uint64_t sg_extent(uint64_t pitch, uint64_t width, uint64_t height)
-{
-    return api_range_pitched(pitch, width, height);
-}
 
 static bool still_there(uint64_t address, uint64_t bytes, unsigned rights)
 {
@@ -33,38 +27,47 @@ static bool still_there(uint64_t address, uint64_t bytes, unsigned rights)
 
 static bool copy_valid(const struct copy *copy)
 {
-    const struct sg_copy_shape *shape = &copy->shape;
+    const struct front_box *box = &copy->box;
     sg_lock();
-    bool valid =
-        (!copy->to_checked ||
-         still_there(shape->to, sg_extent(shape->to_pitch, shape->width, shape->height),
-                     SG_MAP_WRITE)) &&
-        (!copy->from_checked ||
-         still_there(shape->from, sg_extent(shape->from_pitch, shape->width, shape->height),
-                     SG_MAP_READ));
+    bool valid = (!copy->to_checked ||
+                  still_there(box->to.start, front_box_extent(box, &box->to), SG_MAP_WRITE)) &&
+                 (!copy->from_checked ||
+                  still_there(box->from.start, front_box_extent(box, &box->from), SG_MAP_READ));
     sg_unlock();
     return valid;
+}
+
+static bool packed(const struct front_box *box, const struct front_side *side)
+{
+    return box->depth == 1 && (side->pitch == box->width || box->height == 1);
+}
+
+static void copy_rows(const struct front_box *box, char *to, const char *from)
+{
+    if (packed(box, &box->to) && packed(box, &box->from)) {
+        memmove(to, from, box->width * box->height);
+        return;
+    }
+    for (uint64_t z = 0; z < box->depth; z++) {
+        for (uint64_t y = 0; y < box->height; y++) {
+            memmove(to + z * box->to.slice + y * box->to.pitch,
+                    from + z * box->from.slice + y * box->from.pitch, box->width);
+        }
+    }
 }
 
 static CUresult copy_run(struct sg_item *item)
 {
     struct copy *copy = ga_container(item, struct copy, item);
-    const struct sg_copy_shape *shape = &copy->shape;
+    const struct front_box *box = &copy->box;
     if (!copy_valid(copy)) {
-        ga_error("softgpu: copy of %" PRIu64 " x %" PRIu64 " bytes from 0x%" PRIx64 " to 0x%" PRIx64
-                 ": memory was taken away before the copy ran",
-                 shape->height, shape->width, shape->from, shape->to);
+        ga_error("softgpu: copy of %" PRIu64 " x %" PRIu64 " x %" PRIu64 " bytes from 0x%" PRIx64
+                 " to 0x%" PRIx64 ": memory was taken away before the copy ran",
+                 box->depth, box->height, box->width, box->from.start, box->to.start);
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
-    char *to = (char *)(uintptr_t)shape->to;
-    const char *from = copy->stage != NULL ? copy->stage : (const char *)(uintptr_t)shape->from;
-    if (shape->to_pitch == shape->width && shape->from_pitch == shape->width) {
-        memmove(to, from, shape->width * shape->height);
-        return CUDA_SUCCESS;
-    }
-    for (uint64_t row = 0; row < shape->height; row++) {
-        memmove(to + row * shape->to_pitch, from + row * shape->from_pitch, shape->width);
-    }
+    copy_rows(box, (char *)(uintptr_t)box->to.start,
+              copy->stage != NULL ? copy->stage : (const char *)(uintptr_t)box->from.start);
     return CUDA_SUCCESS;
 }
 
@@ -76,30 +79,30 @@ static void copy_drop(struct sg_item *item)
 /* Replaces the source by a packed copy of it. */
 static bool copy_stage(struct copy *copy)
 {
-    struct sg_copy_shape *shape = &copy->shape;
-    char *stage = malloc(shape->width * shape->height);
+    struct front_box box = copy->box;
+    char *stage = malloc(box.width * box.height * box.depth);
     if (stage == NULL) {
         return false;
     }
-    for (uint64_t row = 0; row < shape->height; row++) {
-        memcpy(stage + row * shape->width,
-               (const char *)(uintptr_t)shape->from + row * shape->from_pitch, shape->width);
-    }
+    box.to.pitch = box.width;
+    box.to.slice = box.width * box.height;
+    copy_rows(&box, stage, (const char *)(uintptr_t)box.from.start);
     copy->stage = stage;
-    shape->from_pitch = shape->width;
+    copy->box.from.pitch = box.to.pitch;
+    copy->box.from.slice = box.to.slice;
     return true;
 }
 
 /* Where one side lies, if that fits what the call says. */
-static CUresult side_check(uint64_t address, uint64_t bytes, unsigned rights, enum sg_side side,
-                           enum sg_place *place, bool *sync_memops)
+static CUresult side_check(const struct front_box *box, const struct front_side *side,
+                           unsigned rights, enum sg_place *place, bool *sync_memops)
 {
     struct sg_range *range;
-    *place = sg_place_of(address, bytes, rights, &range);
+    *place = sg_place_of(side->start, front_box_extent(box, side), rights, &range);
     *sync_memops |= range != NULL && range->sync_memops;
-    bool wrong = *place == SG_PLACE_WRONG || address == 0 ||
-                 (side == SG_SIDE_DEVICE && *place == SG_PLACE_PAGEABLE) ||
-                 (side == SG_SIDE_HOST && *place == SG_PLACE_DEVICE);
+    bool wrong = *place == SG_PLACE_WRONG || side->start == 0 ||
+                 (side->place == FRONT_DEVICE && *place == SG_PLACE_PAGEABLE) ||
+                 (side->place == FRONT_HOST && *place == SG_PLACE_DEVICE);
     return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -124,22 +127,19 @@ static bool copy_waits(struct copy *copy, enum sg_place to, enum sg_place from, 
     if (from != SG_PLACE_PAGEABLE) {
         return false;
     }
-    return copy->shape.width * copy->shape.height > STAGE_BYTES || !copy_stage(copy);
+    return copy->box.width * copy->box.height * copy->box.depth > STAGE_BYTES || !copy_stage(copy);
 }
 
-CUresult sg_copy_submit(struct sg_stream *stream, const struct sg_copy_shape *shape,
-                        enum sg_side to_side, enum sg_side from_side, bool async)
+CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, bool async)
 {
-    if (shape->width == 0 || shape->height == 0) {
+    if (box->width == 0) {
         return CUDA_SUCCESS;
     }
     enum sg_place to, from;
     bool sync_memops = false;
-    CUresult result = side_check(shape->to, sg_extent(shape->to_pitch, shape->width, shape->height),
-                                 SG_MAP_WRITE, to_side, &to, &sync_memops);
+    CUresult result = side_check(box, &box->to, SG_MAP_WRITE, &to, &sync_memops);
     if (result == CUDA_SUCCESS) {
-        result = side_check(shape->from, sg_extent(shape->from_pitch, shape->width, shape->height),
-                            SG_MAP_READ, from_side, &from, &sync_memops);
+        result = side_check(box, &box->from, SG_MAP_READ, &from, &sync_memops);
     }
     if (result != CUDA_SUCCESS) {
         return result;
@@ -149,7 +149,7 @@ CUresult sg_copy_submit(struct sg_stream *stream, const struct sg_copy_shape *sh
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     copy->item.drop = copy_drop;
-    copy->shape = *shape;
+    copy->box = *box;
     bool waits = sync_memops || copy_waits(copy, to, from, async);
     copy->to_checked = to != SG_PLACE_PAGEABLE;
     copy->from_checked = from != SG_PLACE_PAGEABLE && copy->stage == NULL;

@@ -35,7 +35,8 @@ static void row_fill(char *to, const struct sg_fill_shape *shape)
 /* UINT64_MAX when it overflows: no range is that long. */
 static uint64_t fill_extent(const struct sg_fill_shape *shape)
 {
-    return sg_extent(shape->pitch, api_range_times(shape->width, shape->element), shape->height);
+    return api_range_pitched(shape->pitch, api_range_times(shape->width, shape->element),
+                             shape->height);
 }
 
 static CUresult fill_run(struct sg_item *item)

@@ -26,24 +26,11 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
 
 /* ---- copy.c ---- */
 
-/* A rectangle: `height` rows of `width` bytes, `pitch` bytes apart. Linear: height 1. */
-struct sg_copy_shape {
-    uint64_t to, from;
-    uint64_t to_pitch, from_pitch;
-    uint64_t width, height;
-};
-
-/* What the call says an address is. */
-enum sg_side {
-    SG_SIDE_HOST,   /* pageable or pinned */
-    SG_SIDE_DEVICE, /* device memory, or pinned memory as the device sees it */
-    SG_SIDE_ANY,    /* whatever it is */
-};
-
-/* Checks and queues a copy. It waits where CUDA does: `async` false: unless both sides are device
- * memory; `async` true: when pageable memory cannot be staged, and between host and host. */
-CUresult sg_copy_submit(struct sg_stream *stream, const struct sg_copy_shape *shape,
-                        enum sg_side to, enum sg_side from, bool async);
+/* Checks and queues a copy. FRONT_HOST is pageable or pinned memory; FRONT_DEVICE that of a device,
+ * or pinned memory as the device sees it. It waits where CUDA does: `async` false: unless both
+ * sides are device memory; `async` true: when pageable memory cannot be staged, and between host
+ * and host. */
+CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, bool async);
 
 /* ---- fill.c ---- */
 
@@ -56,9 +43,6 @@ struct sg_fill_shape {
 
 /* `async` false waits only when the target is pinned host memory, as CUDA does. */
 CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *shape, bool async);
-
-/* Bytes from the first to the last of a rectangle; UINT64_MAX when that overflows. */
-uint64_t sg_extent(uint64_t pitch, uint64_t width, uint64_t height);
 
 /* ---- occupancy.c ---- */
 

@@ -3,30 +3,40 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/work.h"
 
+/* Which kinds of memory a call copies between. */
 struct sides {
-    enum sg_side to, from;
+    enum front_place to, from;
 };
 
-static const struct sides host_to_device = {SG_SIDE_DEVICE, SG_SIDE_HOST};
-static const struct sides device_to_host = {SG_SIDE_HOST, SG_SIDE_DEVICE};
-static const struct sides device_to_device = {SG_SIDE_DEVICE, SG_SIDE_DEVICE};
-static const struct sides any_to_any = {SG_SIDE_ANY, SG_SIDE_ANY};
+static const struct sides host_to_device = {FRONT_DEVICE, FRONT_HOST};
+static const struct sides device_to_host = {FRONT_HOST, FRONT_DEVICE};
+static const struct sides device_to_device = {FRONT_DEVICE, FRONT_DEVICE};
+static const struct sides any_to_any = {FRONT_UNIFIED, FRONT_UNIFIED};
 
-static CUresult copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides, CUstream handle,
-                     bool async)
+static struct front_box line(uint64_t to, uint64_t from, size_t bytes, struct sides sides)
+{
+    return (struct front_box){.to = {.place = sides.to, .start = to, .pitch = bytes},
+                              .from = {.place = sides.from, .start = from, .pitch = bytes},
+                              .width = bytes,
+                              .height = 1,
+                              .depth = 1};
+}
+
+static CUresult copy_box(const struct front_box *box, CUstream handle, bool async)
 {
     struct sg_stream *stream;
     CUresult result = sg_enter_stream(handle, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct sg_copy_shape shape = {.to = to,
-                                  .from = from,
-                                  .to_pitch = bytes,
-                                  .from_pitch = bytes,
-                                  .width = bytes,
-                                  .height = 1};
-    return sg_leave(sg_copy_submit(stream, &shape, sides.to, sides.from, async));
+    return sg_leave(sg_copy_submit(stream, box, async));
+}
+
+static CUresult copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides, CUstream handle,
+                     bool async)
+{
+    struct front_box box = line(to, from, bytes, sides);
+    return copy_box(&box, handle, async);
 }
 
 CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
@@ -102,8 +112,7 @@ static CUresult stream_after(struct sg_stream *stream, struct sg_stream *other)
 }
 
 /* Serialised with the past and future work of all three contexts. */
-CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
-                              CUcontext srcContext, size_t ByteCount)
+static CUresult peer_sync(const struct front_box *box, CUcontext to, CUcontext from)
 {
     struct sg_context *context, *contexts[2];
     CUresult result = sg_enter(&context);
@@ -111,18 +120,12 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
         return result;
     }
     struct sg_stream *stream = context->legacy;
-    struct sg_copy_shape shape = {.to = dstDevice,
-                                  .from = srcDevice,
-                                  .to_pitch = ByteCount,
-                                  .from_pitch = ByteCount,
-                                  .width = ByteCount,
-                                  .height = 1};
-    result = peer_contexts(dstContext, srcContext, contexts);
+    result = peer_contexts(to, from, contexts);
     for (unsigned i = 0; result == CUDA_SUCCESS && i < 2; i++) {
         result = stream_after(stream, contexts[i]->legacy);
     }
     if (result == CUDA_SUCCESS) {
-        result = sg_copy_submit(stream, &shape, SG_SIDE_DEVICE, SG_SIDE_DEVICE, false);
+        result = sg_copy_submit(stream, box, false);
     }
     for (unsigned i = 0; result == CUDA_SUCCESS && i < 2; i++) {
         result = stream_after(contexts[i]->legacy, stream);
@@ -130,89 +133,78 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
     return sg_leave(result);
 }
 
-CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
-                                   CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
-                                   CUstream hStream)
+static CUresult peer_async(const struct front_box *box, CUcontext to, CUcontext from,
+                           CUstream handle)
 {
     struct sg_context *context, *contexts[2];
     CUresult result = sg_enter(&context);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = peer_contexts(dstContext, srcContext, contexts);
-    sg_unlock();
-    return result == CUDA_SUCCESS
-               ? copy(dstDevice, srcDevice, ByteCount, device_to_device, hStream, true)
-               : result;
+    result = sg_leave(peer_contexts(to, from, contexts));
+    return result == CUDA_SUCCESS ? copy_box(box, handle, true) : result;
 }
 
-/* ---- rectangles ---- */
-
-struct side {
-    enum sg_side kind;
-    uint64_t start, pitch;
-};
-
-/* One side of a CUDA_MEMCPY2D. A pitch of 0 means rows without a gap. */
-static CUresult side_read(CUmemorytype type, const void *host, CUdeviceptr device, size_t pitch,
-                          size_t x, size_t y, size_t width, struct side *side)
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                              CUcontext srcContext, size_t ByteCount)
 {
-    uint64_t base = (uint64_t)(uintptr_t)host;
-    switch ((int)type) {
-    case CU_MEMORYTYPE_HOST:
-        side->kind = SG_SIDE_HOST;
-        break;
-    case CU_MEMORYTYPE_DEVICE:
-        side->kind = SG_SIDE_DEVICE;
-        base = device;
-        break;
-    case CU_MEMORYTYPE_UNIFIED:
-        side->kind = SG_SIDE_ANY;
-        base = device;
-        break;
-    case CU_MEMORYTYPE_ARRAY:
-        return front_unsupported("cuMemcpy2D with arrays");
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    uint64_t row, offset;
-    side->pitch = pitch != 0 ? pitch : width + x;
-    if (__builtin_add_overflow(width, x, &row) || side->pitch < row || base == 0 ||
-        __builtin_mul_overflow(side->pitch, y, &offset) ||
-        __builtin_add_overflow(offset, x, &offset) ||
-        __builtin_add_overflow(base, offset, &side->start)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
+    struct front_box box = line(dstDevice, srcDevice, ByteCount, device_to_device);
+    return peer_sync(&box, dstContext, srcContext);
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream handle, bool async)
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
+                                   CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
+                                   CUstream hStream)
 {
-    struct side to = {0}, from = {0};
+    struct front_box box = line(dstDevice, srcDevice, ByteCount, device_to_device);
+    return peer_async(&box, dstContext, srcContext, hStream);
+}
+
+static CUresult box_of_peers(const CUDA_MEMCPY3D_PEER *copy, struct front_box *box)
+{
+    CUresult result = sg_process_state();
+    return result == CUDA_SUCCESS ? front_box_peer(copy, box) : result;
+}
+
+CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+    struct front_box box;
+    CUresult result = box_of_peers(pCopy, &box);
+    return result == CUDA_SUCCESS ? peer_sync(&box, pCopy->dstContext, pCopy->srcContext) : result;
+}
+
+CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    struct front_box box;
+    CUresult result = box_of_peers(pCopy, &box);
+    return result == CUDA_SUCCESS ? peer_async(&box, pCopy->dstContext, pCopy->srcContext, hStream)
+                                  : result;
+}
+
+/* ---- rectangles and boxes ---- */
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
+{
+    struct front_box box;
     struct sg_stream *stream;
     CUresult result = sg_enter_stream(handle, &stream);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    if (c == NULL) {
-        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    result = front_box_2d(copy, &box);
+    return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : result);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
+{
+    struct front_box box;
+    struct sg_stream *stream;
+    CUresult result = sg_enter_stream(handle, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
-    result = side_read(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstPitch, c->dstXInBytes,
-                       c->dstY, c->WidthInBytes, &to);
-    if (result == CUDA_SUCCESS) {
-        result = side_read(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcPitch, c->srcXInBytes,
-                           c->srcY, c->WidthInBytes, &from);
-    }
-    if (result == CUDA_SUCCESS) {
-        struct sg_copy_shape shape = {.to = to.start,
-                                      .from = from.start,
-                                      .to_pitch = to.pitch,
-                                      .from_pitch = from.pitch,
-                                      .width = c->WidthInBytes,
-                                      .height = c->Height};
-        result = sg_copy_submit(stream, &shape, to.kind, from.kind, async);
-    }
-    return sg_leave(result);
+    result = front_box_3d(copy, &box);
+    return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : result);
 }
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -228,4 +220,14 @@ CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
     return copy_2d(pCopy, hStream, true);
+}
+
+CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+    return copy_3d(pCopy, CU_STREAM_LEGACY, false);
+}
+
+CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_3d(pCopy, hStream, true);
 }

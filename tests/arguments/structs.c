@@ -95,6 +95,56 @@ MEMBERS(CUDA_MEMCPY2D, rectangle_wrapped_x, rectangle, it.dstXInBytes = SIZE_MAX
 MEMBERS(CUDA_MEMCPY2D, rectangle_wrapped_y, rectangle, it.dstY = SIZE_MAX / 64)
 MEMBERS(CUDA_MEMCPY2D, rectangle_null_host, rectangle, it.srcHost = NULL)
 
+/* ---- a box of 16 x 4 x 2 bytes, likewise; one between contexts */
+
+static CUDA_MEMCPY3D box(void)
+{
+    return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = (const void *)good_host(),
+                           .srcPitch = 32,
+                           .srcHeight = 4,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = good_block(),
+                           .dstPitch = 64,
+                           .dstHeight = 5,
+                           .WidthInBytes = 16,
+                           .Height = 4,
+                           .Depth = 2};
+}
+
+MEMBERS(CUDA_MEMCPY3D, box, box)
+MEMBERS(CUDA_MEMCPY3D, box_too_wide, box, it.WidthInBytes = 33)
+MEMBERS(CUDA_MEMCPY3D, box_low, box, it.dstHeight = 3)
+MEMBERS(CUDA_MEMCPY3D, box_unknown, box, it.srcMemoryType = (CUmemorytype)UNKNOWN)
+MEMBERS(CUDA_MEMCPY3D, box_array, box, it.dstMemoryType = CU_MEMORYTYPE_ARRAY)
+MEMBERS(CUDA_MEMCPY3D, box_deep, box, it.Depth = (size_t)1 << 40)
+MEMBERS(CUDA_MEMCPY3D, box_empty, box, it.Depth = 0)
+MEMBERS(CUDA_MEMCPY3D, box_null_host, box, it.srcHost = NULL)
+MEMBERS(CUDA_MEMCPY3D, box_level, box, it.dstLOD = 1)
+MEMBERS(CUDA_MEMCPY3D, box_reserved, box, it.reserved1 = room)
+
+static CUDA_MEMCPY3D_PEER box_peer(void)
+{
+    return (CUDA_MEMCPY3D_PEER){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .srcDevice = good_block_2(),
+                                .srcContext = (CUcontext)good_context(),
+                                .srcPitch = 32,
+                                .srcHeight = 4,
+                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .dstDevice = good_block(),
+                                .dstContext = (CUcontext)good_context(),
+                                .dstPitch = 64,
+                                .dstHeight = 5,
+                                .WidthInBytes = 16,
+                                .Height = 4,
+                                .Depth = 2};
+}
+
+MEMBERS(CUDA_MEMCPY3D_PEER, box_peer, box_peer)
+MEMBERS(CUDA_MEMCPY3D_PEER, box_peer_low, box_peer, it.dstHeight = 3)
+MEMBERS(CUDA_MEMCPY3D_PEER, box_peer_nowhere, box_peer, it.dstContext = NULL)
+MEMBERS(CUDA_MEMCPY3D_PEER, box_peer_host, box_peer, it.srcDevice = good_host())
+
 /* ---- a launch */
 
 static CUlaunchConfig config(void)
