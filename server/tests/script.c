@@ -259,18 +259,19 @@ void script_expect_end(struct script_conn *conn)
 
 void script_hello(struct script_app *app, const char *url)
 {
-    static uint8_t next_id;
+    static uint32_t next_id;
     memset(app, 0, sizeof *app);
-    app->application[0] = ++next_id;
+    next_id++;
+    memcpy(app->application, &next_id, sizeof next_id);
     script_connect(&app->control, url);
-    const struct handshake_hello hello = {.magic = WIRE_MAGIC,
-                                          .major = WIRE_MAJOR,
-                                          .minor = WIRE_MINOR,
-                                          .application = {next_id},
-                                          .pid = (uint32_t)getpid(),
-                                          .build = "test",
-                                          .program = "script",
-                                          .token = NULL};
+    struct handshake_hello hello = {.magic = WIRE_MAGIC,
+                                    .major = WIRE_MAJOR,
+                                    .minor = WIRE_MINOR,
+                                    .pid = (uint32_t)getpid(),
+                                    .build = "test",
+                                    .program = "script",
+                                    .token = NULL};
+    memcpy(hello.application, app->application, sizeof hello.application);
     handshake_hello_write(script_begin(&app->control), &hello);
     script_send(&app->control, WIRE_HELLO, 0, 0);
 }

@@ -21,7 +21,6 @@ static const char kernels[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
 
 static struct script_server server;
 static struct script_app app, other;
-static unsigned starts;
 
 /* ---- an application with one object of each type */
 
@@ -57,7 +56,6 @@ static void destroy_second(void)
 
 static void start(void)
 {
-    starts++;
     script_app_start(&app, server.url, 0);
     for (uint32_t i = 1; i <= 2; i++) {
         (void)script_stream(&app, i);
@@ -240,7 +238,7 @@ Test(fields, are_all_checked, .timeout = 280)
     unsigned accepted = 0;
     uint32_t pattern = 0x600df00d, found = 0;
 
-    script_server_start(&server, "");
+    script_server_start(&server, "dead_after_s = 3600\n"); /* `other` says nothing meanwhile */
     script_app_start(&other, server.url, 1);
     cr_assert_eq(script_map(&other, other.window, 2 * MIB), 0);
     script_copy_in(&other, other.window, &pattern, sizeof pattern, 0);
