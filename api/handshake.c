@@ -88,10 +88,19 @@ static void device_write(struct ga_writer *w, const struct handshake_device *d)
     ga_write_string(w, d->name);
 }
 
+/* A client divides and rounds by it. 0: the server does not know. */
+static bool granularity_is_good(uint64_t bytes)
+{
+    return bytes <= HANDSHAKE_GRANULARITY_MOST && (bytes & (bytes - 1)) == 0;
+}
+
 static void device_read(struct ga_reader *r, struct handshake_device *d)
 {
     d->memory_bytes = ga_read_u64(r);
     d->granularity_bytes = ga_read_u64(r);
+    if (!granularity_is_good(d->granularity_bytes)) {
+        r->failed = true;
+    }
     d->priority_least = ga_read_i32(r);
     d->priority_greatest = ga_read_i32(r);
     bytes_read(r, d->uuid, sizeof d->uuid);

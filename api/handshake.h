@@ -25,9 +25,10 @@
 #include "base/cursor.h"
 #include "base/status.h"
 
-#define HANDSHAKE_DEVICES_MOST    256u
-#define HANDSHAKE_ATTRIBUTES_MOST 512u
-#define HANDSHAKE_STRING_MOST     1024u
+#define HANDSHAKE_DEVICES_MOST     256u
+#define HANDSHAKE_ATTRIBUTES_MOST  512u
+#define HANDSHAKE_STRING_MOST      1024u
+#define HANDSHAKE_GRANULARITY_MOST (UINT64_C(1) << 30) /* drivers say 2 MiB */
 
 struct handshake_hello {
     uint32_t magic, major, minor;
@@ -43,7 +44,8 @@ struct handshake_device {
     const char *name;
     uint8_t uuid[16];
     uint64_t memory_bytes;
-    uint64_t granularity_bytes; /* of one mapping (cuMemGetAllocationGranularity, minimum) */
+    /* Of one mapping (cuMemGetAllocationGranularity, minimum): a power of two, or 0. */
+    uint64_t granularity_bytes;
     int32_t priority_least, priority_greatest; /* stream priorities */
     uint32_t attribute_count; /* attributes[n] is CUdevice_attribute n; [0] unused */
     const int32_t *attributes;

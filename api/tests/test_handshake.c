@@ -93,6 +93,29 @@ static size_t hello_with_signatures(const struct api_signature *signatures, uint
     return w.at;
 }
 
+Test(handshake, a_granularity_is_a_power_of_two)
+{
+    static const struct {
+        uint64_t bytes;
+        enum ga_status status;
+    } cases[] = {{0, GA_OK},
+                 {2u << 20, GA_OK},
+                 {HANDSHAKE_GRANULARITY_MOST, GA_OK},
+                 {3u << 20, GA_INVALID},
+                 {2 * HANDSHAKE_GRANULARITY_MOST, GA_INVALID}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct handshake_device device = {.name = "A", .granularity_bytes = cases[i].bytes};
+        struct handshake_device room[HANDSHAKE_DEVICES_MOST];
+        struct handshake_welcome welcome = {
+            .major = 1, .build = "", .pool = "", .node = "", .device_count = 1, .devices = &device};
+        struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+        handshake_welcome_write(&w, &welcome);
+        struct ga_reader r = ga_reader_of(bytes, w.at);
+        welcome.devices = room;
+        cr_assert_eq(handshake_welcome_read(&r, &welcome), cases[i].status, "%zu", i);
+    }
+}
+
 Test(handshake, data_hello_tells_signatures)
 {
     struct handshake_data_hello out;
