@@ -303,8 +303,10 @@ CUresult client_call_wait_want(struct client_call *call, const struct link_want 
                            record->results_size);
     reader->at = record->results_size < 8 ? record->results_size : 8;
     CUresult rc = (CUresult)record->result;
-    if (rc == CUDA_SUCCESS && !keep_late) {
-        rc = (CUresult)atomic_exchange(&call->context->late, 0);
+    /* A handle that the server does not know is one whose making has failed: that is the error. */
+    if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_HANDLE) && !keep_late) {
+        int late = atomic_exchange(&call->context->late, 0);
+        rc = late != 0 ? (CUresult)late : rc;
     }
     return rc;
 }

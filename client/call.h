@@ -76,7 +76,7 @@ CUresult client_call_post_copied(struct client_call *call, const void *from, uin
 /* Post, and expect an answer that nobody waits for. */
 CUresult client_call_post_expect(struct client_call *call, const struct link_want *want);
 /* Waits. CUDA_SUCCESS: the reader is over the results. A late error of the context is given
- * instead of success. client_call_end follows in any case. */
+ * instead of success, and of what follows from it. client_call_end follows in any case. */
 CUresult client_call_wait(struct client_call *call, struct ga_reader *reader);
 /* As above: `want` says what the answer shall do besides; late errors stay for somebody else when
  * `keep_late`; `from` is bulk (NULL: none). The results can be read also after an error. */

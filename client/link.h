@@ -161,11 +161,14 @@ void client_link_lose(struct client_link *link, const char *why);
 /* The same with a CUresult: work of the program went wrong in a way that condemns the process. */
 void client_link_condemn(struct client_link *link, int result, const char *why);
 
-/* ---- inside the link (link_send.c, link_read.c, link_table.c) */
+/* ---- inside the link (link_send.c, link_read.c, link_answer.c, link_table.c) */
 struct link_record *link_table_find(struct client_link *link, uint64_t sequence);
 void link_table_remove(struct client_link *link, struct link_record *record);
 struct link_record *link_table_add(struct client_link *link, uint64_t sequence);
 void link_table_free(struct client_link *link, struct link_record *record);
+/* Takes one answer, or a part of a copy's piece, out of the reader. GA_AGAIN: more must come.
+ * GA_INVALID: nonsense. GA_LOST. The reader role is the caller's. */
+GA_CHECKED enum ga_status link_answer_take(struct client_link *link);
 /* Reads if the role is free and bytes are there. */
 void link_read_try(struct client_link *link);
 /* Nobody reads just now. */

@@ -216,9 +216,12 @@ static enum ga_status open_device(struct opening *opening, struct client_link **
     if (atomic_load(&server->lost)) {
         return GA_LOST;
     }
-    if (opening_ticket(opening, OPENING_GUESSED) == GA_OK &&
-        open_with_ticket(opening, link) == GA_OK) {
-        return GA_OK;
+    enum ga_status status = opening_ticket(opening, OPENING_GUESSED);
+    if (status == GA_OK) {
+        status = open_with_ticket(opening, link);
+    }
+    if (status == GA_OK || status == GA_NO_MEMORY) {
+        return status;
     }
     opening->session = 0;
     opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;

@@ -213,6 +213,7 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
     memset(conf, 0, sizeof *conf);
     struct reading *r = calloc(1, sizeof *r);
     if (r == NULL) {
+        complain(user, "no memory");
         return GA_NO_MEMORY;
     }
     *r = (struct reading){

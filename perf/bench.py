@@ -16,7 +16,7 @@ import report  # noqa: E402
 import rig  # noqa: E402
 
 # mode -> (turns, how much in each turn)
-MODES = {"full": (9, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
+MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 
 def processor():
@@ -30,7 +30,7 @@ def describe(build, arguments, load):
             "preset": os.path.basename(build.folder), "mode": arguments.mode,
             "priority": "real time" if arguments.real_time else "normal",
             "machine": {"processor": processor(), "cores": os.cpu_count(),
-                        "kernel": platform.release()},
+                        "kernel": platform.release().split("-")[0]},
             "load": load}
 
 
@@ -62,8 +62,8 @@ def progress(words):
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
-    parser.add_argument("name", nargs="?", default="", help="regular expression on the keys of "
-                        "figures; all of them when left out")
+    parser.add_argument("name", nargs="?", default="", help="regular expression on the names of "
+                        "what is measured; everything when left out")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
                       help="less of everything: under two minutes")
@@ -80,6 +80,10 @@ def parse():
 
 def main():
     build, arguments = parse()
+    try:
+        re.compile(arguments.name)
+    except re.error as error:
+        sys.exit(f"bench: {arguments.name!r} is not a regular expression: {error}")
     chosen = [f for f in figure_table.all_figures() if re.search(arguments.name, f.key)]
     chosen_facts = [name for name in fact_table.ALL if re.search(arguments.name, name)]
     if not chosen and not chosen_facts:
@@ -111,6 +115,7 @@ def show(arguments, run, chosen, facts):
         if report.remark(run):
             print(f"\n{report.remark(run)}")
     if arguments.out:
+        os.makedirs(os.path.dirname(os.path.abspath(arguments.out)), exist_ok=True)
         for suffix, content in ((".json", report.as_json(run, chosen, facts)),
                                 (".svg", report.as_svg(run, chosen))):
             with open(arguments.out + suffix, "w", encoding="utf-8") as f:

@@ -1,6 +1,7 @@
 """Results as a table on stdout, as JSON, and as a picture."""
 
 import json
+import re
 import statistics
 from xml.sax.saxutils import escape
 
@@ -67,6 +68,17 @@ def print_facts(facts):
                      fact.target_text(), verdict(fact.reached()), fact.note] for fact in facts])
 
 
+def rounded(value):
+    """Four digits are more than any of this is worth."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return value
+
+
 def as_json(run, figures, facts):
     run = dict(run)
     run["figures"] = [
@@ -81,7 +93,9 @@ def as_json(run, figures, facts):
         {"key": fact.key, "title": fact.title, "unit": fact.unit, "value": fact.value,
          "target": fact.target_text(), "reached": fact.reached(), "note": fact.note}
         for fact in facts]
-    return json.dumps(run, indent=1) + "\n"
+    text = json.dumps(rounded(run), indent=1)
+    return re.sub(r"\[\s+([^][{}]*?)\s+\]",  # numbers of one list on one line
+                  lambda match: "[" + re.sub(r"\s+", " ", match.group(1)) + "]", text) + "\n"
 
 
 # ---- the picture: a pair of bars for each figure, the floor's and ours, the floor's always as long

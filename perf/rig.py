@@ -33,16 +33,17 @@ def starting(core=None, real_time=False):
     """What is started inside runs on that core and with that priority, and so does what it
     starts."""
     before = os.sched_getaffinity(0)
-    if core is not None:
-        os.sched_setaffinity(0, {core})
-    if real_time:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
     try:
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        if real_time:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
         yield
+    except PermissionError:
+        raise Failure("real-time priority needs root") from None
     finally:
         os.sched_setaffinity(0, before)
-        if real_time:
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 class Speaker:

@@ -9,7 +9,8 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 
-#define TURN_MS 500 /* deadlines are seconds */
+#define TURN_MS         500 /* deadlines are seconds */
+#define ACCEPT_PAUSE_MS 200
 
 /* ---- what the data connection asks of the process */
 
@@ -81,20 +82,37 @@ void admission_tickets(struct backend *backend)
 
 /* ---- newcomers */
 
+bool admission_accepts(const struct backend *backend)
+{
+    return backend->newcomer_count < NEWCOMERS_MOST && ga_clock_ns() >= backend->accept_at_ns;
+}
+
+static enum ga_status newcomer_accept(struct backend *backend)
+{
+    struct newcomer newcomer = {0};
+    GA_TRY(backend->listener.ops->accept(&backend->listener, &newcomer.conn));
+    if (GA_FAILPOINT("backend: accepted") ||
+        frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
+        newcomer.conn.ops->close(&newcomer.conn);
+        return GA_NO_MEMORY;
+    }
+    newcomer.deadline_ns = ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
+    backend->newcomers[backend->newcomer_count++] = newcomer;
+    backend->accept_at_ns = 0;
+    return GA_OK;
+}
+
 void admission_accept(struct backend *backend)
 {
-    while (backend->newcomer_count < NEWCOMERS_MOST) {
-        struct newcomer newcomer = {0};
-        if (backend->listener.ops->accept(&backend->listener, &newcomer.conn) != GA_OK) {
-            return;
+    enum ga_status status = GA_OK;
+    while (status == GA_OK && admission_accepts(backend)) {
+        status = newcomer_accept(backend);
+    }
+    if (status != GA_OK && status != GA_AGAIN) {
+        if (backend->accept_at_ns == 0) { /* told once, not five times a second */
+            ga_warn("cannot accept connections for now: no descriptors or memory left");
         }
-        if (GA_FAILPOINT("backend: accepted") ||
-            frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
-            newcomer.conn.ops->close(&newcomer.conn);
-            return;
-        }
-        newcomer.deadline_ns = ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
-        backend->newcomers[backend->newcomer_count++] = newcomer;
+        backend->accept_at_ns = ga_clock_ns() + ACCEPT_PAUSE_MS * GA_NS_PER_MS;
     }
 }
 

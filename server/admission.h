@@ -31,6 +31,7 @@ struct backend {
     struct server_host host;
     struct newcomer newcomers[NEWCOMERS_MOST];
     unsigned newcomer_count;
+    uint64_t accept_at_ns; /* 0, or descriptors or memory had run out: not before */
     bool side_open;
     struct transport_side side;
     struct server_conn *conn; /* NULL: none yet */
@@ -46,6 +47,8 @@ struct backend {
 void admission_init(struct backend *backend);
 /* Reads the tickets that gpuaasd has sent. Any thread. */
 void admission_tickets(struct backend *backend);
+/* Whether there is room for a newcomer. */
+bool admission_accepts(const struct backend *backend);
 void admission_accept(struct backend *backend);
 /* Looks at everybody. Not NULL: the process ends, and why. */
 const char *admission_turn(struct backend *backend);

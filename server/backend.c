@@ -85,8 +85,8 @@ static void backend_turn(void)
                        ? (struct pollfd){.fd = backend.side.conn.fd,
                                          .events = transport_side_events(&backend.side)}
                        : (struct pollfd){.fd = -1};
-    bool full = backend.newcomer_count == NEWCOMERS_MOST;
-    fds[count++] = (struct pollfd){.fd = full ? -1 : backend.listener.fd, .events = POLLIN};
+    int listener = admission_accepts(&backend) ? backend.listener.fd : -1;
+    fds[count++] = (struct pollfd){.fd = listener, .events = POLLIN};
     for (unsigned i = 0; i < backend.newcomer_count; i++) {
         fds[count++] = (struct pollfd){.fd = backend.newcomers[i].conn.fd, .events = POLLIN};
     }

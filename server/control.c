@@ -112,6 +112,7 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
     devices_setup(&control->devices, driver, true, &setup);
     char **env = devices_env(&control->devices, control->conf, driver);
     if (env == NULL) {
+        ga_error("no memory");
         return GA_NO_MEMORY;
     }
     char why[300];

@@ -187,6 +187,7 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
     static uint64_t last_number;
     struct process *process = calloc(1, sizeof *process);
     int ends[2];
+    snprintf(why, why_size, "no memory");
     if (process == NULL || socketpair_make(ends, why, why_size) != GA_OK) {
         free(process);
         return GA_NO_MEMORY;

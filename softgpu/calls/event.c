@@ -65,9 +65,15 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     if (mark == NULL) {
         return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
-    sg_mark_drop(event->mark);
+    struct sg_mark *before = event->mark;
     event->mark = mark;
-    return sg_leave(sg_submit_record(stream, mark));
+    result = sg_submit_record(stream, mark);
+    if (result != CUDA_SUCCESS) { /* it stays recorded as it was */
+        event->mark = before;
+        before = mark;
+    }
+    sg_mark_drop(before);
+    return sg_leave(result);
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)

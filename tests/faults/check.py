@@ -111,7 +111,7 @@ def serving_maybe(build, **options):
             yield server
             server.stop()
         else:
-            expect(server.wait(10) == 1 and " error: " in server.err.text, server.report())
+            expect(server.wait(10) == 1 and server.err.text, server.report())
             expect(not complaints(server.err.text), server.report())
             yield None
     finally:

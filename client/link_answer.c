@@ -1,0 +1,227 @@
+/* What an answer does: it completes a call, tells a late error or a fault, or is a piece of a copy
+ * to the host. Only who has the reader role is here (see link_read.c), and nothing here waits: a
+ * piece that has come in part goes on with the next call. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "client/host_function.h"
+#include "client/link.h"
+
+static enum ga_status take_reply(struct client_link *link, const struct wire_header *header,
+                                 const uint8_t *values)
+{
+    int32_t result = 0;
+    if (header->opcode == WIRE_REPLY || header->opcode == WIRE_DONE) {
+        if (header->length < 8) {
+            return GA_INVALID;
+        }
+        memcpy(&result, values, sizeof result);
+    }
+    pthread_mutex_lock(&link->read_lock);
+    struct link_record *record = link_table_find(link, header->sequence);
+    if (record == NULL) {
+        pthread_mutex_unlock(&link->read_lock);
+        return GA_INVALID;
+    }
+    bool watch = record->want.watched != NULL;
+    if (record->want.host != NULL && header->opcode != WIRE_DONE) {
+        pthread_mutex_unlock(&link->read_lock);
+        return GA_INVALID;
+    }
+    if (header->opcode == WIRE_DONE) {
+        if (watch) {
+            atomic_store(record->want.watched, record->want.watch_value);
+        }
+        if (record->want.host != NULL) {
+            uint32_t ticket;
+            memcpy(&ticket, values + 4, sizeof ticket);
+            client_host_call_due(record->want.host, result, ticket);
+        }
+        link_complete(link, record, header->opcode, result);
+        pthread_mutex_unlock(&link->read_lock);
+        return GA_OK;
+    }
+    if (header->length > LINK_INLINE) {
+        record->results = malloc(header->length);
+    }
+    if (header->length <= LINK_INLINE || record->results != NULL) {
+        record->results_size = header->length;
+        memcpy(record->results != NULL ? record->results : record->small, values, header->length);
+    } else {
+        result = 2;
+    }
+    if (watch && result == 600) {
+        /* "Not ready": the call is answered, the watch stays under the same number. */
+        struct link_record *later = link_table_add(link, header->sequence);
+        if (later != NULL) {
+            later->want = record->want;
+            atomic_fetch_add(&link->unwaited, 1);
+        }
+    }
+    uint64_t context = record->want.context;
+    bool late = !record->waited && result != 0;
+    link_complete(link, record, header->opcode, result);
+    pthread_mutex_unlock(&link->read_lock);
+    if (late && link->on_error != NULL) {
+        link->on_error(context, result, header->opcode);
+    }
+    return GA_OK;
+}
+
+static enum ga_status take_error(struct client_link *link, const struct wire_header *header,
+                                 const uint8_t *values)
+{
+    if (header->length < 8) {
+        return GA_INVALID;
+    }
+    int32_t result;
+    uint32_t opcode;
+    memcpy(&result, values, sizeof result);
+    memcpy(&opcode, values + 4, sizeof opcode);
+    if (link->on_error != NULL && result != 0) {
+        link->on_error(link_context_of(link, header->sequence), result, (uint16_t)opcode);
+    }
+    return GA_OK;
+}
+
+static enum ga_status take_fault(struct client_link *link, const struct wire_header *header,
+                                 const uint8_t *values)
+{
+    struct ga_reader r = ga_reader_of(values, header->length);
+    int32_t result = ga_read_i32(&r);
+    const char *text = ga_read_string(&r, 4096);
+    if (r.failed || result == 0) {
+        return GA_INVALID;
+    }
+    client_link_condemn(link, result, text != NULL ? text : "the GPU reported a fault");
+    return GA_LOST;
+}
+
+/* The current frame is done with. */
+static void drop(struct client_link *link)
+{
+    struct wire_header header;
+    if (frame_header(&link->reader, &header) == GA_OK) {
+        atomic_fetch_add_explicit(&link->bytes_in, sizeof header + header.length,
+                                  memory_order_relaxed);
+        frame_drop(&link->reader);
+    }
+}
+
+static enum ga_status take_frame(struct client_link *link)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    GA_TRY(frame_next(&link->reader, &header, &values));
+    (void)GA_FAILPOINT("client: answer read");
+    enum ga_status status;
+    switch (header.opcode) {
+    case WIRE_REPLY:
+    case WIRE_DONE:
+    case WIRE_DATA_WELCOME:
+    case WIRE_REFUSED:
+        status = take_reply(link, &header, values);
+        break;
+    case WIRE_ERROR:
+        status = take_error(link, &header, values);
+        break;
+    case WIRE_FAULT:
+        status = take_fault(link, &header, values);
+        break;
+    default:
+        status = GA_INVALID;
+    }
+    drop(link);
+    return status;
+}
+
+/* ---- chunks of a copy to the host */
+
+static enum ga_status chunk_begin(struct client_link *link)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    GA_TRY(frame_values(&link->reader, 16, &header, &values));
+    uint64_t offset, bytes;
+    memcpy(&offset, values, sizeof offset);
+    memcpy(&bytes, values + 8, sizeof bytes);
+    pthread_mutex_lock(&link->read_lock);
+    struct link_record *record = link_table_find(link, header.sequence);
+    pthread_mutex_unlock(&link->read_lock);
+    if (record == NULL || record->want.to == NULL || bytes > WIRE_CHUNK || bytes == 0 ||
+        header.length != 16 + wire_padded(bytes) || bytes > record->want.bytes ||
+        offset > record->want.bytes - bytes) {
+        return GA_INVALID;
+    }
+    if (record->want.pitch != record->want.width && link->bounce == NULL) {
+        link->bounce = malloc(WIRE_CHUNK);
+        if (link->bounce == NULL) {
+            return GA_NO_MEMORY;
+        }
+    }
+    link->bulk = record;
+    link->bulk_at = offset;
+    link->bulk_left = bytes;
+    return GA_OK;
+}
+
+static void scatter_rows(const struct link_record *record, uint64_t at, uint64_t bytes,
+                         const uint8_t *from)
+{
+    while (bytes != 0) {
+        uint64_t row = at / record->want.width, column = at % record->want.width;
+        uint64_t part = record->want.width - column < bytes ? record->want.width - column : bytes;
+        memcpy(record->want.to + row * record->want.pitch + column, from, part);
+        at += part;
+        from += part;
+        bytes -= part;
+    }
+}
+
+static enum ga_status chunk_read(struct client_link *link)
+{
+    struct link_record *record = link->bulk;
+    bool rows = record->want.pitch != record->want.width;
+    while (link->bulk_left != 0) {
+        uint8_t *to = record->want.to + link->bulk_at;
+        size_t got;
+        if (rows) {
+            /* Gathered in the bounce buffer, from its start, until the chunk is whole. */
+            to = link->bounce + link->reader.taken;
+        }
+        GA_TRY(frame_bulk(&link->reader, &link->data, 16, to, link->bulk_left, &got));
+        (void)GA_FAILPOINT("client: piece of bulk read");
+        if (!rows) {
+            link->bulk_at += got;
+        }
+        link->bulk_left -= got;
+    }
+    while (frame_bulk_left(&link->reader, 16) != 0) {
+        uint8_t padding[16];
+        size_t got;
+        GA_TRY(frame_bulk(&link->reader, &link->data, 16, padding, sizeof padding, &got));
+        link->bulk_padding += got;
+    }
+    if (rows) {
+        uint64_t bytes = link->reader.taken - link->bulk_padding;
+        scatter_rows(record, link->bulk_at, bytes, link->bounce);
+    }
+    link->bulk_padding = 0;
+    link->bulk = NULL;
+    drop(link);
+    return GA_OK;
+}
+
+/* ---- either */
+
+enum ga_status link_answer_take(struct client_link *link)
+{
+    if (link->bulk != NULL) {
+        return chunk_read(link);
+    }
+    struct wire_header header;
+    GA_TRY(frame_header(&link->reader, &header));
+    return header.opcode == WIRE_DATA ? chunk_begin(link) : take_frame(link);
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Something runs out: descriptors, processes, threads, the program to start, room for log lines.
+Who asks is refused with words and a documented error, nobody spins, and all is well again when the
+need is over."""
+
+import contextlib
+import os
+import resource
+import socket
+import subprocess
+import time
+
+import check
+import harness
+from check import Checker, expect, wait_until
+from points import Fuse
+
+WATCH_SECONDS = 3
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def expect_calm(pid, what):
+    """It may not spin while it can do nothing."""
+    before = cpu_seconds(pid)
+    time.sleep(WATCH_SECONDS)
+    used = cpu_seconds(pid) - before
+    print(f"{what}: {used:.2f} s of CPU in {WATCH_SECONDS} s")
+    expect(used < WATCH_SECONDS / 4, f"{what} spins: {used} s of CPU in {WATCH_SECONDS} s")
+
+
+@contextlib.contextmanager
+def crowd(address, count):
+    """So many connections that say nothing."""
+    host, port = address.rsplit(":", 1)
+    sockets = []
+    try:
+        for _ in range(count):
+            connection = socket.socket()
+            sockets.append(connection)
+            connection.setblocking(False)
+            connection.connect_ex((host, int(port)))
+        yield sockets
+    finally:
+        for connection in sockets:
+            connection.close()
+
+
+def limit_descriptors(pid, more):
+    """Allows it only so many more than it has."""
+    limit = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1 + more
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+    return before
+
+
+def data_address(pid):
+    """Where a backend process listens: the one listening socket that it has."""
+    inodes = {os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        for line in f.readlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+                return f"127.0.0.1:{int(fields[1].split(':')[1], 16)}"
+    raise check.Failure(f"process {pid} does not listen")
+
+
+def test_descriptors_of_gpuaasd(build):
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        before = limit_descriptors(server.pid, 20)
+        with crowd(server.address, 60):
+            server.wait_for_line("no descriptors or memory left", 20, server.err)
+            expect_calm(server.pid, "gpuaasd without descriptors")
+            victim = check.start_steps(build, [server])
+            expect(check.victim_result(victim) == 100, victim.report())
+            said = [line for line in server.err.lines if "no descriptors" in line]
+            expect(len(said) == 1, f"it is said once: {said}")
+        check.run_steps(build, [server])
+        # With room for the connection of a client, and not for a backend process.
+        server.wait_spares()
+        limit_descriptors(server.pid, 1)
+        for victim in [check.start_steps(build, [server]), check.start_steps(build, [server])]:
+            error = check.victim_result(victim)
+            expect(error in (0, 46, 100), f"{error}\n{victim.report()}")
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
+        server.wait_spares()
+        checker.check()
+
+
+def test_descriptors_of_a_backend(build):
+    with harness.serving(build) as server:
+        with harness.running([build.program("endless"), "idle"], build.remote([server])) as idle:
+            idle.wait_for_line("started", 60)
+            checker = Checker(build, server, clients=1)
+            backend = server.backends()[0]
+            limit_descriptors(backend, 2)
+            with crowd(data_address(backend), 10):
+                expect_calm(backend, "a backend process without descriptors")
+                expect(idle.running(), f"its program has ended\n{idle.report()}")
+            checker.check()
+
+
+def test_descriptors_of_a_client(build):
+    with harness.serving(build) as server:
+        checker = Checker(build, server)
+        for limit in range(4, 16):
+            command = ["prlimit", f"--nofile={limit}", build.program("steps")]
+            victim = harness.Process(command, build.remote([server]))
+            error = check.victim_result(victim)
+            expect(error in (0, 46, 100) or "error while loading" in victim.err.text,
+                   f"{limit} descriptors: {error}\n{victim.report()}")
+        checker.check()
+
+
+@contextlib.contextmanager
+def failing_calls(pid, calls, error):
+    """These system calls of the process fail."""
+    inject = f"inject={calls}:error={error}"
+    tracer = subprocess.Popen(["strace", "-qq", "-e", f"trace={calls}", "-e", inject, "-p",
+                               str(pid)], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: tracer_of(pid) == tracer.pid, 20, "strace has attached")
+        yield
+    finally:
+        tracer.terminate()
+        tracer.wait(20)
+
+
+def tracer_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return int(next(line for line in f if line.startswith("TracerPid")).split()[1])
+
+
+def test_fork(build):
+    """As when the limit of processes is reached."""
+    with harness.serving(build, config=check.without_spares()) as server:
+        checker = Checker(build, server)
+        with failing_calls(server.pid, "clone,clone3,fork,vfork", "EAGAIN"):
+            victim = check.start_steps(build, [server])
+            expect(check.victim_result(victim) == 46, victim.report())
+            expect("temporarily unavailable" in victim.err.text, victim.report())
+            expect("cannot start a backend process" in server.err.text, server.report())
+        checker.check()
+
+
+def test_exec(build):
+    if build.sanitize == "none":
+        return  # no failpoints
+    with Fuse() as fuse:
+        fuse.arm("gpuaasd: before exec", "fail", 2)  # the first one was to look at the devices
+        with harness.serving(build, config=check.without_spares(), extra=fuse.env) as server:
+            checker = Checker(build, server)
+            victim = check.start_steps(build, [server])
+            expect(check.victim_result(victim) in (0, 46), victim.report())  # 0: it asked again
+            expect("cannot start a backend process" in server.err.text, server.report())
+            expect(fuse.fired(), "nothing has failed")
+            checker.check()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
