@@ -5,6 +5,12 @@
 
 #include "client/slab.h"
 
+#define SMALL_SLAB        (UINT64_C(2) << 20)
+#define LARGE_SLAB_MOST   (UINT64_C(32) << 20)
+#define LARGE_SLAB_SHARE  32u /* of a device's memory: at most one in so many bytes */
+#define LARGE_UNIT        65536u
+#define LARGE_UNITS_LEAST 8u /* smaller ones go to small slabs */
+
 enum block_state { BLOCK_PENDING, BLOCK_USED, BLOCK_DRAINING };
 
 struct block {
@@ -72,16 +78,37 @@ static bool take_gap(struct client_allocator *a, uint64_t bytes, uint64_t *start
 
 uint64_t client_allocator_first_bytes(uint64_t granularity)
 {
-    return granularity > ALLOCATOR_LARGE ? granularity : ALLOCATOR_LARGE;
+    return granularity > SMALL_SLAB ? granularity : SMALL_SLAB;
+}
+
+/* An empty slab may be kept, so a large one is a small part of the device's memory. */
+static uint64_t large_slab(uint64_t memory_bytes)
+{
+    uint64_t bytes = LARGE_SLAB_MOST;
+    while (bytes > memory_bytes / LARGE_SLAB_SHARE) {
+        bytes /= 2;
+    }
+    return bytes;
+}
+
+static void classes_init(struct client_allocator *a, uint64_t memory_bytes)
+{
+    uint64_t small = client_allocator_first_bytes(a->granularity);
+    uint64_t large = large_slab(memory_bytes);
+    a->classes[0] = (struct client_slab_class){small, small, ALLOCATOR_UNIT};
+    if (large >= 4 * small && large % a->granularity == 0) {
+        a->classes[0].below = LARGE_UNIT * LARGE_UNITS_LEAST;
+        a->classes[1] = (struct client_slab_class){large / 4, large, LARGE_UNIT};
+    }
 }
 
 void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t bytes,
-                           uint64_t granularity)
+                           uint64_t granularity, uint64_t memory_bytes)
 {
     *a = (struct client_allocator){.granularity = granularity != 0 ? granularity : 4096};
     pthread_mutex_init(&a->lock, NULL);
     ga_list_init(&a->slabs);
-    a->slab_bytes = client_allocator_first_bytes(granularity);
+    classes_init(a, memory_bytes);
     add_gap(a, base, bytes);
 }
 
@@ -109,19 +136,20 @@ void client_allocator_fini(struct client_allocator *a)
     pthread_mutex_destroy(&a->lock);
 }
 
-/* Under the lock: a block that is not usable yet. */
+/* Under the lock: a block that is not usable yet; a slab of units of `unit_bytes` unless that is 0.
+ */
 static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint64_t owner,
-                                bool slab)
+                                uint32_t unit_bytes)
 {
     struct block *block = calloc(1, sizeof *block);
     if (block == NULL) {
         return NULL;
     }
-    if (slab) {
-        block->slab = client_slab_create((uint32_t)(bytes / ALLOCATOR_UNIT));
+    if (unit_bytes != 0) {
+        block->slab = client_slab_create((uint32_t)(bytes / unit_bytes), unit_bytes);
     }
     uint64_t start;
-    if ((slab && block->slab == NULL) || !take_gap(a, bytes, &start)) {
+    if ((unit_bytes != 0 && block->slab == NULL) || !take_gap(a, bytes, &start)) {
         if (block->slab != NULL) {
             client_slab_destroy(block->slab);
         }
@@ -149,7 +177,7 @@ static void block_mapped(struct client_allocator *a, struct block *block)
 void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_t owner)
 {
     pthread_mutex_lock(&a->lock);
-    struct block *block = bytes != 0 ? block_make(a, bytes, owner, true) : NULL;
+    struct block *block = bytes != 0 ? block_make(a, bytes, owner, ALLOCATOR_UNIT) : NULL;
     uint64_t start;
     if (block != NULL) {
         block_mapped(a, block);
@@ -160,10 +188,11 @@ void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_
 }
 
 /* Maps a new block; under the lock, which is released meanwhile. */
-static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner, bool slab,
-                     client_allocator_call *map, void *user, struct block **out)
+static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                     uint32_t unit_bytes, client_allocator_call *map, void *user,
+                     struct block **out)
 {
-    struct block *block = block_make(a, bytes, owner, slab);
+    struct block *block = block_make(a, bytes, owner, unit_bytes);
     if (block == NULL) {
         return ALLOCATOR_FULL;
     }
@@ -186,25 +215,39 @@ static bool take_from(struct client_allocator *a, struct block *block, uint64_t 
     if (!client_slab_take(block->slab, (uint32_t)bytes, &unit)) {
         return false;
     }
-    a->free_bytes -= (uint64_t)(block->slab->used - used) * ALLOCATOR_UNIT;
-    *address = block->range.start + (uint64_t)unit * ALLOCATOR_UNIT;
+    a->free_bytes -= (uint64_t)(block->slab->used - used) * block->slab->unit_bytes;
+    *address = block->range.start + (uint64_t)unit * block->slab->unit_bytes;
     return true;
 }
 
-static int take_small(struct client_allocator *a, uint64_t bytes, uint64_t owner,
-                      client_allocator_call *map, void *user, uint64_t *address)
+static int take_shared(struct client_allocator *a, const struct client_slab_class *class,
+                       uint64_t bytes, uint64_t owner, client_allocator_call *map, void *user,
+                       uint64_t *address)
 {
     ga_list_each (at, following, &a->slabs) {
         struct block *block = ga_container(at, struct block, in_slabs);
         if (block->owner == owner && block->state == BLOCK_USED &&
-            take_from(a, block, bytes, address)) {
+            block->slab->unit_bytes == class->unit_bytes && take_from(a, block, bytes, address)) {
             return ALLOCATOR_OK;
         }
     }
     struct block *block;
-    int rc = block_map(a, a->slab_bytes, owner, true, map, user, &block);
+    int rc = block_map(a, class->slab_bytes, owner, class->unit_bytes, map, user, &block);
     if (rc == ALLOCATOR_OK && !take_from(a, block, bytes, address)) {
         rc = ALLOCATOR_FULL; /* another thread was quicker; not with a fresh slab in practice */
+    }
+    return rc;
+}
+
+static int take_alone(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                      client_allocator_call *map, void *user, uint64_t *address)
+{
+    uint64_t rounded = (bytes + a->granularity - 1) & ~(a->granularity - 1);
+    struct block *block;
+    int rc = rounded < bytes ? ALLOCATOR_FULL : block_map(a, rounded, owner, 0, map, user, &block);
+    if (rc == ALLOCATOR_OK) {
+        block->asked = bytes;
+        *address = block->range.start;
     }
     return rc;
 }
@@ -212,19 +255,16 @@ static int take_small(struct client_allocator *a, uint64_t bytes, uint64_t owner
 int client_allocator_take(struct client_allocator *a, uint64_t bytes, uint64_t owner,
                           client_allocator_call *map, void *user, uint64_t *address)
 {
-    int rc;
+    int rc = ALLOCATOR_FULL;
     pthread_mutex_lock(&a->lock);
-    if (bytes < ALLOCATOR_LARGE) {
-        rc = take_small(a, bytes, owner, map, user, address);
-    } else {
-        uint64_t rounded = (bytes + a->granularity - 1) & ~(a->granularity - 1);
-        struct block *block;
-        rc = rounded < bytes ? ALLOCATOR_FULL
-                             : block_map(a, rounded, owner, false, map, user, &block);
-        if (rc == ALLOCATOR_OK) {
-            block->asked = bytes;
-            *address = block->range.start;
+    for (unsigned i = 0; i < ALLOCATOR_CLASSES; i++) {
+        if (bytes < a->classes[i].below) {
+            rc = take_shared(a, &a->classes[i], bytes, owner, map, user, address);
+            break;
         }
+    }
+    if (rc == ALLOCATOR_FULL) { /* too large, or the device has no room for a slab more */
+        rc = take_alone(a, bytes, owner, map, user, address);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
@@ -234,7 +274,7 @@ int client_allocator_take(struct client_allocator *a, uint64_t bytes, uint64_t o
 
 static uint32_t unit_of(const struct block *block, uint64_t address)
 {
-    return (uint32_t)((address - block->range.start) / ALLOCATOR_UNIT);
+    return (uint32_t)((address - block->range.start) / block->slab->unit_bytes);
 }
 
 static struct block *find_live(struct client_allocator *a, uint64_t address,
@@ -253,7 +293,7 @@ static struct block *find_live(struct client_allocator *a, uint64_t address,
             (block->slab->bytes[first] & SLAB_DRAINING) != 0) {
             return NULL;
         }
-        found->address = block->range.start + (uint64_t)first * ALLOCATOR_UNIT;
+        found->address = block->range.start + (uint64_t)first * block->slab->unit_bytes;
         found->bytes = block->slab->bytes[first];
     }
     return address - found->address < found->bytes ? block : NULL;
@@ -310,14 +350,14 @@ static void slab_unmap(struct client_allocator *a, struct block *block,
     block_free(a, block);
 }
 
-/* An empty slab other than `keep`, of any owner (`of_owner` 0) or of one. */
-static struct block *empty_slab(struct client_allocator *a, const struct block *keep,
-                                uint64_t of_owner)
+/* An empty slab: any, or one besides `keep` of the same owner and kind. */
+static struct block *empty_slab(struct client_allocator *a, const struct block *keep)
 {
     ga_list_each (at, following, &a->slabs) {
         struct block *block = ga_container(at, struct block, in_slabs);
-        if (block != keep && block->slab->used == 0 && block->state == BLOCK_USED &&
-            (of_owner == 0 || block->owner == of_owner)) {
+        bool same = keep == NULL || (block->owner == keep->owner &&
+                                     block->slab->unit_bytes == keep->slab->unit_bytes);
+        if (block != keep && block->slab->used == 0 && block->state == BLOCK_USED && same) {
             return block;
         }
     }
@@ -335,10 +375,9 @@ void client_allocator_drained(struct client_allocator *a, uint64_t address,
         uint32_t unit = unit_of(block, address), used = block->slab->used;
         if ((block->slab->bytes[unit] & SLAB_DRAINING) != 0) {
             client_slab_give(block->slab, unit);
-            a->free_bytes += (uint64_t)(used - block->slab->used) * ALLOCATOR_UNIT;
+            a->free_bytes += (uint64_t)(used - block->slab->used) * block->slab->unit_bytes;
             /* One empty slab per owner stays, for programs that free and allocate in turn. */
-            struct block *other =
-                block->slab->used == 0 ? empty_slab(a, block, block->owner) : NULL;
+            struct block *other = block->slab->used == 0 ? empty_slab(a, block) : NULL;
             if (other != NULL) {
                 slab_unmap(a, other, unmap, user);
             }
@@ -351,7 +390,7 @@ void client_allocator_trim(struct client_allocator *a, client_allocator_call *un
 {
     struct block *block;
     pthread_mutex_lock(&a->lock);
-    while ((block = empty_slab(a, NULL, 0)) != NULL) {
+    while ((block = empty_slab(a, NULL)) != NULL) {
         slab_unmap(a, block, unmap, user);
     }
     pthread_mutex_unlock(&a->lock);
@@ -369,7 +408,7 @@ void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_al
             block->state = BLOCK_PENDING;
             if (block->slab != NULL) {
                 a->free_bytes -=
-                    (uint64_t)(block->slab->units - block->slab->used) * ALLOCATOR_UNIT;
+                    (uint64_t)(block->slab->units - block->slab->used) * block->slab->unit_bytes;
             }
             pthread_mutex_unlock(&a->lock);
             (void)unmap(user, block->range.start, block->range.bytes);

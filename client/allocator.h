@@ -1,7 +1,8 @@
 /* Who picks device addresses: the client. Device memory is mapped in blocks at addresses of the
- * session's window; blocks of 2 MiB and more are one allocation each, smaller allocations share
- * slabs. What is freed is not free at once: the caller first drains it (waits for the work that may
- * still use it).
+ * session's window. Mapping is waited for, so allocations share blocks: small ones slabs of 2 MiB,
+ * those of megabytes larger slabs, as large as a device of that size can spare; from there on an
+ * allocation has a block of its own. What is freed is not free at once: the caller first drains it
+ * (waits for the work that may still use it).
  *
  * Slabs belong to one owner (a context), so that everything of a context can go with it.
  * The callbacks run without the allocator's lock; results are CUresult numbers, 0 is success. */
@@ -16,8 +17,8 @@
 #include "base/list.h"
 #include "client/ranges.h"
 
-#define ALLOCATOR_LARGE (UINT64_C(2) << 20) /* from here on a block of its own */
-#define ALLOCATOR_UNIT  512u                /* alignment of every address */
+#define ALLOCATOR_UNIT    512u /* alignment of every address */
+#define ALLOCATOR_CLASSES 2u
 
 #define ALLOCATOR_OK      0
 #define ALLOCATOR_INVALID 1 /* CUDA_ERROR_INVALID_VALUE */
@@ -25,9 +26,17 @@
 
 typedef int client_allocator_call(void *user, uint64_t address, uint64_t bytes);
 
+/* Slabs of one kind, and the allocations that go there. */
+struct client_slab_class {
+    uint64_t below; /* allocations smaller than this; 0: none */
+    uint64_t slab_bytes;
+    uint32_t unit_bytes;
+};
+
 struct client_allocator {
     pthread_mutex_t lock;
-    uint64_t granularity, slab_bytes;
+    uint64_t granularity;
+    struct client_slab_class classes[ALLOCATOR_CLASSES]; /* the smallest first */
     struct client_ranges blocks; /* everything mapped, or being mapped or unmapped */
     struct client_ranges gaps;   /* addresses of the window that no block has */
     struct ga_list slabs;
@@ -39,9 +48,9 @@ struct client_allocation {
     uint64_t owner;
 };
 
-/* `granularity`: of mappings; a power of two. */
+/* `granularity`: of mappings; a power of two. `memory_bytes`: of the device. */
 void client_allocator_init(struct client_allocator *allocator, uint64_t base, uint64_t bytes,
-                           uint64_t granularity);
+                           uint64_t granularity, uint64_t memory_bytes);
 /* The size of the first block, for small allocations, that is mapped along with a session. */
 uint64_t client_allocator_first_bytes(uint64_t granularity);
 /* So many bytes at the start of the window are mapped already, for `owner`; 0: none. To be told

@@ -217,9 +217,14 @@ static CUresult lacking(const struct client_call *call)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+bool client_call_lacking(const struct client_call *call)
+{
+    return call->link->lacks && api_op_set_has(&call->link->lacking, call->op);
+}
+
 CUresult client_call_begin(struct client_call *call, size_t bound)
 {
-    if (call->link->lacks && api_op_set_has(&call->link->lacking, call->op)) {
+    if (client_call_lacking(call)) {
         return lacking(call);
     }
     int rc = client_link_lock(call->link, bound + HEADER + SWITCH + 16);
@@ -283,12 +288,11 @@ CUresult client_call_post_expect(struct client_call *call, const struct link_wan
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
-                               bool keep_late, const void *from, uint64_t bytes,
-                               struct ga_reader *reader)
+CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
+                           uint64_t bytes)
 {
-    uint64_t sequence = append(call, bytes);
-    call->record = client_link_expect(call->link, sequence, true, want);
+    call->sequence = append(call, bytes);
+    call->record = client_link_expect(call->link, call->sequence, true, want);
     if (from != NULL) {
         client_link_bulk(call->link, from, bytes);
     }
@@ -297,8 +301,13 @@ CUresult client_call_wait_want(struct client_call *call, const struct link_want 
         client_link_lose(call->link, "no memory for an answer");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    client_link_wait(call->link, call->record);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
+{
     struct link_record *record = call->record;
+    client_link_wait(call->link, record);
     *reader = ga_reader_of(record->results != NULL ? record->results : record->small,
                            record->results_size);
     reader->at = record->results_size < 8 ? record->results_size : 8;
@@ -309,6 +318,14 @@ CUresult client_call_wait_want(struct client_call *call, const struct link_want 
         rc = late != 0 ? (CUresult)late : rc;
     }
     return rc;
+}
+
+CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
+                               bool keep_late, const void *from, uint64_t bytes,
+                               struct ga_reader *reader)
+{
+    CUresult rc = client_call_start(call, want, from, bytes);
+    return rc == CUDA_SUCCESS ? client_call_finish(call, keep_late, reader) : rc;
 }
 
 CUresult client_call_wait(struct client_call *call, struct ga_reader *reader)

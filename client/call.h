@@ -31,6 +31,7 @@ struct client_call {
     bool bare;        /* it names its context itself: the current one of the connection stays */
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
+    uint64_t sequence;          /* of a call that was waited for */
 };
 
 /* A reply that cannot be read is the end of the link. */
@@ -63,6 +64,8 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire);
 void client_handle_drop(uint64_t wire);
 
+/* Whether the server is of a build that has not this call. */
+bool client_call_lacking(const struct client_call *call);
 /* `bound`: bytes of values at most. On failure nothing is locked. */
 CUresult client_call_begin(struct client_call *call, size_t bound);
 CUresult client_call_post(struct client_call *call);
@@ -83,6 +86,10 @@ CUresult client_call_wait(struct client_call *call, struct ga_reader *reader);
 CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
                                bool keep_late, const void *from, uint64_t bytes,
                                struct ga_reader *reader);
+/* The same in two halves, so that several calls can be under way before one waits. */
+CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
+                           uint64_t bytes);
+CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader);
 CUresult client_call_broken(struct client_call *call);
 void client_call_end(struct client_call *call);
 

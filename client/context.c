@@ -81,6 +81,20 @@ void client_context_late(uint64_t handle, int result, uint16_t opcode)
            api_op_name(opcode), result);
 }
 
+/* ---- whether there is work */
+
+void client_context_quiet(struct client_context *context, uint64_t sequence)
+{
+    uint64_t before = atomic_load(&context->quiet);
+    while (before < sequence && !atomic_compare_exchange_weak(&context->quiet, &before, sequence)) {
+    }
+}
+
+bool client_context_idle(const struct client_context *context)
+{
+    return atomic_load(&context->quiet) == atomic_load(&context->session->link->submitted);
+}
+
 /* ---- the server's half. `device->open_lock` is held by all of these. */
 
 void client_context_wish(const struct client_context *context, struct handshake_context *wish)
@@ -422,6 +436,9 @@ static CUresult synchronize(struct client_context *context)
         struct ga_reader reader;
         rc = client_call_wait(&call, &reader);
         client_call_end(&call);
+        if (rc == CUDA_SUCCESS) {
+            client_context_quiet(context, call.sequence);
+        }
     }
     return rc;
 }

@@ -69,6 +69,9 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
     struct ga_reader reader;
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
+    if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
+        client_context_quiet(call->context, call->sequence); /* there is no other stream */
+    }
     return rc;
 }
 

@@ -204,6 +204,9 @@ static void wait_answer(struct client_link *link, struct link_record *record)
 
 void client_link_wait(struct client_link *link, struct link_record *record)
 {
+    if (atomic_load(&record->done)) {
+        return; /* it came along with an answer that was waited for before */
+    }
     int before = client_cancel_off();
     uint64_t start = ga_clock_ns();
     link_send_until(link, 0);

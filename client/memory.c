@@ -138,6 +138,9 @@ static CUresult unmap(struct client_context *context, uint64_t address, uint64_t
     CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
+        if (rc == CUDA_SUCCESS && wait) {
+            client_context_quiet(context, call.sequence);
+        }
     }
     return rc;
 }
@@ -220,7 +223,9 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
      * gone, for then its work is, too. */
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
     owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
-    rc = unmap(owner, bytes != 0 ? dptr : 0, bytes, true);
+    if (bytes != 0 || !client_context_idle(owner)) {
+        rc = unmap(owner, bytes != 0 ? dptr : 0, bytes, true);
+    }
     client_allocator_drained(&session->allocator, dptr, unmap_idle, owner);
     return rc;
 }

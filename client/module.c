@@ -48,10 +48,47 @@ static uint32_t log_room(size_t bytes)
     return bytes > 65536 ? 65536 : (uint32_t)bytes;
 }
 
+/* Asks for the facts of the module's functions, behind the call that loads it. An older server does
+ * not know the question. */
+static bool facts_ask(struct client_call *call, const struct client_module *module)
+{
+    struct ga_module_facts_args args = {.module = module->object.handle};
+    CUresult rc = client_call_enter_in(call, API_OP_ga_module_facts, module->object.context);
+    if (rc == CUDA_SUCCESS && !client_call_lacking(call)) {
+        rc = client_call_begin(call, ga_module_facts_args_bound(&args));
+    } else {
+        rc = CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_module_facts_args_write(&call->writer, &args);
+        rc = client_call_start(call, NULL, NULL, 0);
+    }
+    return rc == CUDA_SUCCESS;
+}
+
+/* Without facts each function is asked for by itself. */
+static void facts_take(struct client_call *call, struct client_module *module)
+{
+    struct ga_reader reader;
+    struct ga_module_facts_results results;
+    if (client_call_finish(call, true, &reader) == CUDA_SUCCESS) {
+        ga_module_facts_results_read(&reader, &results);
+        uint8_t *facts = !reader.failed && results.bytes != 0
+                             ? aligned_alloc(16, (results.bytes + 15u) & ~15u)
+                             : NULL;
+        if (facts != NULL) {
+            memcpy(facts, results.facts, results.bytes);
+            module->facts = facts;
+            module->facts_bytes = results.bytes;
+        }
+    }
+    client_call_end(call);
+}
+
 CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
                             const struct client_jit *jit, struct client_module **out)
 {
-    struct client_call call;
+    struct client_call call, more;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_load, context);
     struct client_module *module =
         rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_MODULE, context) : NULL;
@@ -66,9 +103,15 @@ CUresult client_module_load(struct client_context *context, const void *image, u
                                        .error_log_bytes = log_room(jit->error_log_bytes)};
     rc = client_call_begin(&call, ga_module_load_args_bound(&args));
     if (rc == CUDA_SUCCESS) {
-        struct ga_reader reader;
         ga_module_load_args_write(&call.writer, &args);
-        rc = client_call_wait_want(&call, NULL, true, image, bytes, &reader);
+        rc = client_call_start(&call, NULL, image, bytes);
+    }
+    if (rc == CUDA_SUCCESS) {
+        struct ga_reader reader;
+        if (facts_ask(&more, module)) {
+            facts_take(&more, module); /* its answer comes last: then both are here */
+        }
+        rc = client_call_finish(&call, true, &reader);
         give_logs(jit, &reader);
         client_call_end(&call);
     }
@@ -174,13 +217,14 @@ void client_module_release(struct client_module *module)
         free(at);
     }
     free(module->names);
+    free(module->facts);
+    module->facts = NULL;
     module->functions = NULL;
     module->globals = NULL;
     module->names = NULL;
 }
 
-/* Its own context counts, not the current one. */
-static CUresult module_of(CUmodule handle, struct client_module **module)
+CUresult client_module_of(CUmodule handle, struct client_module **module)
 {
     CUresult rc = client_ready();
     if (rc != CUDA_SUCCESS) {
@@ -215,212 +259,9 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     if (atomic_load(&client_exiting)) {
         return CUDA_SUCCESS;
     }
-    CUresult rc = module_of(hmod, &module);
+    CUresult rc = client_module_of(hmod, &module);
     if (rc == CUDA_SUCCESS && module->library != NULL) {
         rc = CUDA_ERROR_NOT_PERMITTED; /* it goes with its library */
     }
     return rc == CUDA_SUCCESS ? client_module_unload(module) : rc;
-}
-
-/* ---- functions */
-
-static CUresult read_facts(struct client_call *call, struct ga_reader *reader,
-                           struct client_function *function)
-{
-    struct ga_module_function_results facts;
-    ga_module_function_results_read(reader, &facts);
-    if (reader->failed) {
-        return client_call_broken(call);
-    }
-    struct client_param *params = calloc(facts.param_count + 1u, sizeof *params);
-    if (params == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < facts.param_count; i++) {
-        params[i] = (struct client_param){facts.param_offset[i], facts.param_size[i]};
-        if (params[i].offset > CLIENT_PARAMS_MOST || params[i].size > CLIENT_PARAMS_MOST) {
-            free(params);
-            return client_call_broken(call);
-        }
-        uint32_t behind = params[i].offset + params[i].size;
-        end = behind > end ? behind : end;
-    }
-    memcpy(function->attributes, facts.attributes, sizeof function->attributes);
-    function->params = params;
-    function->param_count = facts.param_count;
-    function->param_bytes = end;
-    return end <= CLIENT_PARAMS_MOST ? CUDA_SUCCESS : client_call_broken(call);
-}
-
-static CUresult fetch_function(struct client_module *module, struct client_function *function)
-{
-    struct client_call call;
-    struct ga_module_function_args args = {.module = module->object.handle,
-                                           .name = function->name,
-                                           .function = function->object.handle};
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_function, module->object.context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_module_function_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        struct ga_reader reader;
-        ga_module_function_args_write(&call.writer, &args);
-        rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
-        if (rc == CUDA_SUCCESS) {
-            rc = read_facts(&call, &reader, function);
-        }
-        client_call_end(&call);
-    }
-    return rc;
-}
-
-static struct client_function *known_function(struct client_module *module, const char *name)
-{
-    pthread_mutex_lock(&client_state_lock);
-    struct client_function *at = module->functions;
-    while (at != NULL && strcmp(at->name, name) != 0) {
-        at = at->next;
-    }
-    pthread_mutex_unlock(&client_state_lock);
-    return at;
-}
-
-CUresult client_module_function(struct client_module *module, const char *name,
-                                struct client_function **function)
-{
-    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-    *function = known_function(module, name);
-    if (*function != NULL) {
-        return CUDA_SUCCESS;
-    }
-    if (strlen(name) > CLIENT_NAME_MOST) {
-        return CUDA_ERROR_NOT_FOUND;
-    }
-    pthread_mutex_lock(&one); /* two threads must not both make it */
-    *function = known_function(module, name);
-    CUresult rc = CUDA_SUCCESS;
-    if (*function == NULL) {
-        struct client_function *made =
-            client_object_make(GA_HANDLE_FUNCTION, module->object.context);
-        rc = made != NULL && (made->name = strdup(name)) != NULL ? CUDA_SUCCESS
-                                                                 : CUDA_ERROR_OUT_OF_MEMORY;
-        if (rc == CUDA_SUCCESS) {
-            made->module = module;
-            rc = fetch_function(module, made);
-        }
-        if (rc == CUDA_SUCCESS) {
-            pthread_mutex_lock(&client_state_lock);
-            made->next = module->functions;
-            module->functions = made;
-            pthread_mutex_unlock(&client_state_lock);
-            *function = made;
-        } else if (made != NULL) {
-            client_object_drop(made);
-        }
-    }
-    pthread_mutex_unlock(&one);
-    return rc;
-}
-
-CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
-{
-    struct client_module *module;
-    struct client_function *function;
-    CUresult rc = module_of(hmod, &module);
-    if (rc == CUDA_SUCCESS && (hfunc == NULL || name == NULL)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_module_function(module, name, &function);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *hfunc = (CUfunction)(uintptr_t)function->object.handle;
-    }
-    return rc;
-}
-
-/* ---- names of all functions */
-
-CUresult client_module_names(struct client_module *module)
-{
-    struct client_call call;
-    struct ga_module_list_args args = {.module = module->object.handle};
-    if (module->listed) {
-        return CUDA_SUCCESS;
-    }
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_list, module->object.context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_module_list_args_bound(&args));
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct ga_reader reader;
-    struct ga_module_list_results list;
-    ga_module_list_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
-    if (rc == CUDA_SUCCESS) {
-        ga_module_list_results_read(&reader, &list);
-        rc = reader.failed ? client_call_broken(&call) : CUDA_SUCCESS;
-    }
-    char *names = rc == CUDA_SUCCESS ? malloc(list.names_bytes + 1u) : NULL;
-    if (names != NULL) {
-        if (list.names_bytes != 0) {
-            memcpy(names, list.names, list.names_bytes);
-        }
-        names[list.names_bytes] = 0;
-        pthread_mutex_lock(&client_state_lock);
-        free(module->names);
-        module->names = names;
-        module->names_bytes = list.names_bytes;
-        module->function_count = list.count;
-        module->listed = true;
-        pthread_mutex_unlock(&client_state_lock);
-    } else if (rc == CUDA_SUCCESS) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    client_call_end(&call);
-    return rc;
-}
-
-CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
-{
-    struct client_module *module;
-    CUresult rc = module_of(mod, &module);
-    if (rc == CUDA_SUCCESS && count == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_module_names(module);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *count = module->function_count;
-    }
-    return rc;
-}
-
-CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,
-                                            CUmodule mod)
-{
-    struct client_module *module;
-    CUresult rc = module_of(mod, &module);
-    if (rc == CUDA_SUCCESS && functions == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_module_names(module);
-    }
-    size_t at = 0;
-    for (unsigned i = 0; rc == CUDA_SUCCESS && i < numFunctions && i < module->function_count &&
-                         at < module->names_bytes;
-         i++) {
-        struct client_function *function;
-        rc = client_module_function(module, module->names + at, &function);
-        at += strlen(module->names + at) + 1;
-        if (rc == CUDA_SUCCESS) {
-            functions[i] = (CUfunction)(uintptr_t)function->object.handle;
-        }
-    }
-    return rc;
 }

@@ -77,6 +77,7 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
         fill(object);
         if (context != NULL) {
             ga_list_append(&context->objects, &object->in_context);
+            context->streamed = context->streamed || type == GA_HANDLE_STREAM;
         }
     }
     pthread_mutex_unlock(&client_state_lock);

@@ -265,7 +265,7 @@ CUresult client_session_open(const struct client_context *context, struct client
     session->window_base = opening.window.base;
     session->window_bytes = opening.window.bytes;
     client_allocator_init(&session->allocator, opening.window.base, opening.window.bytes,
-                          device->granularity_bytes);
+                          device->granularity_bytes, device->memory_bytes);
     *out = session;
     *first = opening.first;
     return CUDA_SUCCESS;

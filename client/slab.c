@@ -3,9 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/allocator.h"
-
-struct client_slab *client_slab_create(uint32_t units)
+struct client_slab *client_slab_create(uint32_t units, uint32_t unit_bytes)
 {
     struct client_slab *slab = calloc(1, sizeof *slab);
     if (slab == NULL) {
@@ -13,6 +11,7 @@ struct client_slab *client_slab_create(uint32_t units)
     }
     slab->bits = calloc((units + 63) / 64, sizeof *slab->bits);
     slab->bytes = calloc(units, sizeof *slab->bytes);
+    slab->unit_bytes = unit_bytes;
     slab->units = units;
     slab->longest = units;
     if (slab->bits == NULL || slab->bytes == NULL) {
@@ -52,14 +51,14 @@ static void mark(struct client_slab *slab, uint32_t first, uint32_t count, bool 
     }
 }
 
-static uint32_t units_of(uint32_t bytes)
+static uint32_t units_of(const struct client_slab *slab, uint32_t bytes)
 {
-    return ((bytes & ~SLAB_DRAINING) + ALLOCATOR_UNIT - 1) / ALLOCATOR_UNIT;
+    return ((bytes & ~SLAB_DRAINING) + slab->unit_bytes - 1) / slab->unit_bytes;
 }
 
 bool client_slab_take(struct client_slab *slab, uint32_t bytes, uint32_t *unit)
 {
-    uint32_t wanted = units_of(bytes), longest = 0;
+    uint32_t wanted = units_of(slab, bytes), longest = 0;
     if (wanted > slab->longest) {
         return false;
     }
@@ -81,7 +80,7 @@ bool client_slab_take(struct client_slab *slab, uint32_t bytes, uint32_t *unit)
 
 void client_slab_give(struct client_slab *slab, uint32_t unit)
 {
-    uint32_t count = units_of(slab->bytes[unit]);
+    uint32_t count = units_of(slab, slab->bytes[unit]);
     mark(slab, unit, count, false);
     slab->bytes[unit] = 0;
     slab->used -= count;
@@ -93,7 +92,7 @@ bool client_slab_find(const struct client_slab *slab, uint32_t unit, uint32_t *f
     for (uint32_t at = unit + 1; at-- > 0;) {
         if (slab->bytes[at] != 0) {
             *first = at;
-            return unit < at + units_of(slab->bytes[at]);
+            return unit < at + units_of(slab, slab->bytes[at]);
         }
         if ((slab->bits[at / 64] >> (at % 64) & 1) == 0) {
             return false;

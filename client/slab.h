@@ -1,4 +1,4 @@
-/* A slab: units of 512 bytes, a bit for each unit in use. Not locked. */
+/* A slab: units of some size, a bit for each unit in use. Not locked. */
 #ifndef CLIENT_SLAB_H
 #define CLIENT_SLAB_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct client_slab {
-    uint32_t units, used;
+    uint32_t unit_bytes, units, used;
     uint32_t longest; /* no free run is longer: may be too large, never too small */
     uint64_t *bits;
     uint32_t *bytes; /* of the allocation that starts at this unit; 0: none; see SLAB_DRAINING */
@@ -15,7 +15,7 @@ struct client_slab {
 #define SLAB_DRAINING 0x80000000u /* or-ed to the bytes of an allocation that is being freed */
 
 /* NULL: no memory. */
-struct client_slab *client_slab_create(uint32_t units);
+struct client_slab *client_slab_create(uint32_t units, uint32_t unit_bytes);
 void client_slab_destroy(struct client_slab *slab);
 /* Takes `bytes`; false: no room. */
 bool client_slab_take(struct client_slab *slab, uint32_t bytes, uint32_t *unit);

@@ -80,6 +80,9 @@ struct client_context {
     bool fresh;         /* reset, and not retained since */
     unsigned retained, flags;
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
+    bool streamed; /* it has, or had, streams besides the default one */
+    /* Sequence of the call that was the last to find all of the context's work done. */
+    _Atomic uint64_t quiet;
     atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
 };
@@ -125,6 +128,8 @@ struct client_module {
     bool listed;
     char *names; /* of all functions, each with its NUL; owned */
     size_t names_bytes;
+    uint8_t *facts; /* of its functions, if they came with it: see ga_module_facts; owned */
+    size_t facts_bytes;
 };
 
 struct client_function {
@@ -236,6 +241,10 @@ CUresult client_usable(void);
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);
 /* What the server needs to make it with a session. */
 void client_context_wish(const struct client_context *context, struct handshake_context *wish);
+/* A call that was waited for has found all work of the context done. */
+void client_context_quiet(struct client_context *context, uint64_t sequence);
+/* Whether it is known that no work of the context is under way, without asking. */
+bool client_context_idle(const struct client_context *context);
 void client_context_late(uint64_t context, int result, uint16_t opcode);
 
 /* ---- streams (stream.c) */
@@ -256,6 +265,8 @@ CUresult client_library_module(struct client_library *library, struct client_con
 /* The same in the current context, or in any if there is none: for what is the same in all. */
 CUresult client_library_module_anywhere(struct client_library *library,
                                         struct client_module **module);
+/* A handle of a program; its own context counts, not the current one. */
+CUresult client_module_of(CUmodule handle, struct client_module **module);
 CUresult client_module_function(struct client_module *module, const char *name,
                                 struct client_function **function);
 CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,

@@ -7,11 +7,16 @@
 #define BASE        UINT64_C(0x100000000)
 #define BYTES       (UINT64_C(1) << 32)
 #define GRANULARITY (UINT64_C(64) << 10)
+#define MIB         (UINT64_C(1) << 20)
+#define MEMORY      (1024 * MIB)
+#define SMALL_SLAB  (2 * MIB)
+#define LARGE_SLAB  (32 * MIB) /* a 32nd of the memory */
 #define MOST        2048
 
 struct piece {
     uint64_t at, bytes, owner;
     bool draining;
+    uint64_t block_bytes; /* of its own block, once it is draining */
 };
 
 struct model {
@@ -56,7 +61,7 @@ static int model_unmap(void *user, uint64_t at, uint64_t bytes)
 
 static void start(struct client_allocator *allocator)
 {
-    client_allocator_init(allocator, BASE, BYTES, GRANULARITY);
+    client_allocator_init(allocator, BASE, BYTES, GRANULARITY, MEMORY);
 }
 
 static void give(struct client_allocator *allocator, struct model *model, uint64_t at)
@@ -87,7 +92,7 @@ Test(allocator, small_ones_share_a_block)
     cr_assert_eq(found.owner, 7);
     cr_assert_not(client_allocator_find(&allocator, b + 513, &found));
     cr_assert_not(client_allocator_find(&allocator, a + 1, &found));
-    cr_assert_eq(client_allocator_free_bytes(&allocator), ALLOCATOR_LARGE - 3 * ALLOCATOR_UNIT);
+    cr_assert_eq(client_allocator_free_bytes(&allocator), SMALL_SLAB - 3 * ALLOCATOR_UNIT);
     client_allocator_fini(&allocator);
 }
 
@@ -105,7 +110,7 @@ Test(allocator, owners_do_not_share)
     struct client_allocation found;
     cr_assert_not(client_allocator_find(&allocator, a, &found));
     cr_assert(client_allocator_find(&allocator, b, &found));
-    cr_assert_eq(client_allocator_free_bytes(&allocator), ALLOCATOR_LARGE - ALLOCATOR_UNIT);
+    cr_assert_eq(client_allocator_free_bytes(&allocator), SMALL_SLAB - ALLOCATOR_UNIT);
     client_allocator_fini(&allocator);
 }
 
@@ -219,12 +224,10 @@ static void free_one(struct client_allocator *allocator, struct model *model, st
         cr_assert_eq(found.bytes, live[i].bytes);
         cr_assert_eq(client_allocator_drain(allocator, live[i].at, &bytes), 0);
         live[i].draining = true;
+        live[i].block_bytes = bytes;
     } else {
-        for (int k = 0; k < model->mapped_count; k++) {
-            if (model->mapped[k].at == live[i].at && live[i].bytes >= ALLOCATOR_LARGE) {
-                model_unmap(model, live[i].at, model->mapped[k].bytes);
-                break;
-            }
+        if (live[i].block_bytes != 0) {
+            model_unmap(model, live[i].at, live[i].block_bytes);
         }
         client_allocator_drained(allocator, live[i].at, model_unmap, model);
         live[i] = live[--*count];
@@ -279,5 +282,49 @@ Test(allocator, first_block_is_at_the_start_of_the_window)
     cr_assert_eq(model.mapped_count, 2, "it is another owner's");
     client_allocator_drop(&allocator, 7, model_unmap, &model);
     cr_assert_eq(model.mapped_count, 1);
+    client_allocator_fini(&allocator);
+}
+
+Test(allocator, megabytes_share_a_larger_slab)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = MEMORY};
+    struct client_allocation found;
+    uint64_t at[3], alone;
+    start(&allocator);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(client_allocator_take(&allocator, 4 * MIB + 77, 1, model_map, &model, &at[i]),
+                     0);
+        cr_assert(client_allocator_find(&allocator, at[i] + 4 * MIB + 76, &found));
+        cr_assert_eq(found.address, at[i]);
+        cr_assert_not(client_allocator_find(&allocator, at[i] + 4 * MIB + 77, &found));
+    }
+    cr_assert_eq(model.mapped_count, 1);
+    cr_assert_eq(model.used, LARGE_SLAB);
+    cr_assert_eq(client_allocator_take(&allocator, 8 * MIB, 1, model_map, &model, &alone), 0);
+    cr_assert_eq(model.used, LARGE_SLAB + 8 * MIB);
+    give(&allocator, &model, alone);
+    cr_assert_eq(model.used, LARGE_SLAB);
+    for (int i = 0; i < 3; i++) {
+        give(&allocator, &model, at[i]);
+    }
+    cr_assert_eq(client_allocator_free_bytes(&allocator), LARGE_SLAB, "one empty slab stays");
+    client_allocator_trim(&allocator, model_unmap, &model);
+    cr_assert_eq(model.mapped_count, 0);
+    client_allocator_fini(&allocator);
+}
+
+Test(allocator, memory_that_is_too_short_for_a_slab_is_used_up)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = 12 * MIB};
+    uint64_t at;
+    start(&allocator);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(client_allocator_take(&allocator, 4 * MIB, 1, model_map, &model, &at), 0);
+    }
+    cr_assert_eq(client_allocator_take(&allocator, 4 * MIB, 1, model_map, &model, &at),
+                 ALLOCATOR_FULL);
+    cr_assert_eq(model.used, model.capacity);
     client_allocator_fini(&allocator);
 }

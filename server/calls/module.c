@@ -1,4 +1,4 @@
-/* Modules, their functions and variables. An image comes from the client, so its container is
+/* Modules and their variables. An image comes from the client, so its container is
  * walked within its length before the driver, which is told no length, sees it. */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,7 @@
 #include "base/log.h"
 #include "server/conn.h"
 
-#define LOG_MOST       65535u /* bytes of one JIT log, as the description of the call says */
-#define PARAMS_MOST    4096u
-#define FUNCTION_FACTS 16 /* attributes that travel: CUfunction_attribute 0..15 */
+#define LOG_MOST 65535u /* bytes of one JIT log, as the description of the call says */
 
 /* ---- loading */
 
@@ -170,115 +168,7 @@ bool server_call_ga_module_unload(struct server_conn *conn, const struct wire_he
     return true;
 }
 
-/* ---- functions */
-
-static CUresult params_read(struct server_conn *conn, struct server_function *function)
-{
-    struct server_param *params = NULL;
-    uint32_t count = 0, capacity = 0;
-    for (; count <= PARAMS_MOST; count++) {
-        size_t offset, size;
-        CUresult rc = conn->driver->cuFuncGetParamInfo(function->real, count, &offset, &size);
-        if (rc == CUDA_ERROR_INVALID_VALUE) {
-            break; /* there are no more */
-        }
-        if (rc == CUDA_SUCCESS && count == capacity) {
-            capacity = capacity != 0 ? 2 * capacity : 16;
-            struct server_param *more = realloc(params, capacity * sizeof *params);
-            rc = more != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-            params = more != NULL ? more : params;
-        }
-        if (rc != CUDA_SUCCESS) {
-            free(params);
-            return rc;
-        }
-        params[count] = (struct server_param){.offset = (uint32_t)offset, .size = (uint32_t)size};
-        if (offset + size > function->param_bytes) {
-            function->param_bytes = (uint32_t)(offset + size);
-        }
-    }
-    function->params = params;
-    function->param_count = count;
-    return CUDA_SUCCESS;
-}
-
-static CUresult function_make(struct server_conn *conn, const struct ga_module_function_args *args,
-                              struct server_function **out)
-{
-    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args->module);
-    if (module == NULL || args->name == NULL) {
-        return module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    }
-    struct server_function *function = calloc(1, sizeof *function);
-    if (function == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    function->handle = args->function;
-    function->module = module;
-    CUresult rc = conn->driver->cuModuleGetFunction(&function->real, module->real, args->name);
-    if (rc == CUDA_SUCCESS) {
-        rc = params_read(conn, function);
-    }
-    if (rc == CUDA_SUCCESS) {
-        enum ga_status status =
-            ga_handle_table_take(&conn->objects.functions, args->function, function);
-        rc = status == GA_OK        ? CUDA_SUCCESS
-             : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
-                                    : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (rc != CUDA_SUCCESS) {
-        free(function->params);
-        free(function);
-        return rc;
-    }
-    ga_list_append(&module->functions, &function->link);
-    *out = function;
-    return CUDA_SUCCESS;
-}
-
-static void function_reply(struct server_conn *conn, const struct wire_header *header,
-                           const struct server_function *function)
-{
-    uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1];
-    struct ga_module_function_results results = {
-        .param_count = function->param_count, .param_offset = offsets, .param_size = sizes};
-    for (uint32_t i = 0; i < function->param_count; i++) {
-        offsets[i] = function->params[i].offset;
-        sizes[i] = function->params[i].size;
-    }
-    for (int i = 0; i < FUNCTION_FACTS; i++) {
-        /* What this driver does not know is 0. */
-        int value = 0;
-        (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
-        results.attributes[i] = value;
-    }
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, CUDA_SUCCESS, ga_module_function_results_bound(&results));
-    if (writer != NULL) {
-        ga_module_function_results_write(writer, &results);
-    }
-    server_reply_end(conn);
-}
-
-bool server_call_ga_module_function(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
-{
-    struct ga_module_function_args args;
-    ga_module_function_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_function *function = NULL;
-    CUresult rc = function_make(conn, &args, &function);
-    if (rc != CUDA_SUCCESS) {
-        server_reply(conn, header, rc);
-    } else {
-        function_reply(conn, header, function);
-    }
-    return true;
-}
-
-/* ---- variables and names */
+/* ---- variables */
 
 bool server_call_ga_module_global(struct server_conn *conn, const struct wire_header *header,
                                   struct ga_reader *reader)
@@ -312,63 +202,5 @@ bool server_call_ga_module_global(struct server_conn *conn, const struct wire_he
         ga_module_global_results_write(writer, &results);
     }
     server_reply_end(conn);
-    return true;
-}
-
-/* The names one after the other, each with its NUL. */
-static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned *count, char **names,
-                           size_t *bytes)
-{
-    const struct cuda_driver *driver = conn->driver;
-    CUresult rc = driver->cuModuleGetFunctionCount(count, module);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    CUfunction *functions = calloc((size_t)*count + 1, sizeof *functions);
-    FILE *out = open_memstream(names, bytes);
-    if (functions == NULL || out == NULL) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    } else if (*count != 0) {
-        rc = driver->cuModuleEnumerateFunctions(functions, *count, module);
-    }
-    for (unsigned i = 0; i < *count && rc == CUDA_SUCCESS; i++) {
-        const char *name;
-        rc = driver->cuFuncGetName(&name, functions[i]);
-        if (rc == CUDA_SUCCESS) {
-            (void)fwrite(name, 1, strlen(name) + 1, out);
-        }
-    }
-    free(functions);
-    if (out != NULL && fclose(out) != 0 && rc == CUDA_SUCCESS) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    return rc;
-}
-
-bool server_call_ga_module_list(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
-{
-    struct ga_module_list_args args;
-    ga_module_list_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUmodule real;
-    unsigned count = 0;
-    char *names = NULL;
-    size_t bytes = 0;
-    CUresult rc = server_handle_module(conn, args.module, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = names_read(conn, real, &count, &names, &bytes);
-    }
-    const struct ga_module_list_results results = {
-        .count = count, .names_bytes = (uint32_t)bytes, .names = names};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_module_list_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_module_list_results_write(writer, &results);
-    }
-    server_reply_end(conn);
-    free(names);
     return true;
 }

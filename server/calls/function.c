@@ -1,0 +1,267 @@
+/* Functions of modules: handles, and the facts that clients answer questions from. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+#define PARAMS_MOST    4096u
+#define FUNCTION_FACTS 16  /* attributes that travel: CUfunction_attribute 0..15 */
+#define FACTS_MOST     32u /* functions of a module whose facts come with it */
+#define FACTS_BYTES    32768u
+
+/* ---- one function */
+
+static CUresult params_read(struct server_conn *conn, struct server_function *function)
+{
+    struct server_param *params = NULL;
+    uint32_t count = 0, capacity = 0;
+    for (; count <= PARAMS_MOST; count++) {
+        size_t offset, size;
+        CUresult rc = conn->driver->cuFuncGetParamInfo(function->real, count, &offset, &size);
+        if (rc == CUDA_ERROR_INVALID_VALUE) {
+            break; /* there are no more */
+        }
+        if (rc == CUDA_SUCCESS && count == capacity) {
+            capacity = capacity != 0 ? 2 * capacity : 16;
+            struct server_param *more = realloc(params, capacity * sizeof *params);
+            rc = more != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+            params = more != NULL ? more : params;
+        }
+        if (rc != CUDA_SUCCESS) {
+            free(params);
+            return rc;
+        }
+        params[count] = (struct server_param){.offset = (uint32_t)offset, .size = (uint32_t)size};
+        if (offset + size > function->param_bytes) {
+            function->param_bytes = (uint32_t)(offset + size);
+        }
+    }
+    function->params = params;
+    function->param_count = count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult function_make(struct server_conn *conn, const struct ga_module_function_args *args,
+                              struct server_function **out)
+{
+    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args->module);
+    if (module == NULL || args->name == NULL) {
+        return module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    }
+    struct server_function *function = calloc(1, sizeof *function);
+    if (function == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    function->handle = args->function;
+    function->module = module;
+    CUresult rc = conn->driver->cuModuleGetFunction(&function->real, module->real, args->name);
+    if (rc == CUDA_SUCCESS) {
+        rc = params_read(conn, function);
+    }
+    if (rc == CUDA_SUCCESS) {
+        enum ga_status status =
+            ga_handle_table_take(&conn->objects.functions, args->function, function);
+        rc = status == GA_OK        ? CUDA_SUCCESS
+             : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
+                                    : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc != CUDA_SUCCESS) {
+        free(function->params);
+        free(function);
+        return rc;
+    }
+    ga_list_append(&module->functions, &function->link);
+    *out = function;
+    return CUDA_SUCCESS;
+}
+
+/* What a client is told; the arrays are in `room`. */
+struct function_room {
+    uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1];
+};
+
+static void function_facts(struct server_conn *conn, const struct server_function *function,
+                           struct function_room *room, struct ga_module_function_results *facts)
+{
+    *facts = (struct ga_module_function_results){.param_count = function->param_count,
+                                                 .param_offset = room->offsets,
+                                                 .param_size = room->sizes};
+    for (uint32_t i = 0; i < function->param_count; i++) {
+        room->offsets[i] = function->params[i].offset;
+        room->sizes[i] = function->params[i].size;
+    }
+    for (int i = 0; i < FUNCTION_FACTS; i++) {
+        /* What this driver does not know is 0. */
+        int value = 0;
+        (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
+        facts->attributes[i] = value;
+    }
+}
+
+static void function_reply(struct server_conn *conn, const struct wire_header *header,
+                           const struct server_function *function)
+{
+    struct function_room room;
+    struct ga_module_function_results results;
+    function_facts(conn, function, &room, &results);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, CUDA_SUCCESS, ga_module_function_results_bound(&results));
+    if (writer != NULL) {
+        ga_module_function_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+}
+
+bool server_call_ga_module_function(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_module_function_args args;
+    ga_module_function_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_function *function = NULL;
+    CUresult rc = function_make(conn, &args, &function);
+    if (rc != CUDA_SUCCESS) {
+        server_reply(conn, header, rc);
+    } else {
+        function_reply(conn, header, function);
+    }
+    return true;
+}
+
+/* ---- all functions */
+
+/* `*functions` is an array that the caller frees. */
+static CUresult functions_read(struct server_conn *conn, CUmodule module, unsigned *count,
+                               CUfunction **functions)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUresult rc = driver->cuModuleGetFunctionCount(count, module);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    CUfunction *all = calloc((size_t)*count + 1, sizeof *all);
+    rc = all != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc == CUDA_SUCCESS && *count != 0) {
+        rc = driver->cuModuleEnumerateFunctions(all, *count, module);
+    }
+    if (rc != CUDA_SUCCESS) {
+        free(all);
+        return rc;
+    }
+    *functions = all;
+    return CUDA_SUCCESS;
+}
+
+/* The names one after the other, each with its NUL. */
+static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned *count, char **names,
+                           size_t *bytes)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUfunction *functions;
+    CUresult rc = functions_read(conn, module, count, &functions);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    FILE *out = open_memstream(names, bytes);
+    rc = out != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned i = 0; i < *count && rc == CUDA_SUCCESS; i++) {
+        const char *name;
+        rc = driver->cuFuncGetName(&name, functions[i]);
+        if (rc == CUDA_SUCCESS) {
+            (void)fwrite(name, 1, strlen(name) + 1, out);
+        }
+    }
+    free(functions);
+    if (out != NULL && fclose(out) != 0 && rc == CUDA_SUCCESS) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return rc;
+}
+
+bool server_call_ga_module_list(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_module_list_args args;
+    ga_module_list_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUmodule real;
+    unsigned count = 0;
+    char *names = NULL;
+    size_t bytes = 0;
+    CUresult rc = server_handle_module(conn, args.module, &real);
+    if (rc == CUDA_SUCCESS) {
+        rc = names_read(conn, real, &count, &names, &bytes);
+    }
+    const struct ga_module_list_results results = {
+        .count = count, .names_bytes = (uint32_t)bytes, .names = names};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_module_list_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_module_list_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    free(names);
+    return true;
+}
+
+/* Appends what ga_module_function would answer. False: no room, or the driver does not say. */
+static bool facts_append(struct server_conn *conn, CUfunction real, struct ga_writer *writer)
+{
+    const char *name;
+    struct server_function function = {.real = real};
+    struct function_room room;
+    struct ga_module_function_results facts;
+    if (conn->driver->cuFuncGetName(&name, real) != CUDA_SUCCESS ||
+        params_read(conn, &function) != CUDA_SUCCESS) {
+        return false;
+    }
+    function_facts(conn, &function, &room, &facts);
+    ga_write_string(writer, name);
+    ga_module_function_results_write(writer, &facts);
+    free(function.params);
+    return !writer->failed;
+}
+
+bool server_call_ga_module_facts(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_module_facts_args args;
+    ga_module_facts_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUmodule real;
+    CUfunction *functions = NULL;
+    unsigned count = 0;
+    struct ga_module_facts_results results = {0};
+    CUresult rc = server_handle_module(conn, args.module, &real);
+    if (rc == CUDA_SUCCESS) {
+        rc = functions_read(conn, real, &count, &functions);
+    }
+    void *bytes = rc == CUDA_SUCCESS && count <= FACTS_MOST ? aligned_alloc(16, FACTS_BYTES) : NULL;
+    if (bytes != NULL) { /* else there are none: the client asks for each function by itself */
+        struct ga_writer writer = ga_writer_of(bytes, FACTS_BYTES);
+        bool all = true;
+        for (unsigned i = 0; i < count && all; i++) {
+            all = facts_append(conn, functions[i], &writer);
+        }
+        results.bytes = all ? (uint32_t)writer.at : 0;
+        results.facts = bytes;
+    }
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_module_facts_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_module_facts_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    free(functions);
+    free(bytes);
+    return true;
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""How often a program waits for the server: counted, so the same on every network. From nothing to
+a context four times, and a program that copies, launches and copies back four times more."""
+
+import re
+import sys
+
+import harness
+from harness import expect, wait_until
+
+TO_CONNECT = 4
+OF_A_PROGRAM = 4
+
+
+def round_trips(build, server, name, **env):
+    """(to connect, afterwards)"""
+    process = harness.run([build.program(name)],
+                          build.remote([server], GPUAAS_TRACE="summary", **env))
+    told = re.search(r"round trips (\d+) \(and (\d+) to connect\)", process.err.text)
+    expect(told, f"the trace is due\n{process.report()}")
+    return int(told.group(2)), int(told.group(1))
+
+
+def test_small_program(build):
+    with harness.serving(build) as server:
+        for name in ("vector_add", "hello"):
+            connect, run = round_trips(build, server, name)
+            expect(connect <= TO_CONNECT, f"{name} waits {connect} times to connect")
+            expect(run <= OF_A_PROGRAM, f"{name} waits {run} times")
+
+
+def test_chosen_device(build):
+    """The ticket cannot be asked for before the device is known."""
+    with harness.serving(build) as server:
+        connect, _ = round_trips(build, server, "vector_add", GPUAAS_DEVICES="1")
+        expect(connect == TO_CONNECT + 1, f"{connect} round trips to connect")
+
+
+def test_without_spares(build):
+    config = harness.configuration(1).replace("[gpu.0]", "spare_backends = 0\n[gpu.0]")
+    with harness.serving(build, config=config) as server:
+        connect, run = round_trips(build, server, "vector_add")
+        expect((connect, run) <= (TO_CONNECT, OF_A_PROGRAM), f"{connect} and {run} round trips")
+
+
+def test_ticket_that_was_asked_for_too_early(build):
+    """A program that asks for devices long before it uses one gets another ticket."""
+    config = harness.configuration(1).replace("[gpu.0]", "ticket_s = 1\n[gpu.0]")
+    with harness.serving(build, config=config) as server:
+        process = harness.run([sys.executable, "-c", LATE_USE],
+                              build.remote([server], GPUAAS_TRACE="summary"))
+        expect(process.out.text == "0 0", f"the device is usable\n{process.report()}")
+        expect("to connect" in process.err.text, f"the trace is due\n{process.report()}")
+        wait_until(lambda: not server.backends(), 10, "no backend process is left")
+
+
+LATE_USE = """
+import ctypes, time
+cuda = ctypes.CDLL("libcuda.so.1")
+found = cuda.cuInit(0)
+time.sleep(2.5)
+context = ctypes.c_void_p()
+print(found, cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+"""
+
+
+if __name__ == "__main__":
+    harness.main(globals())
