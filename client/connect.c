@@ -120,6 +120,20 @@ static enum ga_status link_start(struct opening *opening, const struct making *m
     return GA_OK;
 }
 
+/* Before anything is asked of the server: it may be what fails. */
+static enum ga_status service_ready(struct opening *opening)
+{
+    pthread_mutex_lock(&client_state_lock);
+    bool ready = client_service_start();
+    pthread_mutex_unlock(&client_state_lock);
+    if (!ready) {
+        snprintf(opening->why, sizeof opening->why,
+                 "no thread or descriptor is left to watch the connection");
+        return GA_NO_MEMORY;
+    }
+    return GA_OK;
+}
+
 static void give_up(struct making *making)
 {
     frame_reader_fini(&making->reader);
@@ -138,6 +152,9 @@ enum ga_status opening_connect(struct opening *opening, struct client_link **lin
     enum ga_status status = frame_reader_init(&making.reader, READ_BUFFER);
     if (status == GA_OK) {
         status = frame_reader_init(&making.side_reader, SIDE_READ_BYTES);
+    }
+    if (status == GA_OK) {
+        status = service_ready(opening);
     }
     if (status == GA_OK) {
         status = begin(opening, &making);

@@ -213,19 +213,20 @@ static void *service_run(void *unused)
     return NULL;
 }
 
-void client_service_start(void)
+bool client_service_start(void)
 {
     static bool started;
     if (started) {
         service_wake();
-        return;
+        return true;
     }
-    wake_fd = ga_descriptor_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (wake_fd < 0) {
-        ga_warn("no event descriptor: buffered calls leave only when one waits");
-        return;
+        wake_fd = ga_descriptor_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        if (wake_fd < 0) {
+            return false;
+        }
+        client_process_own(wake_fd);
     }
-    client_process_own(wake_fd);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -233,10 +234,10 @@ void client_service_start(void)
     int rc = pthread_create(&thread, NULL, service_run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
-        ga_warn("no service thread: buffered calls leave only when one waits");
-        return;
+        return false;
     }
     pthread_detach(thread);
     started = true;
     client_link_armed = service_wake;
+    return true;
 }

@@ -33,7 +33,7 @@ void client_link_add(struct client_link *link)
         atomic_store(&links[at], link);
         atomic_store(&link_count, at + 1);
     }
-    client_service_start();
+    (void)client_service_start(); /* it runs already, and shall look at this link */
     pthread_mutex_unlock(&client_state_lock);
 }
 

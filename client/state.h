@@ -213,7 +213,9 @@ struct client_link *client_link_of_process(const struct client_server *server, u
 void client_link_add(struct client_link *link);
 
 /* ---- service thread (service.c); under client_state_lock */
-void client_service_start(void);
+/* False: no thread or descriptor is left, and without it a server would take us for dead. Else it
+ * runs and looks at everything again. */
+bool client_service_start(void);
 
 /* ---- objects (objects.c) */
 /* Makes an object; `context` may be NULL. NULL: no memory. */

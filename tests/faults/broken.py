@@ -14,6 +14,7 @@ import sys
 import check
 import harness
 from check import Checker, expect
+from points import Fuse
 
 SKIPPED = 77
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
@@ -115,6 +116,20 @@ def test_small_pieces(build):
         program = victim(build, server, "most=700&again=3")
         try:
             expect(check.victim_result(program) == 0, program.report())
+        finally:
+            program.end()
+        checker.check()
+
+
+def test_client_without_a_thread(build):
+    """Nobody could answer the server's pings: the device is refused, instead of lost later."""
+    with harness.serving(build) as server, Fuse() as fuse:
+        checker = Checker(build, server)
+        fuse.arm("thread in gpuaas", "fail", 0)  # at every time
+        program = check.start_steps(build, [server], **fuse.env)
+        try:
+            expect(check.victim_result(program) == 46, program.report())
+            expect("no thread" in program.err.text, program.report())
         finally:
             program.end()
         checker.check()
