@@ -64,6 +64,39 @@ def test_backend_in_a_kernel(build):
         traces.expect_none()
 
 
+def test_client_in_a_callback(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        with start_endless(build, server, "callback") as program:
+            program.wait_for_line("started", 60)
+            program.kill()
+            program.wait(10)
+        traces.expect_none()
+
+
+def test_client_leaves_a_callback(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        harness.run([build.program("endless"), "leave"], build.remote([server]), 60)
+        traces.expect_none()
+
+
+def test_backend_in_a_callback(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        with start_endless(build, server, "callback") as program:
+            program.wait_for_line("started", 60)
+            backends = server.backends()
+            expect(len(backends) == 1, f"one backend process is due: {backends}")
+            os.kill(backends[0], signal.SIGKILL)
+            program.wait_for_line(r"cudaDeviceSynchronize: error 719\b", 20)
+            program.wait_for_line(r"callback: error 719\b", 20)
+            program.wait(30)
+            expect("functions called afterwards: 0" in program.out.text, program.report())
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+        traces.expect_none()
+
+
 def test_server_idle(build):
     with harness.serving(build) as server:
         with start_endless(build, server, "idle") as program:

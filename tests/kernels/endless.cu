@@ -1,6 +1,7 @@
-// endless kernel|copy|idle: does that until something ends it. A helper of the end-to-end tests,
-// which kill things meanwhile: it says "started" when it is at it, then the error it gets, how
-// long the failing call took to say so is for the test to measure.
+// endless kernel|copy|idle|callback|leave: does that until something ends it. A helper of the
+// end-to-end tests, which kill things meanwhile: it says "started" when it is at it, then the error
+// it gets; how long the failing call took to say so is for the test to measure.
+#include <atomic>
 #include <unistd.h>
 
 #include "check.h"
@@ -71,6 +72,55 @@ static int run_idle()
         sleep(1);
 }
 
+static std::atomic<int> over(0), told(0), never(0);
+
+static void CUDART_CB busy(void *)
+{
+    started();
+    while (!over)
+        usleep(1000);
+}
+
+static void CUDART_CB callback(cudaStream_t, cudaError_t status, void *)
+{
+    report("callback", status);
+    told = 1;
+}
+
+static void CUDART_CB not_called(void *)
+{
+    never = 1;
+}
+
+// A function runs, and a callback and another function stand behind it.
+static void start_callbacks(cudaStream_t stream)
+{
+    CHECK(cudaLaunchHostFunc(stream, busy, nullptr));
+    CHECK(cudaStreamAddCallback(stream, callback, nullptr, 0));
+    CHECK(cudaLaunchHostFunc(stream, not_called, nullptr));
+}
+
+static int run_callback()
+{
+    start_callbacks(0);
+    report("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    over = 1;
+    while (!told)
+        usleep(1000);
+    usleep(100000);
+    printf("functions called afterwards: %d\n", never.load());
+    return 1;
+}
+
+// Ends by itself while the function still runs.
+static int run_leave()
+{
+    start_callbacks(0);
+    if (cudaStreamQuery(0) != cudaErrorNotReady)
+        fail("the function has ended");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -80,5 +130,9 @@ int main(int argc, char **argv)
         return run_copy();
     if (!strcmp(what, "idle"))
         return run_idle();
-    fail("usage: %s kernel|copy|idle", argv[0]);
+    if (!strcmp(what, "callback"))
+        return run_callback();
+    if (!strcmp(what, "leave"))
+        return run_leave();
+    fail("usage: %s kernel|copy|idle|callback|leave", argv[0]);
 }
