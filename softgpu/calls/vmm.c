@@ -20,7 +20,7 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 
 CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-    CUresult result = sg_enter_process();
+    CUresult result = sg_enter_teardown();
     return result == CUDA_SUCCESS ? sg_leave(sg_vmm_unreserve(ptr, size)) : result;
 }
 
@@ -81,7 +81,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    CUresult result = sg_enter_process();
+    CUresult result = sg_enter_teardown();
     return result == CUDA_SUCCESS ? sg_leave(sg_vmm_release(handle)) : result;
 }
 
@@ -95,10 +95,29 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_vmm_map(ptr, size, offset, handle));
 }
 
+static bool nothing_runs(const void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < sg_process.device_count; i++) {
+        for (unsigned kind = 0; kind < SG_ENGINES; kind++) {
+            if (sg_process.devices[i].engines[kind].running != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* On hardware, whoever still uses the memory meets a page fault of the GPU; here it would be one of
+ * the process. So what runs, ends first. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    CUresult result = sg_enter_process();
-    return result == CUDA_SUCCESS ? sg_leave(sg_vmm_unmap(ptr, size)) : result;
+    CUresult result = sg_enter_teardown();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    (void)sg_wait_quiet(nothing_runs, NULL);
+    return sg_leave(sg_vmm_unmap(ptr, size));
 }
 
 static CUresult access_check(const CUmemAccessDesc *desc, unsigned *rights)
