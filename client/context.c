@@ -128,12 +128,9 @@ static CUresult end_remote(struct client_context *context, bool destroy)
     struct ga_context_destroy_args destroyed = {.context = context->object.handle};
     struct ga_context_reset_args reset = {.context = context->object.handle};
     call.bare = true;
-    if (rc != CUDA_SUCCESS) {
-        return CUDA_SUCCESS; /* the link is lost, and what was there with it */
-    }
-    if (destroy) {
+    if (rc == CUDA_SUCCESS && destroy) {
         CLIENT_CALL_SIMPLE(&call, ga_context_destroy, &destroyed, true, rc);
-    } else {
+    } else if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_context_reset, &reset, true, rc);
     }
     return rc;
@@ -161,7 +158,7 @@ static CUresult activate(struct client_context *context)
         }
     }
     atomic_store(&context->active, true);
-    return (CUresult)atomic_load(&session->link->dead);
+    return CUDA_SUCCESS;
 }
 
 /* Everything that the context has goes, here and there; libraries stay. */

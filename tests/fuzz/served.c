@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "api/cuda_driver.h"
+#include "base/clock.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
 #include "tests/fuzz/input.h"
+
+#define PATIENCE_NS (100 * GA_NS_PER_MS)
 
 static struct cuda_driver driver;
 static sem_t ended;
@@ -73,11 +76,25 @@ static void functions_return(struct host_functions *host)
     }
 }
 
+/* A stream that waits for a value that nobody writes holds up whoever waits for the stream, for
+ * ever: as good as a kernel without end, and as little our business. */
+static void driver_give_up(void)
+{
+    sg_lock();
+    sg_process_condemn(CUDA_ERROR_LAUNCH_FAILED);
+    sg_schedule();
+    sg_unlock();
+}
+
 static void wait_end(struct server_conn *conn)
 {
     struct timespec until;
+    uint64_t deadline_ns = ga_clock_ns() + PATIENCE_NS;
     do {
         functions_return(&conn->host_functions);
+        if (ga_clock_ns() > deadline_ns) {
+            driver_give_up();
+        }
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 200000;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -91,7 +108,11 @@ static void wait_end(struct server_conn *conn)
 static void driver_settle(void)
 {
     bool quiet = false;
+    uint64_t deadline_ns = ga_clock_ns() + PATIENCE_NS;
     while (!quiet) {
+        if (ga_clock_ns() > deadline_ns) {
+            driver_give_up();
+        }
         sg_lock();
         quiet = ga_list_empty(&sg_process.active);
         sg_unlock();

@@ -2,6 +2,7 @@
  * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
 #include "api/wire.h"
 #include "base/log.h"
+#include "client/host_function.h"
 #include "client/link.h"
 #include "tests/fuzz/conn.h"
 
@@ -10,16 +11,35 @@
 #define GUARD_BYTES  64u
 #define GUARD        0xa5
 
+/* A function of the program; here without what runs it (client/host_function.c). */
+struct client_host_call {
+    unsigned told; /* how often its turn has come, or been lost */
+};
+
 /* A call of the program: where its bytes go. */
 struct call {
     struct link_record *record; /* NULL: nobody waits */
     uint8_t *buffer;            /* NULL: no copy to the host; else with guards around it */
     uint64_t bytes, width, pitch;
     _Atomic uint64_t watched;
+    struct client_host_call *host;
 };
 
 static struct call calls[CALLS_MOST];
 static unsigned call_count;
+
+void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket)
+{
+    (void)status;
+    (void)ticket;
+    call->told++;
+}
+
+void client_host_call_lost(struct client_host_call *call, int status)
+{
+    FUZZ_CHECK(status != 0);
+    call->told++;
+}
 
 static void note_error(uint64_t context, int result, uint16_t opcode)
 {
@@ -47,13 +67,19 @@ static void want_copy(struct call *call, struct link_want *want, uint8_t shape)
     want->pitch = call->pitch;
 }
 
-/* kind: bit 0 waited for, bit 1 a copy to the host, bit 2 a query. */
+/* kind: bit 0 waited for, bit 1 a copy to the host, bit 2 a query, bit 4 a function of the program,
+ * which nobody waits for. */
 static void call_make(struct client_link *link, uint8_t kind, uint8_t shape)
 {
     struct call *call = &calls[call_count];
     *call = (struct call){0};
     struct link_want want = {.context = 1 + shape % 3};
-    if ((kind & 2) != 0) {
+    if ((kind & 16) != 0) {
+        static struct client_host_call host_calls[CALLS_MOST];
+        kind = (uint8_t)(kind & ~1u);
+        host_calls[call_count] = (struct client_host_call){0};
+        want.host = &host_calls[call_count];
+    } else if ((kind & 2) != 0) {
         want_copy(call, &want, shape);
     } else if ((kind & 4) != 0) {
         want.watched = &call->watched;
@@ -65,6 +91,7 @@ static void call_make(struct client_link *link, uint8_t kind, uint8_t shape)
         uint64_t sequence = client_link_frame(link, 600, 1, 16, 0, true);
         struct link_record *record = client_link_expect(link, sequence, kind & 1, &want);
         FUZZ_CHECK(record != NULL);
+        call->host = want.host;
         call->record = (kind & 1) != 0 ? record : NULL;
         client_link_unlock(link, false);
     }
@@ -170,6 +197,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         call_finish(&link, &calls[i]);
     }
     link_end(&link);
+    for (unsigned i = 0; i < count; i++) {
+        FUZZ_CHECK(calls[i].host == NULL || calls[i].host->told == 1);
+    }
     fuzz_conn_close();
     return 0;
 }
