@@ -128,9 +128,12 @@ static CUresult end_remote(struct client_context *context, bool destroy)
     struct ga_context_destroy_args destroyed = {.context = context->object.handle};
     struct ga_context_reset_args reset = {.context = context->object.handle};
     call.bare = true;
-    if (rc == CUDA_SUCCESS && destroy) {
+    if (rc != CUDA_SUCCESS) {
+        return CUDA_SUCCESS; /* the link is lost, and what was there with it */
+    }
+    if (destroy) {
         CLIENT_CALL_SIMPLE(&call, ga_context_destroy, &destroyed, true, rc);
-    } else if (rc == CUDA_SUCCESS) {
+    } else {
         CLIENT_CALL_SIMPLE(&call, ga_context_reset, &reset, true, rc);
     }
     return rc;
@@ -158,7 +161,7 @@ static CUresult activate(struct client_context *context)
         }
     }
     atomic_store(&context->active, true);
-    return CUDA_SUCCESS;
+    return (CUresult)atomic_load(&session->link->dead);
 }
 
 /* Everything that the context has goes, here and there; libraries stay. */

@@ -101,8 +101,13 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     if (name == NULL || (dptr == NULL && bytes == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    struct client_call call;
     struct client_module *module = client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)hmod);
-    return module != NULL ? answer(module, name, dptr, bytes) : CUDA_ERROR_INVALID_HANDLE;
+    if (module == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    rc = client_call_enter_in(&call, 0, module->object.context); /* its link may be lost */
+    return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
 }
 
 /* In the current context, where the library is loaded if it is not yet. */

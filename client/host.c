@@ -110,6 +110,7 @@ const struct front_host front_host = {
     .context_api_version = context_api_version,
     .stream_values = client_stream_values,
     .stream_id = stream_id,
+    .pointer = client_pointer,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,
 };

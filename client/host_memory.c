@@ -10,6 +10,7 @@
 
 struct pinned {
     struct client_range range;
+    uint64_t context; /* handle of the one that was current */
     unsigned flags;
     bool registered; /* the program's own memory */
 };
@@ -28,7 +29,8 @@ bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *
     pthread_mutex_lock(&lock);
     const struct pinned *found = pinned_at(address);
     if (found != NULL) {
-        *memory = (struct client_memory){.start = found->range.start, .bytes = found->range.bytes};
+        *memory = (struct client_memory){
+            .start = found->range.start, .bytes = found->range.bytes, .context = found->context};
         *flags = found->flags;
     }
     pthread_mutex_unlock(&lock);
@@ -54,6 +56,7 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     made->range.bytes = bytes;
     made->flags = flags;
     made->registered = registered;
+    made->context = (uint64_t)(uintptr_t)front_context_current();
     pthread_mutex_lock(&lock);
     bool inserted = client_ranges_insert(&ranges, &made->range);
     pthread_mutex_unlock(&lock);
@@ -168,18 +171,21 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     return unpin(p, true, &bytes) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
+/* Of memory that was allocated, not of what was only registered. */
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
-    struct client_memory memory;
-    unsigned flags;
     CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS &&
-        (pFlags == NULL || !client_host_find((uint64_t)(uintptr_t)p, &memory, &flags))) {
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    pthread_mutex_lock(&lock);
+    const struct pinned *found = pinned_at((uint64_t)(uintptr_t)p);
+    if (pFlags == NULL || found == NULL || found->registered) {
         rc = CUDA_ERROR_INVALID_VALUE;
+    } else {
+        *pFlags = found->flags;
     }
-    if (rc == CUDA_SUCCESS) {
-        *pFlags = flags;
-    }
+    pthread_mutex_unlock(&lock);
     return rc;
 }
 

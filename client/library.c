@@ -119,10 +119,11 @@ static CUresult load_here(struct client_library *library, const struct client_ji
 {
     struct client_context *context;
     struct client_module *module;
-    if (client_context_current(&context) != CUDA_SUCCESS) {
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
         return CUDA_SUCCESS;
     }
-    return load(library, context, jit, &module);
+    return rc == CUDA_SUCCESS ? load(library, context, jit, &module) : rc;
 }
 
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,

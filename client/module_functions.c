@@ -132,11 +132,19 @@ CUresult client_module_function(struct client_module *module, const char *name,
     return rc;
 }
 
+/* The module, to ask of it: not when its link is lost, although much is known here. */
+static CUresult asked(CUmodule handle, struct client_module **module)
+{
+    struct client_call call;
+    CUresult rc = client_module_of(handle, module);
+    return rc == CUDA_SUCCESS ? client_call_enter_in(&call, 0, (*module)->object.context) : rc;
+}
+
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
     struct client_module *module;
     struct client_function *function;
-    CUresult rc = client_module_of(hmod, &module);
+    CUresult rc = asked(hmod, &module);
     if (rc == CUDA_SUCCESS && (hfunc == NULL || name == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -196,7 +204,7 @@ CUresult client_module_names(struct client_module *module)
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
     struct client_module *module;
-    CUresult rc = client_module_of(mod, &module);
+    CUresult rc = asked(mod, &module);
     if (rc == CUDA_SUCCESS && count == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -213,7 +221,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
                                             CUmodule mod)
 {
     struct client_module *module;
-    CUresult rc = client_module_of(mod, &module);
+    CUresult rc = asked(mod, &module);
     if (rc == CUDA_SUCCESS && functions == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -285,6 +285,8 @@ struct client_memory {
     uint64_t start, bytes;
     uint64_t context; /* handle; 0: none */
 };
+/* What front/ asks for. */
+bool client_pointer(uint64_t address, struct front_pointer *pointer);
 bool client_memory_find(uint64_t address, struct client_memory *memory);
 bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags);
 /* The session whose window holds the address: host memory never lies in one. Takes no lock. */

@@ -18,6 +18,7 @@
 #include "front/copy_box.h"
 #include "front/launch_options.h"
 #include "front/occupancy.h"
+#include "front/pointer.h"
 #include "front/stream_attributes.h"
 #include "front/unsupported.h"
 
@@ -72,6 +73,8 @@ struct front_host {
     CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *id);
     /* Does them in this order in the stream, or none of them if one is wrong. */
     CUresult (*stream_values)(CUstream stream, const struct front_value *values, unsigned count);
+    /* False: nothing that CUDA knows is at the address. */
+    bool (*pointer)(uint64_t address, struct front_pointer *pointer);
     /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
     CUresult (*module_function_count)(unsigned int *count, CUmodule module);
     CUresult (*module_functions)(CUfunction *functions, unsigned int capacity, CUmodule module);

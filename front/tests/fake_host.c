@@ -97,6 +97,21 @@ static CUresult stream_values(CUstream stream, const struct front_value *values,
     return CUDA_SUCCESS;
 }
 
+static bool pointer(uint64_t address, struct front_pointer *out)
+{
+    if (address < 0x10000 || address >= 0x20000) {
+        return false;
+    }
+    *out = (struct front_pointer){.device = true,
+                                  .on_device = true,
+                                  .context = FAKE_EXPLICIT,
+                                  .ordinal = 1,
+                                  .start = 0x10000,
+                                  .bytes = 0x10000,
+                                  .id = 5};
+    return true;
+}
+
 static CUresult module_function_count(unsigned int *count, CUmodule module)
 {
     *count = (unsigned int)(uintptr_t)module;
@@ -125,6 +140,7 @@ const struct front_host front_host = {
     .context_api_version = context_api_version,
     .stream_id = stream_id,
     .stream_values = stream_values,
+    .pointer = pointer,
     .module_function_count = module_function_count,
     .module_functions = module_functions,
 };

@@ -37,4 +37,7 @@ CUresult sg_call_event(CUevent handle, struct sg_event **event);
 /* CUDA_ERROR_INVALID_DEVICE. */
 CUresult sg_call_device(CUdevice ordinal, struct sg_device **device);
 
+/* What is at the address, for front/; takes the lock itself. */
+bool sg_call_pointer(uint64_t address, struct front_pointer *pointer);
+
 #endif

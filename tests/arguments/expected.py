@@ -18,9 +18,9 @@ HEAD = """\
 # CALL PARAMETER HOW -> CODE (without CUDA_ERROR_), as softgpu and gpuaas answer. `./dev gpu` says
 # what the machine's own driver answers otherwise. No line has been compared with one yet.
 """
-# Any call may answer these, whether cuda.h lists them for it or not.
+# Any call may answer these, whether cuda.h lists them for it or not; the last one once condemned.
 GENERAL = {"SUCCESS", "NOT_INITIALIZED", "INVALID_CONTEXT", "CONTEXT_IS_DESTROYED",
-           "INVALID_HANDLE", "INVALID_VALUE", "NOT_SUPPORTED"}
+           "INVALID_HANDLE", "INVALID_VALUE", "NOT_SUPPORTED", "ILLEGAL_ADDRESS"}
 
 
 def lines():
@@ -39,10 +39,14 @@ def case_of(line):
 def remotely(got):
     """Without the calls that the client library has not, and with the differences that calls.txt
     gives a reason for."""
-    rows = generate.read_rows(CALLS)
+    rows, right = generate.read_rows(CALLS), {}
     here = {call_of(line) for line in got}
     for line in lines():
         row = rows.get(call_of(line))
+        if " - right -> " in line:
+            right[call_of(line)] = line
+        if row and row.alive and " - condemned -> " in line:
+            line = right[row.name].replace(" - right -> ", " - condemned -> ")
         if row and row.remote and line.endswith("-> SUCCESS"):
             line = line.replace("-> SUCCESS", f"-> {row.remote}")
         if call_of(line) in here:
@@ -73,6 +77,13 @@ def documented(cuda_root):
             call = re.sub(r"_v\d+$", "", match.group(2))
             out.setdefault(call, set()).update(re.findall(r"::CUDA_(?:ERROR_)?(\w+)", returned))
     return out
+
+
+def not_right():
+    """Lines with right arguments that give an error, without a `fails` line of calls.txt."""
+    rows = generate.read_rows(CALLS)
+    return [line for line in lines() if " - right -> " in line and
+            line.rsplit(" ", 1)[1] not in ("SUCCESS", rows[call_of(line)].fails)]
 
 
 def undocumented(cuda_root):

@@ -75,7 +75,7 @@ class Row:
     def __init__(self, where, name, words):
         self.where, self.name, self.words = where, name, words
         self.cases, self.skips, self.changes, self.beyond = [], set(), set(), set()
-        self.fails, self.remote = None, None
+        self.fails, self.remote, self.alive = None, None, False
 
 
 def fail(where, message):
@@ -83,7 +83,7 @@ def fail(where, message):
 
 
 def read_rows(path):
-    rows, row = {}, None
+    rows, row, alive = {}, None, set()
     with open(path, encoding="utf-8") as file:
         for number, raw in enumerate(file, 1):
             where = f"{os.path.relpath(path)}:{number}"
@@ -91,7 +91,9 @@ def read_rows(path):
             words = text.split()
             if not words:
                 continue
-            if not text.startswith(" "):
+            if words[0] == "alive" and comment.strip():
+                alive.update(words[1:])
+            elif not text.startswith(" "):
                 if words[0] in rows:
                     fail(where, f"{words[0]} stands here twice")
                 row = rows[words[0]] = Row(where, words[0], words[1:])
@@ -110,6 +112,8 @@ def read_rows(path):
             else:
                 fail(where, "neither a call nor a case, skip, changes, fails, remote or beyond "
                             "line; a comment says why except for a case")
+    for name in alive:
+        rows[name].alive = True
     return rows
 
 

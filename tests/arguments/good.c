@@ -356,6 +356,20 @@ void good_make(const char *this_file)
     MUST(driver.cuCtxSynchronize());
 }
 
+void good_fault(void)
+{
+    CUdeviceptr nowhere = 64;
+    uint32_t value = 1;
+    void *parameters[] = {&nowhere, &value};
+
+    MUST(driver.cuLaunchKernel((CUfunction)good.function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters,
+                               NULL));
+    if (driver.cuCtxSynchronize() != CUDA_ERROR_ILLEGAL_ADDRESS) {
+        printf("a kernel that writes to address 64 is no fault\n");
+        exit(1);
+    }
+}
+
 void good_program(void)
 {
     CUdeviceptr block = new_block();
@@ -371,5 +385,9 @@ void good_program(void)
         printf("afterwards a right program reads %u and %u, not %u and 5\n", got[0], got[1], value);
         exit(1);
     }
+}
+
+void good_end(void)
+{
     (void)unlink(ptx_path);
 }

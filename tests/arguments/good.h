@@ -20,6 +20,11 @@ void good_make(const char *this_file);
 /* A whole program after all that went wrong: fills, runs a kernel, copies, compares. */
 void good_program(void);
 
+/* A kernel writes where no memory is: condemns the process. */
+void good_fault(void);
+/* Removes the file. */
+void good_end(void);
+
 /* Ends the program unless `result` is CUDA_SUCCESS. */
 void must(int result, const char *call);
 #define MUST(call) must((int)(call), #call)

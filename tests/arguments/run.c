@@ -5,8 +5,8 @@
  *
  * `then`: the context says an error after the case, which it must not. `changed`: a failing call
  * has written an output. --remote: without the calls that the client library has not; --real:
- * without the cases in which only our own libraries are sure not to crash. The last line says that
- * a right program still runs in the same process. */
+ * without the cases in which only our own libraries are sure not to crash. When all have run, a
+ * right program must still run in the same process; then a fault condemns it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +209,28 @@ static void run_all(void)
     }
 }
 
+/* In a process that a fault has condemned. All arguments are made before. */
+static void run_condemned(void)
+{
+    uint64_t(*values)[ARGUMENTS_MOST] = calloc(call_count, sizeof *values);
+    for (unsigned i = 0; i < call_count; i++) {
+        if (runs(&calls[i])) {
+            fill(&calls[i], values[i]);
+        }
+    }
+    good_fault();
+    for (unsigned i = 0; i < call_count; i++) {
+        if (runs(&calls[i])) {
+            (void)driver.cuCtxSetCurrent((CUcontext)good_context());
+            memset(rooms, PATTERN, sizeof rooms);
+            begin(&calls[i], "-", "condemned");
+            end(&calls[i], calls[i].run(values[i]));
+            putchar('\n');
+        }
+    }
+    free(values);
+}
+
 int main(int argc, char **argv)
 {
     int at = 1;
@@ -231,6 +253,8 @@ int main(int argc, char **argv)
     run_all();
     good_program();
     printf("a right program still runs\n");
+    run_condemned();
+    good_end();
     for (unsigned i = 0; calls_without_arguments[i] != NULL; i++) {
         printf("%s: no right arguments in tests/arguments/calls.txt\n", calls_without_arguments[i]);
     }

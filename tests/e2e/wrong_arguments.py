@@ -43,6 +43,12 @@ def test_remote(build):
     expect_same(expected.remotely(got), got)
 
 
+def test_right(_):
+    wrong = expected.not_right()
+    harness.expect(not wrong, "right arguments fail, without a `fails` line in tests/arguments/"
+                   "calls.txt:\n" + "\n".join(wrong))
+
+
 def test_documented(build):
     wrong = expected.undocumented(build.cuda)
     harness.expect(not wrong, "cuda.h lists no such error for the call, and tests/arguments/"

@@ -1,0 +1,21 @@
+/* What the library knows of an address that CUDA gave out or was told of. */
+#ifndef FRONT_POINTER_H
+#define FRONT_POINTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct front_pointer {
+    bool device;       /* device memory; else host memory that is pinned */
+    bool on_device;    /* kernels may use the address */
+    bool sync_memops;  /* as cuPointerSetAttribute has set it */
+    bool read_only;    /* for the device */
+    CUcontext context; /* where it was made; NULL: none */
+    CUdevice ordinal;
+    uint64_t start, bytes; /* the whole allocation, variable or range */
+    uint64_t id;           /* nothing else that lives now has it */
+};
+
+#endif
