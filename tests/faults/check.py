@@ -14,6 +14,7 @@
 
 import contextlib
 import os
+import random
 import re
 import signal
 import sys
@@ -85,9 +86,16 @@ def without_spares(gpus=2):
     return harness.configuration(gpus).replace("[server]", "[server]\nspare_backends = 0")
 
 
+def own_host():
+    """For a gpuaasd whose place another one takes: a port of 127.0.0.1 that is free for a moment
+    may be anybody's next one."""
+    return "127." + ".".join(str(random.randint(1, 254)) for _ in range(3))
+
+
 def same_address(server, gpus=2):
     """The configuration of a gpuaasd that takes the place of this one."""
-    return harness.configuration(gpus).replace("tcp://127.0.0.1:0", f"tcp://{server.address}")
+    host, port = server.address.rsplit(":", 1)
+    return harness.configuration(gpus, host).replace(f"tcp://{host}:0", f"tcp://{host}:{port}")
 
 
 def ready_or_gone(server):

@@ -80,7 +80,7 @@ def test_backend(build):
 
 def attempt_gpuaasd(build, fuse, what):
     """Its victim, and what a new gpuaasd at the same address finds."""
-    server = harness.Server(build, extra=fuse.env)
+    server = harness.Server(build, host=check.own_host(), extra=fuse.env)
     try:
         with check.explained(what):
             ready = check.ready_or_gone(server)

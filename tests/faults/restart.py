@@ -48,7 +48,7 @@ def test_backend(build):
 
 
 def test_gpuaasd(build):
-    with harness.serving(build) as server:
+    with harness.serving(build, host=check.own_host()) as server:
         victim = check.start_steps(build, [server], rounds=0)
         idle = harness.Process([build.program("endless"), "idle"], build.remote([server]))
         try:
@@ -78,7 +78,7 @@ def test_gpuaasd_with_ports(build):
         return text.replace("data_ports = 0", f"data_ports = {port}-{port + 1}")
     with harness.serving(build) as probe:
         port = int(probe.address.rsplit(":", 1)[1])
-    with harness.serving(build, config=config(harness.configuration(1))) as server:
+    with harness.serving(build, config=config(harness.configuration(1, check.own_host()))) as server:
         check.run_steps(build, [server])
         victim = check.start_steps(build, [server], rounds=0)
         try:
@@ -93,7 +93,7 @@ def test_gpuaasd_with_ports(build):
 
 
 def test_gpuaasd_stopped_gracefully(build):
-    with harness.serving(build) as server:
+    with harness.serving(build, host=check.own_host()) as server:
         victim = check.start_steps(build, [server], rounds=0)
         try:
             victim.wait_for_line("started", 60)
