@@ -2,6 +2,7 @@
  * of processes that share a stderr do not mix. */
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <errno.h>
 #include <unistd.h>
+
+#define PATIENCE_MS 100 /* with a reader that is merely slow */
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static _Atomic(const char *) log_name = "gpuaas";
@@ -55,6 +58,28 @@ bool ga_log_enabled(enum ga_log_level level)
     return (int)level <= current;
 }
 
+/* Whoever reads stderr may have stopped reading: that must not stop us. Then lines are counted
+ * instead, and the count is told when there is room again. */
+static void line_write(const char *line, size_t size)
+{
+    static atomic_uint lost;
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    unsigned before = atomic_load(&lost);
+    if (poll(&out, 1, before == 0 ? PATIENCE_MS : 0) == 0) {
+        atomic_fetch_add(&lost, 1);
+        return;
+    }
+    ssize_t written = 0; /* if it fails there is nowhere left to complain to */
+    if (before != 0 && (before = atomic_exchange(&lost, 0)) != 0) {
+        char gap[100];
+        int length = snprintf(gap, sizeof gap, "%s[%d] warn: %u lines are missing here\n",
+                              ga_log_name(), (int)getpid(), before);
+        written = write(STDERR_FILENO, gap, (size_t)length);
+    }
+    written = write(STDERR_FILENO, line, size);
+    (void)written;
+}
+
 void ga_log(enum ga_log_level level, const char *format, ...)
 {
     if (!ga_log_enabled(level)) {
@@ -80,7 +105,6 @@ void ga_log(enum ga_log_level level, const char *format, ...)
         used += length;
     }
     line[used++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, used);
-    (void)written; /* nowhere left to complain to */
+    line_write(line, used);
     errno = saved_errno;
 }

@@ -1,6 +1,7 @@
 /* One line per event on stderr: "gpuaas[PID] level: text". Whoever decides that something is an
  * error logs it, once. Level from GPUAAS_LOG (error, warn, info, debug); default warn in programs
- * that use the client library, info in gpuaasd (which calls ga_log_set_level). */
+ * that use the client library, info in gpuaasd (which calls ga_log_set_level). Lines that nobody
+ * reads (a full pipe) are counted instead of waited for. */
 #ifndef GA_LOG_H
 #define GA_LOG_H
 
