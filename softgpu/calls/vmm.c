@@ -2,6 +2,12 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/memory.h"
 
+/* What gives back does so in a condemned process too, and answers why it is condemned. */
+static CUresult leave_teardown(CUresult result)
+{
+    return sg_leave(result == CUDA_SUCCESS ? sg_process_state() : result);
+}
+
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
                                      CUdeviceptr addr, unsigned long long flags)
 {
@@ -21,7 +27,7 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
     CUresult result = sg_enter_teardown();
-    return result == CUDA_SUCCESS ? sg_leave(sg_vmm_unreserve(ptr, size)) : result;
+    return result == CUDA_SUCCESS ? leave_teardown(sg_vmm_unreserve(ptr, size)) : result;
 }
 
 static CUresult prop_check(const CUmemAllocationProp *prop, struct sg_device **device)
@@ -82,7 +88,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     CUresult result = sg_enter_teardown();
-    return result == CUDA_SUCCESS ? sg_leave(sg_vmm_release(handle)) : result;
+    return result == CUDA_SUCCESS ? leave_teardown(sg_vmm_release(handle)) : result;
 }
 
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
@@ -117,7 +123,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
         return result;
     }
     (void)sg_wait_quiet(nothing_runs, NULL);
-    return sg_leave(sg_vmm_unmap(ptr, size));
+    return leave_teardown(sg_vmm_unmap(ptr, size));
 }
 
 static CUresult access_check(const CUmemAccessDesc *desc, unsigned *rights)
