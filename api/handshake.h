@@ -7,7 +7,7 @@
  *     <------------ TICKET(address)     or REFUSED
  *     DATA_HELLO(ticket, window, context) --------------------------->   (kind data and side)
  *     <-------------------- DATA_WELCOME(session, window, context made?) or REFUSED
- *     WINDOW(window) until accepted, three rounds at most
+ *     WINDOW(window) until accepted, three rounds at most: then the session has none
  *
  * A client that has no choice of devices sends the first OPEN right behind HELLO, and both
  * connections to the backend process begin at once: four round trips lead to a context.
@@ -77,7 +77,8 @@ struct handshake_ticket {
     uint8_t key[32];
 };
 
-/* An address window: [base, base + bytes). bytes 0: none. */
+/* An address window: [base, base + bytes). bytes 0: none. As a client's proposal that is: it has no
+ * range free; as the server's answer: the session is unpinned, addresses come from the driver. */
 struct handshake_window {
     uint64_t base, bytes;
 };

@@ -109,13 +109,18 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     pthread_mutex_init(&a->lock, NULL);
     ga_list_init(&a->slabs);
     classes_init(a, memory_bytes);
-    add_gap(a, base, bytes);
+    a->unpinned = bytes == 0;
+    if (!a->unpinned) {
+        add_gap(a, base, bytes);
+    }
 }
 
 static void block_free(struct client_allocator *a, struct block *block)
 {
     client_ranges_remove(&a->blocks, &block->range);
-    add_gap(a, block->range.start, block->range.bytes);
+    if (!a->unpinned) {
+        add_gap(a, block->range.start, block->range.bytes);
+    }
     if (block->slab != NULL) {
         ga_list_remove(&block->in_slabs);
         client_slab_destroy(block->slab);
@@ -136,31 +141,46 @@ void client_allocator_fini(struct client_allocator *a)
     pthread_mutex_destroy(&a->lock);
 }
 
-/* Under the lock: a block that is not usable yet; a slab of units of `unit_bytes` unless that is 0.
- */
-static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint64_t owner,
-                                uint32_t unit_bytes)
+static void block_destroy(struct block *block)
+{
+    if (block->slab != NULL) {
+        client_slab_destroy(block->slab);
+    }
+    free(block);
+}
+
+/* A block without an address; a slab of units of `unit_bytes` unless that is 0. */
+static struct block *block_create(uint64_t bytes, uint64_t owner, uint32_t unit_bytes)
 {
     struct block *block = calloc(1, sizeof *block);
     if (block == NULL) {
         return NULL;
     }
-    if (unit_bytes != 0) {
-        block->slab = client_slab_create((uint32_t)(bytes / unit_bytes), unit_bytes);
-    }
-    uint64_t start;
-    if ((unit_bytes != 0 && block->slab == NULL) || !take_gap(a, bytes, &start)) {
-        if (block->slab != NULL) {
-            client_slab_destroy(block->slab);
-        }
-        free(block);
-        return NULL;
-    }
-    block->range.start = start;
     block->range.bytes = bytes;
     block->owner = owner;
     ga_list_init(&block->in_slabs);
-    (void)client_ranges_insert(&a->blocks, &block->range);
+    if (unit_bytes != 0) {
+        block->slab = client_slab_create((uint32_t)(bytes / unit_bytes), unit_bytes);
+        if (block->slab == NULL) {
+            free(block);
+            return NULL;
+        }
+    }
+    return block;
+}
+
+/* Under the lock: a block of the window that is not usable yet. */
+static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                                uint32_t unit_bytes)
+{
+    struct block *block = block_create(bytes, owner, unit_bytes);
+    if (block != NULL && !take_gap(a, bytes, &block->range.start)) {
+        block_destroy(block);
+        return NULL;
+    }
+    if (block != NULL) {
+        (void)client_ranges_insert(&a->blocks, &block->range);
+    }
     return block;
 }
 
@@ -187,17 +207,43 @@ void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Maps a new block; under the lock, which is released meanwhile. */
-static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
-                     uint32_t unit_bytes, client_allocator_call *map, void *user,
-                     struct block **out)
+/* The server picks where; under the lock, which is released meanwhile. */
+static int block_ask(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                     uint32_t unit_bytes, client_allocator_map *map, void *user, struct block **out)
 {
-    struct block *block = block_make(a, bytes, owner, unit_bytes);
+    struct block *block = block_create(bytes, owner, unit_bytes);
     if (block == NULL) {
         return ALLOCATOR_FULL;
     }
     pthread_mutex_unlock(&a->lock);
-    int rc = map(user, block->range.start, bytes);
+    int rc = map(user, &block->range.start, bytes);
+    pthread_mutex_lock(&a->lock);
+    if (rc == ALLOCATOR_OK && !client_ranges_insert(&a->blocks, &block->range)) {
+        rc = ALLOCATOR_FULL; /* the server has given the same memory twice: do not use it */
+    }
+    if (rc != ALLOCATOR_OK) {
+        block_destroy(block);
+        return rc;
+    }
+    block_mapped(a, block);
+    *out = block;
+    return ALLOCATOR_OK;
+}
+
+/* Maps a new block; under the lock, which is released meanwhile. */
+static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
+                     uint32_t unit_bytes, client_allocator_map *map, void *user, struct block **out)
+{
+    if (a->unpinned) {
+        return block_ask(a, bytes, owner, unit_bytes, map, user, out);
+    }
+    struct block *block = block_make(a, bytes, owner, unit_bytes);
+    if (block == NULL) {
+        return ALLOCATOR_FULL;
+    }
+    uint64_t start = block->range.start;
+    pthread_mutex_unlock(&a->lock);
+    int rc = map(user, &start, bytes);
     pthread_mutex_lock(&a->lock);
     if (rc != ALLOCATOR_OK) {
         block_free(a, block);
@@ -221,7 +267,7 @@ static bool take_from(struct client_allocator *a, struct block *block, uint64_t 
 }
 
 static int take_shared(struct client_allocator *a, const struct client_slab_class *class,
-                       uint64_t bytes, uint64_t owner, client_allocator_call *map, void *user,
+                       uint64_t bytes, uint64_t owner, client_allocator_map *map, void *user,
                        uint64_t *address)
 {
     ga_list_each (at, following, &a->slabs) {
@@ -240,7 +286,7 @@ static int take_shared(struct client_allocator *a, const struct client_slab_clas
 }
 
 static int take_alone(struct client_allocator *a, uint64_t bytes, uint64_t owner,
-                      client_allocator_call *map, void *user, uint64_t *address)
+                      client_allocator_map *map, void *user, uint64_t *address)
 {
     uint64_t rounded = (bytes + a->granularity - 1) & ~(a->granularity - 1);
     struct block *block;
@@ -253,7 +299,7 @@ static int take_alone(struct client_allocator *a, uint64_t bytes, uint64_t owner
 }
 
 int client_allocator_take(struct client_allocator *a, uint64_t bytes, uint64_t owner,
-                          client_allocator_call *map, void *user, uint64_t *address)
+                          client_allocator_map *map, void *user, uint64_t *address)
 {
     int rc = ALLOCATOR_FULL;
     pthread_mutex_lock(&a->lock);
@@ -306,6 +352,14 @@ bool client_allocator_find(struct client_allocator *a, uint64_t address,
     bool found = find_live(a, address, allocation) != NULL;
     pthread_mutex_unlock(&a->lock);
     return found;
+}
+
+bool client_allocator_holds(struct client_allocator *a, uint64_t address)
+{
+    pthread_mutex_lock(&a->lock);
+    bool held = client_ranges_find(&a->blocks, address) != NULL;
+    pthread_mutex_unlock(&a->lock);
+    return held;
 }
 
 uint64_t client_allocator_free_bytes(struct client_allocator *a)

@@ -25,6 +25,8 @@
 #define ALLOCATOR_FULL    2 /* CUDA_ERROR_OUT_OF_MEMORY */
 
 typedef int client_allocator_call(void *user, uint64_t address, uint64_t bytes);
+/* Maps a block at *address; without a window *address is 0 and is set. */
+typedef int client_allocator_map(void *user, uint64_t *address, uint64_t bytes);
 
 /* Slabs of one kind, and the allocations that go there. */
 struct client_slab_class {
@@ -36,6 +38,7 @@ struct client_slab_class {
 struct client_allocator {
     pthread_mutex_t lock;
     uint64_t granularity;
+    bool unpinned; /* no window: addresses come from the server */
     struct client_slab_class classes[ALLOCATOR_CLASSES]; /* the smallest first */
     struct client_ranges blocks; /* everything mapped, or being mapped or unmapped */
     struct client_ranges gaps;   /* addresses of the window that no block has */
@@ -48,7 +51,8 @@ struct client_allocation {
     uint64_t owner;
 };
 
-/* `granularity`: of mappings; a power of two. `memory_bytes`: of the device. */
+/* `granularity`: of mappings; a power of two. `memory_bytes`: of the device. `bytes` 0: there is no
+ * window. */
 void client_allocator_init(struct client_allocator *allocator, uint64_t base, uint64_t bytes,
                            uint64_t granularity, uint64_t memory_bytes);
 /* The size of the first block, for small allocations, that is mapped along with a session. */
@@ -61,7 +65,7 @@ void client_allocator_fini(struct client_allocator *allocator);
 
 /* Allocates, mapping a block if need be. `bytes` > 0. Errors: what `map` said, ALLOCATOR_FULL. */
 int client_allocator_take(struct client_allocator *allocator, uint64_t bytes, uint64_t owner,
-                          client_allocator_call *map, void *user, uint64_t *address);
+                          client_allocator_map *map, void *user, uint64_t *address);
 
 /* First step of freeing: from now on the allocation is not found any more, and its bytes are not
  * given to others. *unmap_bytes: of the block that goes with it; 0: a part of a slab.
@@ -76,13 +80,15 @@ void client_allocator_drained(struct client_allocator *allocator, uint64_t addre
 /* Gives every empty slab back. */
 void client_allocator_trim(struct client_allocator *allocator, client_allocator_call *unmap,
                            void *user);
-/* Everything of an owner goes, drained or not. */
+/* Everything of an owner goes, drained or not; `unmap` is told each block. */
 void client_allocator_drop(struct client_allocator *allocator, uint64_t owner,
                            client_allocator_call *unmap, void *user);
 
 /* The live allocation that contains the address. */
 bool client_allocator_find(struct client_allocator *allocator, uint64_t address,
                            struct client_allocation *allocation);
+/* Whether a block of ours is there, allocated or not. */
+bool client_allocator_holds(struct client_allocator *allocator, uint64_t address);
 uint64_t client_allocator_free_bytes(struct client_allocator *allocator);
 
 #endif

@@ -164,7 +164,7 @@ static CUresult activate(struct client_context *context)
     return (CUresult)atomic_load(&session->link->dead);
 }
 
-/* Everything that the context has goes, here and there; libraries stay. */
+/* Everything that the context has goes here, after it has gone there; libraries stay. */
 static void clear(struct client_context *context)
 {
     client_memory_forget(context);
@@ -234,8 +234,9 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 static CUresult empty_primary(struct client_context *context)
 {
+    CUresult rc = end_remote(context, false);
     clear(context);
-    return end_remote(context, false);
+    return rc;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -386,8 +387,8 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
         return rc;
     }
     pthread_mutex_lock(&context->device->open_lock);
-    clear(context);
     rc = end_remote(context, true);
+    clear(context);
     atomic_store(&context->active, false);
     struct client_link *link = context->session->link;
     if (client_link_lock(link, 0) == 0) {

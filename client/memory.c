@@ -2,8 +2,12 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "base/log.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "client/window.h"
+
+#define ASKED_MOST 8u /* pieces of memory tried where there is no window */
 
 /* ---- module globals: addresses that the server gave */
 
@@ -60,7 +64,9 @@ struct client_session *client_memory_window(uint64_t address)
 {
     for (int i = 0; i < client_device_count; i++) {
         struct client_session *session = atomic_load(&client_devices[i]->session);
-        if (session != NULL && address - session->window_base < session->window_bytes) {
+        if (session != NULL &&
+            (session->window_bytes != 0 ? address - session->window_base < session->window_bytes
+                                        : client_allocator_holds(&session->allocator, address))) {
             return session;
         }
     }
@@ -120,18 +126,28 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
 
 /* ---- allocating and freeing */
 
-static int map_block(void *user, uint64_t address, uint64_t bytes)
+static CUresult map(struct client_context *context, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
     struct ga_memory_map_args args = {.address = address, .bytes = bytes};
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_map, user);
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_map, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_memory_map, &args, true, rc);
     }
-    return (int)rc;
+    return rc;
 }
 
-static CUresult unmap(struct client_context *context, uint64_t address, uint64_t bytes, bool wait)
+/* Without a window each block is reserved in the program's address space by itself, so that a
+ * device pointer is never a valid pointer of the program. */
+static void reservation_end(const struct client_context *context, uint64_t address, uint64_t bytes)
+{
+    if (context->session->window_bytes == 0) {
+        client_window_release(&(struct handshake_window){.base = address, .bytes = bytes});
+    }
+}
+
+static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes,
+                          bool wait)
 {
     struct client_call call;
     struct ga_memory_unmap_args args = {.address = address, .bytes = bytes, .wait_for_work = wait};
@@ -145,14 +161,84 @@ static CUresult unmap(struct client_context *context, uint64_t address, uint64_t
     return rc;
 }
 
+static CUresult unmap(struct client_context *context, uint64_t address, uint64_t bytes, bool wait)
+{
+    CUresult rc = give_back(context, address, bytes, wait);
+    if (bytes != 0) {
+        reservation_end(context, address, bytes);
+    }
+    return rc;
+}
+
 static int unmap_idle(void *user, uint64_t address, uint64_t bytes)
 {
     return (int)unmap(user, address, bytes, false);
 }
 
-static int unmap_waiting(void *user, uint64_t address, uint64_t bytes)
+/* The server has freed it already. */
+static int forget(void *user, uint64_t address, uint64_t bytes)
 {
-    return (int)unmap(user, address, bytes, true);
+    reservation_end(user, address, bytes);
+    return ALLOCATOR_OK;
+}
+
+/* ---- without a window: the server's driver picks addresses */
+
+static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64_t *address)
+{
+    struct client_call call;
+    struct ga_memory_allocate_args args = {.bytes = bytes};
+    struct ga_memory_allocate_results results;
+    struct ga_reader reader;
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_allocate, context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_memory_allocate_args_bound(&args));
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_memory_allocate_args_write(&call.writer, &args);
+    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
+    if (rc == CUDA_SUCCESS) {
+        ga_memory_allocate_results_read(&reader, &results);
+        if (reader.failed || results.address == 0) {
+            rc = client_call_broken(&call);
+        } else {
+            *address = results.address;
+        }
+    }
+    client_call_end(&call);
+    return rc;
+}
+
+/* Where the program itself has something, the memory is of no use: another piece is asked for, and
+ * the useless ones are given back when one is found. */
+static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint64_t *address)
+{
+    uint64_t useless[ASKED_MOST];
+    unsigned count = 0;
+    CUresult rc;
+    do {
+        rc = ask_block(context, bytes, &useless[count]);
+    } while (rc == CUDA_SUCCESS &&
+             !client_window_reserve(
+                 &(struct handshake_window){.base = useless[count], .bytes = bytes}) &&
+             ++count < ASKED_MOST);
+    if (rc == CUDA_SUCCESS && count < ASKED_MOST) {
+        *address = useless[count];
+    } else if (rc == CUDA_SUCCESS) {
+        ga_warn("device memory of the server lies where this program has memory of its own");
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        (void)give_back(context, useless[i], bytes, false);
+    }
+    return rc;
+}
+
+static int map_block(void *user, uint64_t *address, uint64_t bytes)
+{
+    return (int)(*address != 0 ? map(user, *address, bytes) : ask_blocks(user, bytes, address));
 }
 
 static CUresult allocate(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
@@ -232,8 +318,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 
 void client_memory_forget(struct client_context *context)
 {
-    client_allocator_drop(&context->session->allocator, context->object.handle, unmap_waiting,
-                          context);
+    client_allocator_drop(&context->session->allocator, context->object.handle, forget, context);
 }
 
 /* ---- asking */

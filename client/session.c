@@ -100,18 +100,17 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
 
 /* ---- the window's rounds */
 
-/* The server proposes `theirs` instead of ours: GA_OK with the next window to propose. */
-static enum ga_status next_window(struct opening *opening, const struct handshake_window *theirs)
+/* The server proposes `theirs` instead of ours: what to propose next; none when nothing is free. */
+static void next_window(struct opening *opening, const struct handshake_window *theirs)
 {
-    client_window_release(&opening->window);
-    opening->window = *theirs;
-    if (client_window_reserve(theirs) || client_window_next(&opening->window)) {
-        return GA_OK;
+    if (opening->window.bytes != 0) {
+        client_window_release(&opening->window);
     }
-    opening->window = (struct handshake_window){0};
-    opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
-    snprintf(opening->why, sizeof opening->why, "no address range is free for device memory");
-    return GA_NO_MEMORY;
+    opening->window = *theirs;
+    if (theirs->bytes != 0 && !client_window_reserve(theirs) &&
+        !client_window_next(&opening->window)) {
+        opening->window = (struct handshake_window){0};
+    }
 }
 
 static enum ga_status window_failed(struct opening *opening)
@@ -133,10 +132,13 @@ enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *us
                              struct handshake_data_welcome *welcome)
 {
     for (int round = 0; !window_agreed(opening, welcome); round++) {
-        if (round == WINDOW_ROUNDS) {
-            return window_failed(opening);
+        next_window(opening, &welcome->window);
+        if (welcome->window.bytes == 0) {
+            return GA_OK; /* unpinned: the server has said so */
         }
-        GA_TRY(next_window(opening, &welcome->window));
+        if (round == WINDOW_ROUNDS) {
+            return window_failed(opening); /* it had to say so by now */
+        }
         GA_TRY(ask(opening, user, welcome));
     }
     return GA_OK;
@@ -197,8 +199,7 @@ static enum ga_status session_on_link(struct opening *opening, struct client_lin
 static enum ga_status open_with_ticket(struct opening *opening, struct client_link **link)
 {
     if (!client_window_next(&opening->window)) {
-        snprintf(opening->why, sizeof opening->why, "no address range is free for device memory");
-        return GA_NO_MEMORY;
+        opening->window = (struct handshake_window){0};
     }
     *link = client_link_of_process(opening->device->server, opening->ticket.process);
     enum ga_status status =

@@ -43,7 +43,7 @@ struct client_session {
     struct client_link *link;
     struct client_server *server;
     uint16_t number;
-    uint64_t window_base, window_bytes;
+    uint64_t window_base, window_bytes; /* bytes 0: none, the session is unpinned */
     struct client_allocator allocator;
 };
 

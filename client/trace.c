@@ -59,9 +59,11 @@ static void print_devices(int pid)
 {
     for (int i = 0; i < client_device_count; i++) {
         const struct client_device *device = client_devices[i];
-        if (atomic_load(&device->session) != NULL) {
-            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s)\n", pid, i, device->name,
-                    device->server->node, device->server->address);
+        const struct client_session *session = atomic_load(&device->session);
+        if (session != NULL) {
+            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s)%s\n", pid, i,
+                    device->name, device->server->node, device->server->address,
+                    session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
         }
     }
 }

@@ -5,6 +5,7 @@
 #ifndef CONF_H
 #define CONF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -47,6 +48,7 @@ struct conf_gpu {
     uint32_t device;
     char name[CONF_TEXT_MOST];
     uint64_t memory_bytes;
+    bool virtual_memory;
     uint32_t sms;
 };
 

@@ -159,6 +159,16 @@ static bool driver_read(const char *text, enum conf_driver *driver)
     return false;
 }
 
+static bool flag_read(const char *text, bool *flag)
+{
+    bool yes = strcmp(text, "yes") == 0;
+    if (!yes && strcmp(text, "no") != 0) {
+        return false;
+    }
+    *flag = yes;
+    return true;
+}
+
 bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into)
 {
     void *member = (char *)into + key->offset;
@@ -186,6 +196,8 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return ga_log_level_parse(text, member);
     case CONF_TYPE_DRIVER:
         return driver_read(text, member);
+    case CONF_TYPE_FLAG:
+        return flag_read(text, member);
     case CONF_TYPE_LISTEN:
         return listen_read(text, line, into);
     }

@@ -104,6 +104,9 @@ static char *softgpu_devices(const struct devices *devices, const struct conf *c
         fprintf(out, "%smemory=%llu,sms=%u,uuid=", separator,
                 (unsigned long long)(gpu->memory_bytes & ~UINT64_C(0x1fffff)), gpu->sms);
         uuid_write(out, conf, gpu->number);
+        if (!gpu->virtual_memory) {
+            fputs(",vmm=no", out);
+        }
         if (gpu->name[0] != 0) {
             fprintf(out, ",name=%s", gpu->name);
         }

@@ -94,6 +94,13 @@ static CUresult facts_memory(const struct cuda_driver *driver, CUdevice device,
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    int mappable = 0;
+    (void)driver->cuDeviceGetAttribute(
+        &mappable, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device);
+    if (mappable == 0) {
+        facts->granularity_bytes = DRIVER_UNMAPPED_BYTES;
+        return CUDA_SUCCESS;
+    }
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};

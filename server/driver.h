@@ -5,6 +5,9 @@
 #include "api/cuda_driver.h"
 #include "server/channel.h"
 
+/* What counts as the granularity of a device whose driver cannot map memory at given addresses. */
+#define DRIVER_UNMAPPED_BYTES (2u << 20)
+
 /* Opens and initialises the driver that SETUP names. GA_INVALID with `why`, which names the
  * library and says what to do. */
 GA_CHECKED enum ga_status driver_open(const struct channel_setup *setup, struct cuda_driver *driver,

@@ -20,9 +20,10 @@ struct server_session {
     uint16_t number; /* in the frames; 0: free */
     uint32_t device; /* index into the list that clients see */
     CUdevice real;
-    bool agreed; /* both ends have reserved the window */
+    bool agreed; /* both ends have reserved the window, or do without (bytes 0: unpinned) */
     unsigned rounds;
     struct handshake_window window;
+    bool mappable; /* its driver can map memory at given addresses */
     uint64_t granularity_bytes;
     unsigned handle_types;           /* of its allocations: CUmemAllocationHandleType */
     struct handshake_context wanted; /* the context to be made with it; handle 0: none (any more) */

@@ -15,7 +15,8 @@ struct range {
     uint64_t base, bytes;
     const void *owner; /* context of a mapping, module of a variable */
     bool mapped;       /* else it is a variable of a module */
-    uint64_t physical; /* of a mapping: the driver's allocation handle */
+    bool allocated;    /* of a mapping: by cuMemAlloc, where there is no window */
+    uint64_t physical; /* of another mapping: the driver's allocation handle */
     uint16_t session;
 };
 

@@ -61,7 +61,7 @@ static void context_wanted(struct server_conn *conn, struct server_session *sess
     welcome->context_made = true;
     welcome->context_result = (int32_t)rc;
     server_note(conn, rc);
-    if (rc != CUDA_SUCCESS || wanted.block_bytes == 0) {
+    if (rc != CUDA_SUCCESS || wanted.block_bytes == 0 || session->window.bytes == 0) {
         return;
     }
     struct server_context *before = conn->current;
@@ -95,35 +95,50 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
     return true;
 }
 
+/* There is no range that both ends could have: the driver will pick addresses. */
+static bool window_waive(struct server_conn *conn, struct server_session *session, const char *why,
+                         uint64_t sequence)
+{
+    ga_info("session %u runs unpinned: %s", session->number, why);
+    session->agreed = true;
+    return window_answer(conn, session, sequence);
+}
+
 /* One round of the talk about the window. */
 static bool window_round(struct server_conn *conn, struct server_session *session,
                          const struct handshake_window *wanted, uint64_t sequence)
 {
     char reason[200], room[16];
     uint64_t granularity = session->granularity_bytes;
-    if (wanted->bytes == 0 || wanted->bytes > WINDOW_MOST || wanted->bytes % granularity != 0 ||
+    if (wanted->bytes > WINDOW_MOST || wanted->bytes % granularity != 0 ||
         wanted->base % granularity != 0) {
+        session->number = 0;
         return session_refuse(conn, sequence, CUDA_ERROR_INVALID_VALUE,
                               "the address window is no multiple of the device's granularity");
     }
-    if (wanted->base == session->window.base && wanted->bytes == session->window.bytes) {
+    if (wanted->bytes != 0 && wanted->base == session->window.base &&
+        wanted->bytes == session->window.bytes) {
         session->agreed = true; /* our own proposal came back */
         return window_answer(conn, session, sequence);
     }
     window_release(conn, session);
+    if (wanted->bytes == 0 || !session->mappable) {
+        return window_waive(conn, session,
+                            session->mappable ? "the client has no address range free"
+                                              : "the driver maps no memory at given addresses",
+                            sequence);
+    }
     if (session->rounds++ == WINDOW_ROUNDS) {
         snprintf(reason, sizeof reason, "no common address window of %llu GiB after %u proposals",
                  (unsigned long long)(wanted->bytes >> 30), WINDOW_ROUNDS);
-        session->number = 0;
-        return session_refuse(conn, sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, reason);
+        return window_waive(conn, session, reason, sequence);
     }
     CUresult rc = window_reserve(conn, session, wanted);
     if (rc != CUDA_SUCCESS) {
         snprintf(reason, sizeof reason, "no address window of %llu GiB: %s",
                  (unsigned long long)(wanted->bytes >> 30),
                  driver_result_name(conn->driver, rc, room));
-        session->number = 0;
-        return session_refuse(conn, sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, reason);
+        return window_waive(conn, session, reason, sequence);
     }
     return window_answer(conn, session, sequence);
 }
@@ -131,7 +146,14 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
 static CUresult session_facts(struct server_conn *conn, struct server_session *session)
 {
     const struct cuda_driver *driver = conn->driver;
-    int posix_fd = 0;
+    int posix_fd = 0, mappable = 0;
+    (void)driver->cuDeviceGetAttribute(
+        &mappable, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, session->real);
+    session->mappable = mappable != 0;
+    session->granularity_bytes = DRIVER_UNMAPPED_BYTES;
+    if (!session->mappable) {
+        return CUDA_SUCCESS;
+    }
     (void)driver->cuDeviceGetAttribute(
         &posix_fd, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, session->real);
     session->handle_types =

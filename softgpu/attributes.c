@@ -46,7 +46,6 @@ static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
     A(COOPERATIVE_LAUNCH, 1),
     A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, SG_SHARED_BLOCK_OPTIN_MAX),
     A(HOST_REGISTER_SUPPORTED, 1),
-    A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1),
     A(MAX_BLOCKS_PER_MULTIPROCESSOR, SG_BLOCKS_SM),
     A(MEM_SYNC_DOMAIN_COUNT, 1),
     A(CAN_USE_64_BIT_STREAM_MEM_OPS, 1),
@@ -64,6 +63,9 @@ CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute 
     switch ((int)attribute) {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = (int)device->config.sms;
+        break;
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+        *value = device->config.vmm;
         break;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
         *value = sg_device_pci_bus(device);

@@ -13,8 +13,8 @@
 #include "softgpu/physical.h"
 
 #define ALLOWED                                                                                    \
-    "allowed: name=TEXT, memory=NUMBER[KiB|MiB|GiB], sms=1..1024, uuid=32 hexadecimal digits, "    \
-    "separated by ',', devices by ';'"
+    "allowed: name=TEXT, memory=NUMBER[KiB|MiB|GiB], sms=1..1024, vmm=yes|no, "                    \
+    "uuid=32 hexadecimal digits, separated by ',', devices by ';'"
 
 static uint64_t machine_memory(void)
 {
@@ -34,7 +34,7 @@ static uint32_t machine_cores(void)
 
 static void config_default(struct sg_device_config *device)
 {
-    *device = (struct sg_device_config){.sms = machine_cores()};
+    *device = (struct sg_device_config){.sms = machine_cores(), .vmm = true};
     snprintf(device->name, sizeof device->name, "gpuaas software GPU");
     uint64_t half = machine_memory() / 2;
     device->memory = half < ((uint64_t)4 << 30) ? half : (uint64_t)4 << 30;
@@ -143,6 +143,9 @@ static enum ga_status read_pair(char *pair, struct sg_device_config *device, boo
         right = read_memory(value, &device->memory);
     } else if (strcmp(pair, "sms") == 0) {
         right = read_sms(value, &device->sms);
+    } else if (strcmp(pair, "vmm") == 0) {
+        device->vmm = strcmp(value, "yes") == 0;
+        right = device->vmm || strcmp(value, "no") == 0;
     } else if (strcmp(pair, "uuid") == 0) {
         right = read_uuid(value, device->uuid);
         *uuid_given = true;

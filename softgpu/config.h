@@ -3,6 +3,7 @@
 #ifndef SG_CONFIG_H
 #define SG_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct sg_device_config {
     char name[SG_NAME_BYTES];
     uint64_t memory; /* bytes, a multiple of 2 MiB */
     uint32_t sms;
+    bool vmm; /* virtual memory management: mapping memory at given addresses */
     uint8_t uuid[16];
 };
 

@@ -25,9 +25,10 @@ struct model {
     uint64_t capacity, used; /* of the device */
 };
 
-static int model_map(void *user, uint64_t at, uint64_t bytes)
+static int model_map(void *user, uint64_t *address, uint64_t bytes)
 {
     struct model *model = user;
+    uint64_t at = *address;
     cr_assert(at >= BASE && bytes <= BYTES && at - BASE <= BYTES - bytes);
     cr_assert_eq(at % GRANULARITY, 0);
     cr_assert_eq(bytes % GRANULARITY, 0);
@@ -326,5 +327,37 @@ Test(allocator, memory_that_is_too_short_for_a_slab_is_used_up)
     cr_assert_eq(client_allocator_take(&allocator, 4 * MIB, 1, model_map, &model, &at),
                  ALLOCATOR_FULL);
     cr_assert_eq(model.used, model.capacity);
+    client_allocator_fini(&allocator);
+}
+
+/* A server that picks addresses itself, from high to low. */
+static int model_choose(void *user, uint64_t *address, uint64_t bytes)
+{
+    static uint64_t lowest = BASE + BYTES;
+    cr_assert_eq(*address, 0);
+    lowest -= bytes;
+    *address = lowest;
+    return model_map(user, address, bytes);
+}
+
+Test(allocator, without_a_window_addresses_come_from_the_server)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = MEMORY};
+    struct client_allocation found;
+    uint64_t small, large;
+    client_allocator_init(&allocator, 0, 0, GRANULARITY, MEMORY);
+    cr_assert_eq(client_allocator_take(&allocator, 100, 1, model_choose, &model, &small), 0);
+    cr_assert_eq(client_allocator_take(&allocator, 64 * MIB, 1, model_choose, &model, &large), 0);
+    cr_assert_lt(large, small);
+    cr_expect(client_allocator_find(&allocator, small + 99, &found));
+    cr_expect_eq(found.bytes, 100);
+    cr_expect(!client_allocator_find(&allocator, small + 100, &found));
+    cr_expect(client_allocator_holds(&allocator, small + 100));
+    cr_expect(!client_allocator_holds(&allocator, large - 1));
+    give(&allocator, &model, large);
+    cr_expect(!client_allocator_holds(&allocator, large));
+    client_allocator_drop(&allocator, 1, model_unmap, &model);
+    cr_expect_eq(model.used, 0);
     client_allocator_fini(&allocator);
 }

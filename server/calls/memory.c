@@ -83,6 +83,55 @@ bool server_call_ga_memory_map(struct server_conn *conn, const struct wire_heade
     return true;
 }
 
+/* ---- where there is no window */
+
+static CUresult memory_allocate(struct server_conn *conn, const struct server_session *session,
+                                uint64_t bytes, uint64_t *address)
+{
+    CUdeviceptr got = 0;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (session->window.bytes != 0 || bytes == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct range range = {.base = got,
+                                .bytes = bytes,
+                                .owner = conn->current,
+                                .mapped = true,
+                                .allocated = true,
+                                .session = session->number};
+    if (range_table_add(&conn->ranges, &range) != GA_OK) {
+        (void)conn->driver->cuMemFree_v2(got);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = got;
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_memory_allocate(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_memory_allocate_args args;
+    struct ga_memory_allocate_results results = {0};
+    ga_memory_allocate_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = memory_allocate(conn, conn_session(conn, header), args.bytes, &results.address);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_memory_allocate_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_memory_allocate_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
 /* ---- unmapping */
 
 CUresult memory_free(struct server_conn *conn, uint64_t base)
@@ -94,6 +143,9 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
+    if (range.allocated) {
+        return driver->cuMemFree_v2(range.base);
+    }
     CUresult unmap = driver->cuMemUnmap(range.base, range.bytes);
     CUresult release = driver->cuMemRelease(range.physical);
     return unmap != CUDA_SUCCESS ? unmap : release;

@@ -299,7 +299,8 @@ void script_data_hello_fill(const struct script_app *app, struct handshake_data_
     memcpy(hello->id, app->ticket.id, sizeof hello->id);
     memcpy(hello->key, app->ticket.key, sizeof hello->key);
     if (kind == HANDSHAKE_DATA) {
-        hello->window = (struct handshake_window){.base = window, .bytes = SCRIPT_WINDOW_BYTES};
+        hello->window = (struct handshake_window){.base = window,
+                                                  .bytes = window != 0 ? SCRIPT_WINDOW_BYTES : 0};
     }
 }
 

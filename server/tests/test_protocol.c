@@ -420,21 +420,64 @@ Test(protocol, context_that_comes_with_a_session_may_go_without_a_block)
     cr_assert_eq(welcome.block_bytes, 0);
 }
 
-Test(protocol, windows_are_refused_after_three_rounds)
+static uint64_t allocate(uint64_t bytes, int32_t result)
+{
+    struct ga_memory_allocate_results results = {0};
+    const struct ga_memory_allocate_args args = {.bytes = bytes};
+    ga_memory_allocate_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_memory_allocate, 2, app.sequence);
+    cr_assert_eq(script_wait(&app, app.sequence++), result);
+    if (result == 0) {
+        ga_memory_allocate_results_read(&app.data.values, &results);
+    }
+    return results.address;
+}
+
+/* Without a window: the driver picks addresses, and everything else is as ever. */
+static void expect_unpinned(void)
+{
+    struct handshake_data_welcome welcome;
+    script_expect(&app.data, WIRE_DATA_WELCOME);
+    cr_assert_eq(handshake_data_welcome_read(&app.data.values, &welcome), GA_OK);
+    cr_assert_eq(welcome.window.bytes, 0);
+    cr_assert_eq(app.data.header.session, 2);
+    const uint64_t context = ga_handle_make(GA_HANDLE_CONTEXT, 1, 2);
+    const struct ga_context_create_args create = {.context = context};
+    ga_context_create_args_write(script_begin(&app.data), &create);
+    script_send(&app.data, API_OP_ga_context_create, 2, app.sequence);
+    cr_assert_eq(script_wait(&app, app.sequence++), 0);
+    script_context(&app, context);
+    uint64_t address = allocate(4 * MIB, 0);
+    uint8_t bytes[256], back[256] = {0};
+    memset(bytes, 42, sizeof bytes);
+    script_copy_in(&app, address + 4 * MIB - 256, bytes, sizeof bytes, 0);
+    cr_expect_eq(script_copy_out(&app, address + 4 * MIB - 256, back, sizeof back, 0), 0);
+    cr_expect_eq(memcmp(bytes, back, sizeof back), 0);
+    cr_expect_eq(script_copy_out(&app, address + 4 * MIB - 255, back, sizeof back, 0),
+                 CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_unmap(&app, address, 2 * MIB, false), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_unmap(&app, address, 4 * MIB, true), 0);
+    cr_expect_eq(script_unmap(&app, address, 4 * MIB, true), CUDA_ERROR_INVALID_VALUE);
+    (void)allocate(0, CUDA_ERROR_INVALID_VALUE);
+    (void)allocate(UINT64_C(1) << 50, CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+Test(protocol, a_session_runs_unpinned_after_three_rounds)
 {
     script_app_start(&app, server.url, 0);
     second_device(app.window);
-    for (int round = 0; round < 2; round++) {
+    const struct handshake_window window = {.base = app.window, .bytes = SCRIPT_WINDOW_BYTES};
+    for (int round = 0; round < 3; round++) {
         (void)window_of_answer();
-        const struct handshake_window window = {.base = app.window, .bytes = SCRIPT_WINDOW_BYTES};
         handshake_window_write(script_begin(&app.data), &window);
         script_send(&app.data, WIRE_WINDOW, 2, 60);
     }
-    (void)window_of_answer();
-    const struct handshake_window window = {.base = app.window, .bytes = SCRIPT_WINDOW_BYTES};
-    handshake_window_write(script_begin(&app.data), &window);
-    script_send(&app.data, WIRE_WINDOW, 2, 61);
-    script_expect(&app.data, WIRE_REFUSED);
-    cr_expect_eq(app.data.header.sequence, 61);
-    cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0);
+    expect_unpinned();
+}
+
+Test(protocol, a_session_runs_unpinned_when_the_client_has_no_range)
+{
+    script_app_start(&app, server.url, 0);
+    second_device(0);
+    expect_unpinned();
 }

@@ -36,7 +36,8 @@ static CUresult prop_check(const CUmemAllocationProp *prop, struct sg_device **d
         prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return sg_call_device(prop->location.id, device);
+    CUresult result = sg_call_device(prop->location.id, device);
+    return result == CUDA_SUCCESS && !(*device)->config.vmm ? CUDA_ERROR_NOT_SUPPORTED : result;
 }
 
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -298,6 +299,35 @@ static int small_stack(const char *kilobytes)
     return 0;
 }
 
+/* ---- addresses */
+
+/* Nothing is left of the addresses at which the library looks for room for device memory. */
+static int crowded(void)
+{
+    static const struct {
+        unsigned long long first, bytes;
+        unsigned count;
+    } candidates[] = {{0x200000000000, 512ull << 30, 64}, {64ull << 30, 64ull << 30, 6}};
+    unsigned taken = 0;
+    for (unsigned c = 0; c < 2; c++) {
+        for (unsigned i = 0; i < candidates[c].count; i++) {
+            void *at = (void *)(candidates[c].first + i * candidates[c].bytes);
+            taken += mmap(at, candidates[c].bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                          0) == at;
+        }
+    }
+    if (taken == 0) {
+        fail("no range could be taken: %s", strerror(errno));
+    }
+    load();
+    begin();
+    for (int i = 0; i < 200; i++) {
+        copies(1);
+    }
+    return 0;
+}
+
 /* ---- descriptors */
 
 /* The first sockets would be 0, 1 and 2, and whoever prints would write into them. */
@@ -350,7 +380,8 @@ static int run(int argc, char **argv)
                  {"exit_in_threads", exit_in_threads},
                  {"cancel", cancel},
                  {"exit_in_handler", exit_in_handler},
-                 {"few_descriptors", few_descriptors}};
+                 {"few_descriptors", few_descriptors},
+                 {"crowded", crowded}};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(mode, modes[i].name) == 0) {
             return modes[i].function();
