@@ -235,6 +235,14 @@ void completer_wake(struct completer *completer)
     (void)!eventfd_write(completer->wake_fd, 1);
 }
 
+void completer_hurry(struct completer *completer)
+{
+    if (atomic_load(&completer->outstanding) != 0) {
+        atomic_store(&completer->newest_ns, ga_clock_ns());
+        completer_wake(completer);
+    }
+}
+
 /* ---- the thread */
 
 /* How long to sleep; 0: not at all. */

@@ -66,6 +66,9 @@ void completer_stop(struct completer *completer);
 /* Makes the thread look at the socket and the entries again. */
 void completer_wake(struct completer *completer);
 
+/* Something has happened that work was waiting for: the thread looks often again. Any thread. */
+void completer_hurry(struct completer *completer);
+
 /* A zeroed entry; NULL: no memory. */
 struct completer_entry *completer_entry_make(enum completer_kind kind, uint16_t session,
                                              uint64_t sequence);

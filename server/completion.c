@@ -61,14 +61,16 @@ size_t completion_list_run(struct completion_list *list, completion_poll *poll,
     while ((found = pass(list, poll, user)) != 0) {
         ready += found;
     }
-    if (ready == 0) {
-        return 0;
-    }
+    size_t left = ready;
     ga_list_each (at, next, &list->entries) {
+        if (left == 0) {
+            break; /* they are mostly at the front */
+        }
         struct completion *entry = ga_container(at, struct completion, link);
         if (entry->ready) {
             ga_list_remove(&entry->link);
             list->count--;
+            left--;
             emit(user, entry);
         }
     }

@@ -12,7 +12,9 @@ static enum ga_status host_done(struct server_conn *conn, const struct wire_head
     if (!ga_reader_done(&reader) || conn == NULL) {
         return GA_INVALID;
     }
-    return host_lease_done(&conn->host_functions, ticket, header->sequence);
+    GA_TRY(host_lease_done(&conn->host_functions, ticket, header->sequence));
+    completer_hurry(&conn->completer); /* the next function's turn may have come */
+    return GA_OK;
 }
 
 const char *side_turn(struct backend *backend)
