@@ -135,8 +135,23 @@ static void completer_settle(struct server_conn *conn)
     conn_run_jobs(conn);
 }
 
+/* The connection has ended, perhaps by its own account; for who waits below it has not. The
+ * completion thread may just have found it lost, and be about to end it once more. */
+static void conn_revive(struct server_conn *conn)
+{
+    pthread_mutex_lock(&conn->out.lock);
+    bool lost = conn->out.lost;
+    conn->out.lost = false;
+    pthread_mutex_unlock(&conn->out.lock);
+    if (lost) {
+        usleep(2000);
+    }
+    atomic_store(&conn->ended, false);
+}
+
 static void contexts_end(struct server_conn *conn)
 {
+    conn_revive(conn);
     while (!ga_list_empty(&conn->objects.context_list)) {
         struct server_context *context =
             ga_container(conn->objects.context_list.next, struct server_context, link);
@@ -208,7 +223,6 @@ void served_run(const struct transport_conn *transport, const struct handshake_d
     FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, 1u << 20, hello, 1) == GA_OK);
     wait_end(conn);
     driver_settle();
-    atomic_store(&conn->ended, false); /* for who waits below: the completion thread still works */
     completer_settle(conn);
     contexts_end(conn);
     conn_free(conn);
