@@ -58,6 +58,33 @@ def files_of_ours(folder, ours):
     return sorted(name for name in os.listdir(folder) if ours.search(name))
 
 
+def program_of(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None  # it has ended, or is not ours to look at
+
+
+def orphans(build):
+    """Backend processes of this build whose gpuaasd is no more."""
+    gpuaasd = os.path.realpath(build.path("bin", "gpuaasd"))
+    found = []
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        with contextlib.suppress(OSError, StopIteration):
+            if program_of(pid) == gpuaasd:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    backend = b"--backend" in f.read()
+                with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+                    parent = next(int(line.split()[1]) for line in f if line.startswith("PPid"))
+                if backend and program_of(parent) != gpuaasd:
+                    found.append(pid)
+    return found
+
+
+def expect_no_orphans(build):
+    wait_until(lambda: not orphans(build), CLEAN_SECONDS, "backend processes die with gpuaasd")
+
+
 def complaints(text):
     return [line for line in text.splitlines() if COMPLAINTS.search(line)]
 
@@ -189,6 +216,7 @@ class Checker:
             run_steps(self.build, [self.server])
             self.check_clean()
         self.check_words(killed)
+        expect_no_orphans(self.build)
         return results
 
     def check_clean(self):

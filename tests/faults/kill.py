@@ -89,13 +89,12 @@ def attempt_gpuaasd(build, fuse, what):
                 return
             victim = check.start_steps(build, [server], rounds=2)
             result = check.victim_result(victim)
-            if not fuse.fired():
+            if not fuse.disarm():
                 expect(result == 0, victim.report())
                 server.stop()
-            if fuse.fired():
-                backends = server.backends()
+            else:
                 server.wait(10)
-                check.wait_until(lambda: not any(map(harness.alive, backends)), 10, "no orphans")
+                check.expect_no_orphans(build)
                 with harness.serving(build, config=check.same_address(server)) as again:
                     check.run_steps(build, [again])
     finally:

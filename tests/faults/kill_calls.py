@@ -104,11 +104,12 @@ def test_gpuaasd(build):
             server.wait_spares()
             with killing(server.pid, calls, count, threads=False):
                 result = check.victim_result(check.start_steps(build, [server]))
-                backends = harness.children(server.pid) if server.running() else []
+                # Calm before strace lets it go, which may lose the signal of a child's death.
+                wait_until(lambda: not server.running() or not server.backends(), 30, "calm")
             if server.running():
                 expect(result == 0, f"result {result}")
                 return False
-            wait_until(lambda: not any(map(harness.alive, backends)), 10, "no orphans")
+            check.expect_no_orphans(build)
             with harness.serving(build, config=check.same_address(server)) as again:
                 check.run_steps(build, [again])
             return True

@@ -40,22 +40,26 @@ class Fuse:
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-fault-")
         self.file = os.path.join(self.folder.name, "failpoint")
         self.env = {"GPUAAS_FAILPOINT": self.file}
+        self.dud = False
 
     def arm(self, name, action, count=1):
         whole = self.file + ".new"
         with open(whole, "w", encoding="utf-8") as f:
             f.write(f"{count} {action} {name}\n")
         os.rename(whole, self.file)
+        self.dud = False
 
     def fired(self):
-        return not os.path.exists(self.file)
+        return not self.dud and not os.path.exists(self.file)
 
     def disarm(self):
-        """Whether it had fired."""
-        fired = self.fired()
-        if not fired:
+        """From here on it does not fire; whether it had."""
+        try:
             os.unlink(self.file)
-        return fired
+            self.dud = True
+        except FileNotFoundError:
+            pass
+        return self.fired()
 
     def __enter__(self):
         return self
