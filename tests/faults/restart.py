@@ -78,7 +78,8 @@ def test_gpuaasd_with_ports(build):
         return text.replace("data_ports = 0", f"data_ports = {port}-{port + 1}")
     with harness.serving(build) as probe:
         port = int(probe.address.rsplit(":", 1)[1])
-    with harness.serving(build, config=config(harness.configuration(1, check.own_host()))) as server:
+    first = config(harness.configuration(1, check.own_host()))
+    with harness.serving(build, config=first) as server:
         check.run_steps(build, [server])
         victim = check.start_steps(build, [server], rounds=0)
         try:
