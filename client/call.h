@@ -55,7 +55,7 @@ CUresult client_module_check(struct client_call *call, CUmodule handle, uint64_t
 CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire);
 CUresult client_library_check(struct client_call *call, CUlibrary handle, uint64_t *wire);
 CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t *wire);
-CUresult client_device_check(struct client_call *call, CUdevice device, int32_t *wire);
+CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t *wire);
 /* Device bytes that the call touches, and how the first is aligned. */
 CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
                             uint64_t bytes);

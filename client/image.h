@@ -35,7 +35,7 @@ CUresult client_jit_read(unsigned count, const CUjit_option *options, void **val
                          struct client_jit *jit);
 
 CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
-                            const struct client_jit *jit, struct client_module **module);
+                            const struct client_jit *jit, struct client_module **out);
 CUresult client_module_unload(struct client_module *module);
 
 #endif

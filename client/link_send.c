@@ -220,7 +220,8 @@ void client_link_unlock(struct client_link *link, bool now)
     bool arm = false;
     if (now || buffered(link) >= LINK_BATCH) {
         int before = client_cancel_off();
-        now = push(link) == GA_OK;
+        enum ga_status pushed = push(link); /* what does not leave now is in the buffer */
+        (void)pushed;
         client_cancel_back(before);
     }
     if (buffered(link) != 0 && atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) == 0) {

@@ -202,7 +202,7 @@ struct client_first {
     CUresult result;
     uint64_t block_bytes; /* mapped at the start of the window */
 };
-CUresult client_session_open(const struct client_context *context, struct client_session **session,
+CUresult client_session_open(const struct client_context *context, struct client_session **out,
                              struct client_first *first);
 /* Asks for a ticket, without waiting for it (ticket.c). */
 GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
@@ -223,7 +223,7 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
 /* NULL: not live. */
 void *client_object_find(enum ga_handle_type type, uint64_t handle);
 /* The handle and the object are gone, with what the object owns. */
-void client_object_drop(void *object);
+void client_object_drop(void *at);
 /* All objects of a context go. */
 void client_objects_drop_all(struct client_context *context);
 
@@ -247,7 +247,7 @@ void client_context_wish(const struct client_context *context, struct handshake_
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
-void client_context_late(uint64_t context, int result, uint16_t opcode);
+void client_context_late(uint64_t handle, int result, uint16_t opcode);
 
 /* ---- streams (stream.c) */
 /* front_host.stream_values (stream_value.c). */
@@ -256,7 +256,7 @@ CUresult client_stream_values(CUstream stream, const struct front_value *values,
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);
-CUresult client_stream_find(struct client_context *context, CUstream stream,
+CUresult client_stream_find(struct client_context *context, CUstream handle,
                             struct client_stream **object, uint64_t *wire);
 
 /* ---- modules, libraries, functions */

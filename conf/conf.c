@@ -252,7 +252,7 @@ enum ga_status conf_read_file(const char *path, struct conf *conf, conf_complain
         snprintf(line, sizeof line, "%s: %s", path, wrong);
         complain(user, line);
     } else {
-        text[size] = 0;
+        text[size] = 0; /* NOLINT: no text is one of the reasons above */
         status = conf_read_text(path, text, conf, complain, user);
     }
     free(text);

@@ -71,7 +71,8 @@ static void plain_make(void)
         }
         size_t used = 0;
         for (; name[used] != 0 && used + 1 < TEXT_MOST; used++) {
-            plain[i][used] = name[used] == '_' ? ' ' : (char)tolower((unsigned char)name[used]);
+            int letter = name[used] == '_' ? ' ' : tolower((unsigned char)name[used]);
+            plain[i][used] = (char)letter;
         }
         plain[i][used] = 0;
     }

@@ -23,6 +23,8 @@ step "dev: build and all tests"
 configure_and_build dev
 run_tests dev
 if [ -n "$full" ]; then
+    step "clang-tidy"
+    scripts/tidy.py build/dev
     step "tsan: build and all tests"
     configure_and_build tsan
     run_tests tsan
