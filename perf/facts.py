@@ -52,7 +52,7 @@ def mallocs(bench_rig, _floor, scale):
         what = {4096: " 4 KiB", MB: " 1 MiB"}.get(rest[0], "") if rest else ""
         yield Fact(f"mallocs_{name}{what.replace(' ', '_').lower()}",
                    f"mallocs in {number} x {name}{what}", "", client + server, 0,
-                   f"client {client}, server {server}")
+                   f"client {client}, server {server}", held=True)
 
 
 # ---- the beginning of a program

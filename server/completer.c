@@ -20,15 +20,15 @@
 #define NAP_LEAST_NS (20 * GA_NS_PER_US)
 #define NAP_MOST_NS  GA_NS_PER_MS
 #define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
+#define UNUSED_BATCH 64u
+#define UNUSED_MOST  1024u
 
-struct completer_entry *completer_entry_make(enum completer_kind kind, uint16_t session,
-                                             uint64_t sequence)
+struct completer_entry *completer_entry_make(struct completer *completer, enum completer_kind kind,
+                                             uint16_t session, uint64_t sequence)
 {
-    struct completer_entry *entry = calloc(1, sizeof *entry);
+    struct completer_entry *entry = ga_pool_take(&completer->unused);
     if (entry != NULL) {
-        entry->kind = kind;
-        entry->session = session;
-        entry->sequence = sequence;
+        *entry = (struct completer_entry){.kind = kind, .session = session, .sequence = sequence};
     }
     return entry;
 }
@@ -42,9 +42,19 @@ static void entry_release(struct completer *completer, struct completer_entry *e
     for (unsigned i = 0; i < entry->event_count; i++) {
         event_drop(completer, entry->events[i]);
     }
-    free(entry->events);
-    entry->events = NULL;
     entry->event_count = 0;
+    if (entry->events != entry->few) {
+        free(entry->events);
+    }
+    entry->events = NULL;
+}
+
+void completer_entry_free(struct completer *completer, struct completer_entry *entry)
+{
+    if (entry != NULL) {
+        entry_release(completer, entry);
+        ga_pool_give(&completer->unused, entry);
+    }
 }
 
 /* ---- polling */
@@ -93,10 +103,11 @@ static bool entry_poll_in_thread(void *user, struct completion *base)
 
 /* ---- telling */
 
-static void result_send(struct completer *completer, const struct completer_entry *entry,
-                        uint16_t opcode)
+/* `frames`: the pool of the thread that is here. */
+static void result_send(struct completer *completer, struct ga_pool *frames,
+                        const struct completer_entry *entry, uint16_t opcode)
 {
-    struct out_frame *frame = out_frame_make(16, opcode, entry->session, entry->sequence);
+    struct out_frame *frame = out_frame_make(frames, 16, opcode, entry->session, entry->sequence);
     if (frame == NULL) {
         server_fail(completer->conn, "no memory for a reply");
         return;
@@ -106,12 +117,13 @@ static void result_send(struct completer *completer, const struct completer_entr
     out_append(&completer->conn->out, frame);
 }
 
-static void data_send(struct completer *completer, struct completer_entry *entry)
+static void data_send(struct completer *completer, struct ga_pool *frames,
+                      struct completer_entry *entry)
 {
     struct server_conn *conn = completer->conn;
     struct out_frame *frame = NULL;
     if (entry->rc == CUDA_SUCCESS) {
-        frame = out_frame_make(16, WIRE_DATA, entry->session, entry->sequence);
+        frame = out_frame_make(frames, 16, WIRE_DATA, entry->session, entry->sequence);
         if (frame == NULL) {
             server_fail(conn, "no memory for a reply");
         }
@@ -130,7 +142,7 @@ static void data_send(struct completer *completer, struct completer_entry *entry
         out_append(&conn->out, frame);
     }
     if (entry->last) {
-        result_send(completer, entry, WIRE_REPLY);
+        result_send(completer, frames, entry, WIRE_REPLY);
     }
 }
 
@@ -144,27 +156,26 @@ static void job_send(struct completer *completer, struct completer_entry *entry)
 }
 
 /* Tells and frees the entry. A job is not over before the submit thread has done it. */
-static void entry_emit(void *user, struct completion *base)
+static void entry_emit(struct completer *completer, struct ga_pool *frames,
+                       struct completer_entry *entry)
 {
-    struct completer *completer = user;
-    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
     (void)GA_FAILPOINT("backend: work done");
     switch (entry->kind) {
     case COMPLETER_REPLY:
-        result_send(completer, entry, WIRE_REPLY);
+        result_send(completer, frames, entry, WIRE_REPLY);
         break;
     case COMPLETER_DONE:
-        result_send(completer, entry, WIRE_DONE);
+        result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_HOST:
         host_lease_called(&completer->conn->host_functions, entry->ticket);
-        result_send(completer, entry, WIRE_DONE);
+        result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_FRAME:
         out_append(&completer->conn->out, entry->frame);
         break;
     case COMPLETER_DATA:
-        data_send(completer, entry);
+        data_send(completer, frames, entry);
         break;
     case COMPLETER_SLOT:
         staging_give(&completer->conn->staging, entry->slot);
@@ -174,14 +185,13 @@ static void entry_emit(void *user, struct completion *base)
         job_send(completer, entry);
         return;
     }
-    entry_release(completer, entry);
-    free(entry);
+    completer_entry_free(completer, entry);
 }
 
 static void entry_emit_in_thread(void *user, struct completion *base)
 {
     struct completer *completer = user;
-    entry_emit(user, base);
+    entry_emit(completer, &completer->frames, ga_container(base, struct completer_entry, base));
     if (atomic_fetch_sub(&completer->outstanding, 1) == COMPLETIONS_MOST) {
         pthread_mutex_lock(&completer->lock);
         pthread_cond_broadcast(&completer->shrunk);
@@ -194,7 +204,7 @@ static void entry_emit_in_thread(void *user, struct completion *base)
 void completer_add(struct completer *completer, struct completer_entry *entry)
 {
     if (atomic_load(&completer->outstanding) == 0 && entry_poll(completer, &entry->base)) {
-        entry_emit(completer, &entry->base);
+        entry_emit(completer, &completer->conn->frames, entry);
         return;
     }
     if (entry->kind != COMPLETER_SLOT) {
@@ -316,6 +326,8 @@ enum ga_status completer_start(struct completer *completer, struct server_conn *
     *completer = (struct completer){.conn = conn};
     completion_list_init(&completer->incoming);
     completion_list_init(&completer->entries);
+    ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MOST);
+    out_pool_init(&completer->frames);
     pthread_mutex_init(&completer->lock, NULL);
     pthread_cond_init(&completer->shrunk, NULL);
     completer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -345,8 +357,7 @@ void completer_stop(struct completer *completer)
         if (entry->frame != NULL) {
             out_frame_free(entry->frame);
         }
-        entry_release(completer, entry);
-        free(entry);
+        completer_entry_free(completer, entry);
     }
     close(completer->wake_fd);
 }

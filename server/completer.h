@@ -16,6 +16,8 @@ struct server_conn;
 /* More entries than this, and the submit thread reads no further. */
 #define COMPLETIONS_MOST 16384u
 
+#define COMPLETER_FEW 4u
+
 enum completer_kind {
     COMPLETER_REPLY, /* WIRE_REPLY with the result code alone */
     COMPLETER_FRAME, /* a reply that is already written, sent in its turn */
@@ -33,7 +35,8 @@ struct completer_entry {
     uint64_t sequence;
     CUresult rc;
     struct event_ref *event;   /* what is waited for; NULL: nothing, or `events` */
-    struct event_ref **events; /* owned array, when there are several */
+    struct event_ref **events; /* when there are several: `few`, or an owned array */
+    struct event_ref *few[COMPLETER_FEW];
     unsigned event_count, events_done;
     struct staging_slot *slot; /* DATA, SLOT */
     uint8_t *bulk;             /* DATA: in the slot */
@@ -42,7 +45,7 @@ struct completer_entry {
     bool last;
     uint32_t ticket;                                                      /* HOST */
     struct out_frame *frame;                                              /* FRAME */
-    void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; frees nothing */
+    void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; keeps it */
     uint64_t job_values[2];
 };
 
@@ -58,6 +61,8 @@ struct completer {
     bool asleep;                     /* under the lock: it must be woken */
     bool ended;
     int wake_fd;
+    struct ga_pool unused; /* entries, for the submit thread */
+    struct ga_pool frames; /* of the thread */
 };
 
 GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
@@ -69,9 +74,11 @@ void completer_wake(struct completer *completer);
 /* Something has happened that work was waiting for: the thread looks often again. Any thread. */
 void completer_hurry(struct completer *completer);
 
-/* A zeroed entry; NULL: no memory. */
-struct completer_entry *completer_entry_make(enum completer_kind kind, uint16_t session,
-                                             uint64_t sequence);
+/* An entry with nothing to wait for; NULL: no memory. Submit thread only. */
+struct completer_entry *completer_entry_make(struct completer *completer, enum completer_kind kind,
+                                             uint16_t session, uint64_t sequence);
+/* Throws an entry (or NULL) away that was not handed in, or a job that is done. */
+void completer_entry_free(struct completer *completer, struct completer_entry *entry);
 /* Hands an entry in, from the submit thread only; it may be emitted before this returns. */
 void completer_add(struct completer *completer, struct completer_entry *entry);
 /* Whether everything that was handed in has been emitted. Submit thread only. */

@@ -44,7 +44,7 @@ void conn_run_jobs(struct server_conn *conn)
             return;
         }
         entry->job(conn, entry);
-        free(entry);
+        completer_entry_free(&conn->completer, entry);
     }
 }
 
@@ -386,6 +386,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     staging_init(&conn->staging, driver, queue_bytes);
     host_functions_init(&conn->host_functions, driver);
     out_init(&conn->out, &conn->transport, &conn->staging);
+    out_pool_init(&conn->frames);
     objects_init(&conn->objects);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);

@@ -44,6 +44,7 @@ struct server_conn {
     struct transport_conn transport;
     struct frame_reader reader;
     struct server_out out;
+    struct ga_pool frames; /* of the submit thread */
     struct staging staging;
     struct completer completer;
     struct host_functions host_functions;

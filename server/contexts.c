@@ -4,36 +4,31 @@
 #include "server/conn.h"
 
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
-                      struct event_ref ***refs, unsigned *count)
+                      struct completer_entry *entry)
 {
-    unsigned streams = 1; /* the null stream */
+    size_t streams = 1; /* the null stream */
     ga_list_each (at, next, &context->streams) {
         streams++;
     }
-    struct event_ref **marks = calloc(streams, sizeof *marks);
-    if (marks == NULL) {
+    entry->events = streams <= COMPLETER_FEW ? entry->few : calloc(streams, sizeof *entry->events);
+    if (entry->events == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    unsigned made = 0;
-    CUresult rc = event_mark(&conn->completer, context, NULL, &marks[made]);
-    ga_list_each (at, next, &context->streams) {
-        made += rc == CUDA_SUCCESS;
-        if (rc == CUDA_SUCCESS) {
-            const struct server_stream *stream = ga_container(at, struct server_stream, link);
-            rc = event_mark(&conn->completer, context, stream->real, &marks[made]);
+    struct ga_list *next = context->streams.next;
+    CUstream real = NULL;
+    for (;;) {
+        CUresult rc =
+            event_mark(&conn->completer, context, real, &entry->events[entry->event_count]);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
         }
-    }
-    made += rc == CUDA_SUCCESS;
-    if (rc != CUDA_SUCCESS) {
-        while (made > 0) {
-            event_drop(&conn->completer, marks[--made]);
+        entry->event_count++;
+        if (next == &context->streams) {
+            return CUDA_SUCCESS;
         }
-        free(marks);
-        return rc;
+        real = ga_container(next, struct server_stream, link)->real;
+        next = next->next;
     }
-    *refs = marks;
-    *count = made;
-    return CUDA_SUCCESS;
 }
 
 static void drained(struct server_conn *conn, struct completer_entry *entry)
@@ -46,11 +41,11 @@ static void drained(struct server_conn *conn, struct completer_entry *entry)
 static CUresult context_drain(struct server_conn *conn, struct server_context *context)
 {
     bool done = false;
-    struct completer_entry *entry = completer_entry_make(COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = context_mark(conn, context, &entry->events, &entry->event_count);
+    CUresult rc = context_mark(conn, context, entry);
     entry->job = drained;
     entry->job_values[0] = (uint64_t)(uintptr_t)&done;
     completer_add(&conn->completer, entry); /* also when marking failed: what is there drains */

@@ -13,6 +13,7 @@
 #include "base/handle_table.h"
 #include "base/list.h"
 
+struct completer_entry;
 struct server_conn;
 
 /* A device of the node as the application sees it. */
@@ -114,10 +115,10 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
 
 /* ---- contexts.c */
 
-/* Events on all streams of the context, which must be current: together they are all of its work.
- * `*refs` is an array that the caller frees. */
+/* Puts events on all streams of the context, which must be current, into an entry that waits for
+ * nothing yet: together they are all of its work. After an error some may be there. */
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
-                      struct event_ref ***refs, unsigned *count);
+                      struct completer_entry *entry);
 /* Waits for the work of the context, then frees all its objects; not `keep`: itself too. An error
  * of the driver is answered, and does not stop it. */
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);

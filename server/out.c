@@ -8,6 +8,12 @@
 
 #define OUT_PIECES 64 /* of one system call */
 
+/* Of a frame in a pool: the answers to most calls. */
+#define POOLED_VALUES 96u
+#define POOLED_BYTES  (sizeof(struct out_frame) + sizeof(struct wire_header) + POOLED_VALUES)
+#define POOLED_BATCH  64u /* more than there are slots of staging memory by default */
+#define POOLED_MOST   1024u
+
 void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging)
 {
     *out = (struct server_out){.conn = conn, .staging = staging};
@@ -16,17 +22,27 @@ void out_init(struct server_out *out, struct transport_conn *conn, struct stagin
     ga_list_init(&out->frames);
 }
 
-struct out_frame *out_frame_make(size_t values, uint16_t opcode, uint16_t session,
-                                 uint64_t sequence)
+void out_pool_init(struct ga_pool *pool)
 {
+    ga_pool_init(pool, POOLED_BYTES, POOLED_BATCH, POOLED_MOST);
+}
+
+struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
+                                 uint16_t session, uint64_t sequence)
+{
+    struct out_frame *frame;
     values = (values + 15) & ~(size_t)15;
-    size_t bytes = sizeof(struct out_frame) + sizeof(struct wire_header) + values;
-    struct out_frame *frame = aligned_alloc(16, (bytes + 15) & ~(size_t)15);
+    pool = values <= POOLED_VALUES ? pool : NULL;
+    if (pool != NULL) {
+        frame = ga_pool_take(pool);
+    } else {
+        frame = aligned_alloc(16, sizeof *frame + sizeof(struct wire_header) + values);
+    }
     if (frame == NULL) {
         return NULL;
     }
     const struct wire_header header = {.opcode = opcode, .session = session, .sequence = sequence};
-    *frame = (struct out_frame){.head_bytes = sizeof header};
+    *frame = (struct out_frame){.home = pool, .head_bytes = sizeof header};
     memcpy(frame->head, &header, sizeof header);
     frame->writer = ga_writer_of(frame->head + sizeof header, values);
     return frame;
@@ -34,7 +50,11 @@ struct out_frame *out_frame_make(size_t values, uint16_t opcode, uint16_t sessio
 
 void out_frame_free(struct out_frame *frame)
 {
-    free(frame);
+    if (frame->home != NULL) {
+        ga_pool_give(frame->home, frame);
+    } else {
+        free(frame);
+    }
 }
 
 static void frame_done(struct server_out *out, struct out_frame *frame)
@@ -44,7 +64,7 @@ static void frame_done(struct server_out *out, struct out_frame *frame)
     if (frame->slot != NULL) {
         staging_give(out->staging, frame->slot);
     }
-    free(frame);
+    out_frame_free(frame);
 }
 
 void out_append(struct server_out *out, struct out_frame *frame)

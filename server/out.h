@@ -10,12 +10,14 @@
 #include "api/wire.h"
 #include "base/cursor.h"
 #include "base/list.h"
+#include "base/pool.h"
 #include "server/staging.h"
 #include "transport/transport.h"
 
 /* One frame: header and values in one piece, then perhaps bulk bytes in a leased slot. */
 struct out_frame {
     struct ga_list link;
+    struct ga_pool *home;      /* NULL: it is of the allocator */
     struct staging_slot *slot; /* or NULL; given back when sent */
     uint8_t *bulk;             /* in the slot */
     uint32_t bulk_bytes;       /* padded */
@@ -37,9 +39,12 @@ struct server_out {
 
 void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);
 
-/* A frame with room for `values` bytes. NULL: no memory. */
-struct out_frame *out_frame_make(size_t values, uint16_t opcode, uint16_t session,
-                                 uint64_t sequence);
+/* Frames that a thread makes ready: few of them wait at a time, and most have few values. */
+void out_pool_init(struct ga_pool *pool);
+/* A frame with room for `values` bytes, out of the calling thread's own pool or, if that is NULL or
+ * the frame is larger than most, of the allocator. NULL: no memory. */
+struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
+                                 uint16_t session, uint64_t sequence);
 /* Completes the values (padding, length) and queues the frame: takes it over. */
 void out_append(struct server_out *out, struct out_frame *frame);
 /* Throws a frame away that was not queued. */

@@ -42,7 +42,7 @@ void server_note(struct server_conn *conn, CUresult rc)
     snprintf(text, sizeof text, "execution fault on the GPU: %s",
              driver_result_name(conn->driver, rc, room));
     ga_warn("%s; this backend process serves nothing more", text);
-    struct out_frame *frame = out_frame_make(sizeof text + 32, WIRE_FAULT, 0, 0);
+    struct out_frame *frame = out_frame_make(NULL, sizeof text + 32, WIRE_FAULT, 0, 0);
     if (frame == NULL) {
         server_fail(conn, "no memory to tell a fault");
         return;
@@ -57,7 +57,8 @@ struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire
                                      CUresult rc, size_t bound)
 {
     server_note(conn, rc);
-    conn->reply = out_frame_make(8 + bound + 32, WIRE_REPLY, header->session, header->sequence);
+    conn->reply = out_frame_make(&conn->frames, 8 + bound + 32, WIRE_REPLY, header->session,
+                                 header->sequence);
     if (conn->reply == NULL) {
         server_fail(conn, "no memory for a reply");
         return NULL;
@@ -78,7 +79,7 @@ void server_reply_end(struct server_conn *conn)
         out_append(&conn->out, frame);
         return;
     }
-    struct completer_entry *entry = completer_entry_make(COMPLETER_FRAME, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_FRAME, 0, 0);
     if (entry == NULL) {
         out_frame_free(frame);
         server_fail(conn, "no memory for a reply");
@@ -98,7 +99,7 @@ void server_reply_after(struct server_conn *conn, const struct wire_header *head
                         struct event_ref *ref, uint64_t line)
 {
     struct completer_entry *entry =
-        completer_entry_make(COMPLETER_REPLY, header->session, header->sequence);
+        completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
     if (entry == NULL) {
         server_fail(conn, "no memory for a reply");
         return;
@@ -113,7 +114,8 @@ void server_async_error(struct server_conn *conn, const struct wire_header *head
     server_note(conn, rc);
     char room[16];
     ga_debug("%s: %s", api_op_name(header->opcode), driver_result_name(conn->driver, rc, room));
-    struct out_frame *frame = out_frame_make(16, WIRE_ERROR, header->session, header->sequence);
+    struct out_frame *frame =
+        out_frame_make(&conn->frames, 16, WIRE_ERROR, header->session, header->sequence);
     if (frame == NULL) {
         server_fail(conn, "no memory for an error");
         return;

@@ -14,7 +14,8 @@ static bool session_refuse(struct server_conn *conn, uint64_t sequence, CUresult
                            const char *reason)
 {
     ga_warn("session refused: %s", reason);
-    struct out_frame *frame = out_frame_make(HANDSHAKE_STRING_MOST + 32, WIRE_REFUSED, 0, sequence);
+    struct out_frame *frame =
+        out_frame_make(NULL, HANDSHAKE_STRING_MOST + 32, WIRE_REFUSED, 0, sequence);
     if (frame == NULL) {
         return false;
     }
@@ -77,8 +78,8 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
 {
     uint16_t lacking[API_OPS];
     size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
-    struct out_frame *frame =
-        out_frame_make(96 + count * sizeof *lacking, WIRE_DATA_WELCOME, session->number, sequence);
+    struct out_frame *frame = out_frame_make(NULL, 96 + count * sizeof *lacking, WIRE_DATA_WELCOME,
+                                             session->number, sequence);
     if (frame == NULL) {
         return false;
     }

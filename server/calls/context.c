@@ -123,12 +123,11 @@ bool server_call_ga_context_synchronize(struct server_conn *conn, const struct w
         return true;
     }
     struct completer_entry *entry =
-        completer_entry_make(COMPLETER_REPLY, header->session, header->sequence);
-    CUresult rc = entry != NULL
-                      ? context_mark(conn, conn->current, &entry->events, &entry->event_count)
-                      : CUDA_ERROR_OUT_OF_MEMORY;
+        completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
+    CUresult rc =
+        entry != NULL ? context_mark(conn, conn->current, entry) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
-        free(entry);
+        completer_entry_free(&conn->completer, entry);
         server_reply(conn, header, rc);
         return true;
     }

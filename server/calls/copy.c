@@ -25,11 +25,11 @@ static void slot_give_after(struct server_conn *conn, struct staging_slot *slot,
 {
     struct completer_entry *entry = NULL;
     if (rc == CUDA_SUCCESS) {
-        entry = completer_entry_make(COMPLETER_SLOT, 0, 0);
+        entry = completer_entry_make(&conn->completer, COMPLETER_SLOT, 0, 0);
         rc = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.line)
                            : CUDA_ERROR_OUT_OF_MEMORY;
         if (rc != CUDA_SUCCESS) {
-            free(entry);
+            completer_entry_free(&conn->completer, entry);
             copy_unwatched(conn, rc);
             return;
         }
@@ -151,10 +151,10 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
     struct server_conn *conn = copy->conn;
     uint8_t *to;
     struct staging_slot *slot = conn_room(conn, bytes, &to);
-    struct completer_entry *entry =
-        completer_entry_make(COMPLETER_DATA, copy->header->session, copy->header->sequence);
+    struct completer_entry *entry = completer_entry_make(
+        &conn->completer, COMPLETER_DATA, copy->header->session, copy->header->sequence);
     if (slot == NULL || entry == NULL) {
-        free(entry);
+        completer_entry_free(&conn->completer, entry);
         server_fail(conn, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -169,13 +169,13 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line);
         if (rc != CUDA_SUCCESS) {
-            free(entry);
+            completer_entry_free(&conn->completer, entry);
             copy_unwatched(conn, rc);
             return rc;
         }
     }
     if (rc != CUDA_SUCCESS) {
-        free(entry);
+        completer_entry_free(&conn->completer, entry);
         staging_give(&conn->staging, slot);
         return rc;
     }
@@ -193,8 +193,8 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
 static void copy_out_reply(struct copy_out *copy, CUresult rc)
 {
     struct server_conn *conn = copy->conn;
-    struct completer_entry *entry =
-        completer_entry_make(COMPLETER_REPLY, copy->header->session, copy->header->sequence);
+    struct completer_entry *entry = completer_entry_make(
+        &conn->completer, COMPLETER_REPLY, copy->header->session, copy->header->sequence);
     if (entry == NULL) {
         server_fail(conn, "no memory for a reply");
         return;

@@ -148,10 +148,12 @@ static void query_answer(struct server_conn *conn, const struct wire_header *hea
         server_reply(conn, header, rc);
         return;
     }
-    struct out_frame *frame = out_frame_make(16, WIRE_REPLY, header->session, header->sequence);
-    struct completer_entry *entry =
-        watch != NULL ? completer_entry_make(COMPLETER_DONE, header->session, header->sequence)
-                      : NULL;
+    struct out_frame *frame =
+        out_frame_make(&conn->frames, 16, WIRE_REPLY, header->session, header->sequence);
+    struct completer_entry *entry = watch != NULL
+                                        ? completer_entry_make(&conn->completer, COMPLETER_DONE,
+                                                               header->session, header->sequence)
+                                        : NULL;
     if (frame == NULL || (watch != NULL && entry == NULL)) {
         server_fail(conn, "no memory for a reply");
         return;

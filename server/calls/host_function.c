@@ -45,7 +45,7 @@ bool server_call_ga_host_function(struct server_conn *conn, const struct wire_he
         return false;
     }
     struct completer_entry *entry =
-        completer_entry_make(COMPLETER_HOST, header->session, header->sequence);
+        completer_entry_make(&conn->completer, COMPLETER_HOST, header->session, header->sequence);
     if (entry == NULL) {
         server_fail(conn, "no memory for a host function");
         return true;

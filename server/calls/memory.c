@@ -182,13 +182,13 @@ static CUresult unmap_after_work(struct server_conn *conn, const struct wire_hea
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    struct completer_entry *entry = completer_entry_make(
-        args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY, header->session, header->sequence);
-    CUresult rc = entry != NULL
-                      ? context_mark(conn, conn->current, &entry->events, &entry->event_count)
-                      : CUDA_ERROR_OUT_OF_MEMORY;
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY,
+                             header->session, header->sequence);
+    CUresult rc =
+        entry != NULL ? context_mark(conn, conn->current, entry) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
-        free(entry);
+        completer_entry_free(&conn->completer, entry);
         return rc;
     }
     entry->job = unmap_later;

@@ -46,6 +46,7 @@ static const struct cuda_driver driver = {.cuDevicePrimaryCtxRetain = fake_retai
 
 static struct staging staging;
 static struct server_out out;
+static struct ga_pool frames;
 static struct transport_conn conn;
 static int peer;
 
@@ -58,11 +59,13 @@ static void start(void)
     staging_init(&staging, &driver, 8 * WIRE_CHUNK);
     cr_assert_eq(staging_make(&staging, 0), CUDA_SUCCESS);
     out_init(&out, &conn, &staging);
+    out_pool_init(&frames);
 }
 
 static void stop(void)
 {
     out_end(&out);
+    ga_pool_fini(&frames);
     free(staging.slots);
     close(peer);
     close(conn.fd);
@@ -72,7 +75,7 @@ TestSuite(out, .init = start, .fini = stop, .timeout = 30);
 
 static void append(uint64_t sequence, bool bulk)
 {
-    struct out_frame *frame = out_frame_make(8, WIRE_REPLY, 1, sequence);
+    struct out_frame *frame = out_frame_make(&frames, 8, WIRE_REPLY, 1, sequence);
     ga_write_u64(&frame->writer, ~sequence);
     if (bulk) {
         frame->slot = staging_take(&staging);

@@ -198,6 +198,9 @@ static void conn_free(struct server_conn *conn)
     }
     completer_stop(&conn->completer);
     out_end(&conn->out);
+    ga_pool_fini(&conn->completer.unused);
+    ga_pool_fini(&conn->completer.frames);
+    ga_pool_fini(&conn->frames);
     pinned_free(conn);
     struct ga_handle_table *tables[] = {&conn->objects.contexts, &conn->objects.streams,
                                         &conn->objects.events, &conn->objects.modules,
