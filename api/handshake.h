@@ -25,7 +25,7 @@
 #include "base/cursor.h"
 #include "base/status.h"
 
-#define HANDSHAKE_DEVICES_MOST     256u
+#define HANDSHAKE_DEVICES_MOST     1024u
 #define HANDSHAKE_ATTRIBUTES_MOST  512u
 #define HANDSHAKE_STRING_MOST      1024u
 #define HANDSHAKE_GRANULARITY_MOST (UINT64_C(1) << 30) /* drivers say 2 MiB */

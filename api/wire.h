@@ -17,7 +17,7 @@
 #define WIRE_MAJOR          1           /* must be equal on both ends */
 #define WIRE_MINOR          1           /* within a major both orders of upgrade work */
 #define WIRE_DEFAULT_PORT   "9955"
-#define WIRE_HANDSHAKE_MOST 65536u       /* a longer control frame is refused unread */
+#define WIRE_HANDSHAKE_MOST (1u << 20)   /* a longer control frame is refused unread */
 #define WIRE_CHUNK          262144u      /* bulk bytes per copy frame, at most */
 #define WIRE_VALUES_MOST    65536u       /* values of one call without bulk, at most */
 #define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */

@@ -108,7 +108,7 @@ static void next_window(struct opening *opening, const struct handshake_window *
     }
     opening->window = *theirs;
     if (theirs->bytes != 0 && !client_window_reserve(theirs) &&
-        !client_window_next(&opening->window)) {
+        !client_window_next(opening->device->memory_bytes, &opening->window)) {
         opening->window = (struct handshake_window){0};
     }
 }
@@ -198,7 +198,7 @@ static enum ga_status session_on_link(struct opening *opening, struct client_lin
 
 static enum ga_status open_with_ticket(struct opening *opening, struct client_link **link)
 {
-    if (!client_window_next(&opening->window)) {
+    if (!client_window_next(opening->device->memory_bytes, &opening->window)) {
         opening->window = (struct handshake_window){0};
     }
     *link = client_link_of_process(opening->device->server, opening->ticket.process);

@@ -7,18 +7,20 @@
 #include <sys/mman.h>
 
 #if defined(__SANITIZE_THREAD__)
-#define WINDOW_BYTES (UINT64_C(64) << 30)
+#define WINDOW_MOST  (UINT64_C(64) << 30)
 #define WINDOW_FIRST (UINT64_C(64) << 30)
-#define WINDOW_COUNT 6u
+#define WINDOW_END   (UINT64_C(448) << 30)
 #else
 /* Above the shadow of AddressSanitizer, below everything that Linux maps by itself. */
-#define WINDOW_BYTES (UINT64_C(512) << 30)
+#define WINDOW_MOST  (UINT64_C(4) << 40)
 #define WINDOW_FIRST UINT64_C(0x200000000000)
-#define WINDOW_COUNT 64u
+#define WINDOW_END   UINT64_C(0x400000000000)
 #endif
 
+#define WINDOW_LEAST (UINT64_C(1) << 30)
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned next_candidate;
+static uint64_t next_base = WINDOW_FIRST;
 
 bool client_window_reserve(const struct handshake_window *window)
 {
@@ -43,13 +45,27 @@ void client_window_release(const struct handshake_window *window)
     munmap((void *)(uintptr_t)window->base, window->bytes);
 }
 
-bool client_window_next(struct handshake_window *window)
+/* Addresses are used again only when the work before a free is done, and never moved together: so
+ * there are four times as many as bytes. */
+static uint64_t window_bytes(uint64_t memory_bytes)
+{
+    uint64_t bytes = WINDOW_LEAST;
+    while (bytes / 4 < memory_bytes && bytes < WINDOW_MOST) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
+bool client_window_next(uint64_t memory_bytes, struct handshake_window *window)
 {
     bool found = false;
+    uint64_t bytes = window_bytes(memory_bytes);
     pthread_mutex_lock(&lock);
-    while (!found && next_candidate < WINDOW_COUNT) {
-        window->base = WINDOW_FIRST + next_candidate++ * WINDOW_BYTES;
-        window->bytes = WINDOW_BYTES;
+    next_base = (next_base + bytes - 1) & ~(bytes - 1);
+    while (!found && next_base + bytes <= WINDOW_END) {
+        window->base = next_base;
+        window->bytes = bytes;
+        next_base += bytes;
         found = client_window_reserve(window);
     }
     pthread_mutex_unlock(&lock);

@@ -1,5 +1,5 @@
 /* The address windows of this process: reserved here so that the host's malloc cannot collide with
- * device addresses. Candidates stand in one table per build. */
+ * device addresses. How large one is depends on the memory of its device. */
 #ifndef CLIENT_WINDOW_H
 #define CLIENT_WINDOW_H
 
@@ -8,7 +8,7 @@
 #include "api/handshake.h"
 
 /* The next candidate that could be reserved; false: none left. */
-bool client_window_next(struct handshake_window *window);
+bool client_window_next(uint64_t memory_bytes, struct handshake_window *window);
 /* Reserves what a server proposes; false: something is there. */
 bool client_window_reserve(const struct handshake_window *window);
 void client_window_release(const struct handshake_window *window);

@@ -91,7 +91,7 @@ static void complain_unknown_key(struct reading *r, const char *section, enum co
 /* "gpu.N": N, or -1. */
 static int gpu_number(const char *section)
 {
-    if (strncmp(section, "gpu.", 4) != 0 || section[4] == 0 || strlen(section) > 6) {
+    if (strncmp(section, "gpu.", 4) != 0 || section[4] == 0 || strlen(section) > 8) {
         return -1;
     }
     int number = 0;

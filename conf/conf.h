@@ -14,7 +14,7 @@
 
 #define CONF_TEXT_MOST    256u
 #define CONF_LISTENS_MOST 16u
-#define CONF_GPUS_MOST    64u
+#define CONF_GPUS_MOST    1024u
 
 enum conf_driver { CONF_DRIVER_SOFT, CONF_DRIVER_NVIDIA };
 

@@ -51,12 +51,15 @@ static void section_write(FILE *out, enum conf_section section)
 
 void conf_example_write(FILE *out)
 {
+    char line[80];
     comment_write(out, "Configuration of gpuaasd. What is not commented out must be given; the "
                        "rest shows the defaults. Written by gpuaasd --example-config.");
     fprintf(out, "\n[server]\n");
     section_write(out, CONF_SECTION_SERVER);
     fputc('\n', out);
-    comment_write(out, "One section for each GPU, [gpu.0] to [gpu.63].");
+    snprintf(line, sizeof line, "One section for each GPU, [gpu.0] to [gpu.%u].",
+             CONF_GPUS_MOST - 1);
+    comment_write(out, line);
     fprintf(out, "[gpu.0]\n");
     section_write(out, CONF_SECTION_GPU);
 }

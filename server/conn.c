@@ -172,8 +172,8 @@ struct server_session *conn_session(struct server_conn *conn, const struct wire_
     if (header->session == 0 || header->session > CONF_GPUS_MOST) {
         return NULL;
     }
-    struct server_session *session = &conn->sessions[header->session];
-    return session->agreed ? session : NULL;
+    struct server_session *session = conn->sessions[header->session];
+    return session != NULL && session->agreed ? session : NULL;
 }
 
 /* Bytes of values in front of the bulk of the calls that have one; all their arguments are plain

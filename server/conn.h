@@ -50,9 +50,9 @@ struct server_conn {
     struct host_functions host_functions;
     struct server_objects objects;
     struct range_table ranges;
-    struct server_session sessions[CONF_GPUS_MOST + 1]; /* by number, from 1 */
-    bool lacks;                                         /* any of the following */
-    struct api_op_set lacking, silent;                  /* calls that the client means otherwise */
+    struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */
+    bool lacks;                                          /* any of the following */
+    struct api_op_set lacking, silent;                   /* calls that the client means otherwise */
     struct server_context *current;
     uint64_t queue_bytes;
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */

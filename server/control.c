@@ -158,9 +158,8 @@ int control_run(struct conf *conf)
     control = (struct control){.conf = conf};
     control_names(&conf->server);
     ga_list_init(&control.peers);
-    devices_init(&control.devices, conf);
-    if (uv_loop_init(&control.loop) != 0) {
-        ga_error("no event loop");
+    if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {
+        ga_error("no memory, or no event loop");
         return 1;
     }
     process_table_init(&control.processes, &control.loop);

@@ -17,15 +17,21 @@ static const char *const env_inherited[] = {"ASAN_OPTIONS",      "UBSAN_OPTIONS"
 #endif
                                             "LSAN_OPTIONS"};
 
-void devices_init(struct devices *devices, const struct conf *conf)
+enum ga_status devices_init(struct devices *devices, const struct conf *conf)
 {
     *devices = (struct devices){.count = conf->gpu_count};
+    devices->all = calloc(conf->gpu_count, sizeof *devices->all);
+    devices->visible = calloc(conf->gpu_count, sizeof *devices->visible);
+    if (devices->all == NULL || devices->visible == NULL) {
+        return GA_NO_MEMORY;
+    }
     uint32_t soft = 0;
     for (uint32_t i = 0; i < conf->gpu_count; i++) {
         const struct conf_gpu *gpu = &conf->gpus[i];
         devices->all[i].gpu = gpu;
         devices->all[i].ordinal = gpu->driver == CONF_DRIVER_SOFT ? soft++ : gpu->device;
     }
+    return GA_OK;
 }
 
 bool devices_have(const struct devices *devices, enum conf_driver driver)

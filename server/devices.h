@@ -17,14 +17,14 @@ struct device {
 };
 
 struct devices {
-    struct device all[CONF_GPUS_MOST]; /* in the order of the configuration */
+    struct device *all; /* in the order of the configuration; live as long as gpuaasd */
     uint32_t count;
-    uint32_t visible[CONF_GPUS_MOST]; /* what clients see: indexes into `all` */
+    uint32_t *visible; /* what clients see: indexes into `all` */
     uint32_t visible_count;
 };
 
 /* `conf` is borrowed for as long as the devices are used. */
-void devices_init(struct devices *devices, const struct conf *conf);
+GA_CHECKED enum ga_status devices_init(struct devices *devices, const struct conf *conf);
 
 /* Whether any GPU has this driver. */
 bool devices_have(const struct devices *devices, enum conf_driver driver);

@@ -72,8 +72,8 @@ CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunct
 
 CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real)
 {
-    for (uint32_t i = 1; i <= CONF_GPUS_MOST; i++) {
-        const struct server_session *session = &conn->sessions[i];
+    for (uint32_t i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+        const struct server_session *session = conn->sessions[i];
         if (session->agreed && ordinal >= 0 && session->device == (uint32_t)ordinal) {
             *real = session->real;
             return CUDA_SUCCESS;

@@ -14,7 +14,7 @@
 #include "server/peer_send.h"
 
 #define PEER_BUFFER_BYTES 16384u /* a message of a client is far shorter */
-#define PEER_OPENS_MOST   CONF_GPUS_MOST
+#define PEER_OPENS_MOST   64u    /* at once; our library asks for one after the other */
 
 enum peer_state { PEER_NEW, PEER_GREETED, PEER_LEAVING };
 

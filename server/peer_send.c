@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PEER_OUT_MOST (1u << 20) /* a client that reads nothing is given up here */
+#define PEER_OUT_MOST (4u << 20) /* a client that reads nothing is given up here */
 
 void peer_out_fini(struct peer_out *out)
 {
@@ -58,7 +58,6 @@ enum ga_status peer_out_send(struct peer_out *out, struct transport_conn *conn)
         GA_TRY(conn->ops->send(conn, &piece, 1, &sent));
         out->sent += sent;
     }
-    out->size = 0;
-    out->sent = 0;
+    peer_out_fini(out); /* the next message may be minutes away */
     return GA_OK;
 }

@@ -1,7 +1,20 @@
 /* Facts of all devices, in a process of its own: gpuaasd opens no driver. */
 #include "server/probe.h"
 
+#include <poll.h>
+
 #include "base/log.h"
+
+/* gpuaasd reads them one by one: with many devices the channel fills up meanwhile. */
+static enum ga_status facts_send(int fd, const struct channel_facts *facts)
+{
+    enum ga_status status;
+    while ((status = channel_send(fd, facts, sizeof *facts)) == GA_AGAIN) {
+        struct pollfd at = {.fd = fd, .events = POLLOUT};
+        (void)poll(&at, 1, -1);
+    }
+    return status;
+}
 
 int probe_devices(const struct channel_setup *setup, const struct cuda_driver *driver, int fd)
 {
@@ -12,7 +25,7 @@ int probe_devices(const struct channel_setup *setup, const struct cuda_driver *d
         if (driver_facts(driver, setup->devices[i].ordinal, &facts, why, sizeof why) != GA_OK) {
             ga_error("%s", why);
             exit_status = 1;
-        } else if (channel_send(fd, &facts, sizeof facts) != GA_OK) {
+        } else if (facts_send(fd, &facts) != GA_OK) {
             return 1;
         }
     }

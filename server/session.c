@@ -1,6 +1,7 @@
 /* Sessions: an application's devices and their address windows. Both ends reserve the same range of
  * addresses, so that a device pointer is never a valid pointer of the program. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "api/calls.h"
 #include "base/failpoint.h"
@@ -170,6 +171,31 @@ static CUresult session_facts(struct server_conn *conn, struct server_session *s
     return rc == CUDA_SUCCESS && granularity == 0 ? CUDA_ERROR_UNKNOWN : rc;
 }
 
+static bool device_is_open(const struct server_conn *conn, uint32_t device)
+{
+    for (uint32_t i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+        if (conn->sessions[i]->number != 0 && conn->sessions[i]->device == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The smallest free number; 0: there is none, or no memory. */
+static uint16_t number_take(struct server_conn *conn)
+{
+    for (uint16_t i = 1; i <= CONF_GPUS_MOST; i++) {
+        if (conn->sessions[i] == NULL) {
+            conn->sessions[i] = calloc(1, sizeof *conn->sessions[i]);
+            return conn->sessions[i] != NULL ? i : 0;
+        }
+        if (conn->sessions[i]->number == 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
 bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
                   uint64_t sequence, bool admitted)
 {
@@ -177,15 +203,12 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
     if (!admitted && conn->host->ticket(conn->host->user, hello, &why) != GA_OK) {
         return session_refuse(conn, sequence, CUDA_ERROR_NOT_PERMITTED, why);
     }
-    struct server_session *session = NULL;
-    for (uint32_t i = CONF_GPUS_MOST; i > 0; i--) {
-        if (conn->sessions[i].number == 0) {
-            session = &conn->sessions[i]; /* the smallest free number in the end */
-        } else if (conn->sessions[i].device == hello->device) {
-            return session_refuse(conn, sequence, CUDA_ERROR_INVALID_DEVICE,
-                                  "the application has this device already");
-        }
+    if (device_is_open(conn, hello->device)) {
+        return session_refuse(conn, sequence, CUDA_ERROR_INVALID_DEVICE,
+                              "the application has this device already");
     }
+    uint16_t number = number_take(conn);
+    struct server_session *session = number != 0 ? conn->sessions[number] : NULL;
     int ordinal = conn->host->ordinal(conn->host->user, hello->device);
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;
     if (session != NULL && ordinal >= 0) {
@@ -198,7 +221,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
     if (rc != CUDA_SUCCESS) {
         return session_refuse(conn, sequence, rc, "the device is not usable");
     }
-    session->number = (uint16_t)(session - conn->sessions);
+    session->number = number;
     return window_round(conn, session, &hello->window, sequence);
 }
 
@@ -210,8 +233,8 @@ bool session_window(struct server_conn *conn, const struct wire_header *header,
         header->session > CONF_GPUS_MOST) {
         return false;
     }
-    struct server_session *session = &conn->sessions[header->session];
-    if (session->number == 0 || session->agreed) {
+    struct server_session *session = conn->sessions[header->session];
+    if (session == NULL || session->number == 0 || session->agreed) {
         return false;
     }
     return window_round(conn, session, &wanted, header->sequence);

@@ -6,9 +6,12 @@
 bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket,
                  uint64_t expires_ns, uint64_t now_ns)
 {
+    /* An application with many devices uses them up faster than they expire. */
+    bool full = table->count == TICKETS_MOST;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < table->count; i++) {
-        if (table->tickets[i].expires_ns > now_ns) {
+        bool used_up = full && table->tickets[i].used[HANDSHAKE_DATA];
+        if (table->tickets[i].expires_ns > now_ns && !used_up) {
             table->tickets[kept++] = table->tickets[i];
         }
     }

@@ -195,9 +195,11 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
 enum ga_status sg_config_read(const char *text, struct sg_config *config, char *why,
                               size_t why_bytes)
 {
-    struct sg_config read = {0};
+    struct sg_config *read = calloc(1, sizeof *read); /* too large for a stack of the program's */
     char *copy = strdup(text != NULL ? text : "");
-    if (copy == NULL) {
+    if (copy == NULL || read == NULL) {
+        free(copy);
+        free(read);
         snprintf(why, why_bytes, "out of memory");
         return GA_NO_MEMORY;
     }
@@ -207,16 +209,18 @@ enum ga_status sg_config_read(const char *text, struct sg_config *config, char *
          device = strtok_r(NULL, ";", &rest)) {
         char *trimmed = trim(device);
         if (trimmed[0] != 0) {
-            status = read_device(trimmed, &read, why, why_bytes);
+            status = read_device(trimmed, read, why, why_bytes);
         }
     }
-    if (status == GA_OK && read.count == 0) {
+    if (status == GA_OK && read->count == 0) {
         char none[1] = "";
-        status = read_device(none, &read, why, why_bytes);
+        status = read_device(none, read, why, why_bytes);
     }
     free(copy);
     if (status == GA_OK) {
-        *config = read;
+        config->count = read->count;
+        memcpy(config->devices, read->devices, read->count * sizeof *read->devices);
     }
+    free(read);
     return status;
 }

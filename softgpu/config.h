@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-#define SG_DEVICES_MAX 16
+#define SG_DEVICES_MAX 1024
 #define SG_NAME_BYTES  128
 
 struct sg_device_config {

@@ -172,7 +172,7 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
     if (bytes > (uint64_t)device->memory.total * SG_CHUNK_BYTES) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct sg_range *made = calloc(1, sizeof *made);
+    struct sg_range *made = sg_range_make();
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -11,7 +11,7 @@
 static struct sg_range *host_range(struct sg_context *context, enum sg_range_kind kind,
                                    unsigned flags)
 {
-    struct sg_range *range = calloc(1, sizeof *range);
+    struct sg_range *range = sg_range_make();
     if (range != NULL) {
         range->kind = kind;
         range->context = context;

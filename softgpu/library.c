@@ -13,6 +13,7 @@ static void library_free(struct sg_library *library)
         }
     }
     free(library->kernels);
+    free(library->settings);
     sg_code_drop(library->code);
     free(library);
 }
@@ -20,15 +21,18 @@ static void library_free(struct sg_library *library)
 static CUresult kernels_make(struct sg_library *library)
 {
     size_t count = sg_program_kernel_count(library->code->program);
+    unsigned devices = sg_process.device_count;
     library->kernels = calloc(count + 1, sizeof *library->kernels);
-    if (library->kernels == NULL) {
+    library->settings = calloc(count * devices + 1, sizeof *library->settings);
+    if (library->kernels == NULL || library->settings == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
         struct sg_library_kernel *kernel = &library->kernels[i];
         kernel->library = library;
         kernel->kernel = sg_program_kernel_at(library->code->program, i);
-        for (unsigned device = 0; device < SG_DEVICES_MAX; device++) {
+        kernel->settings = &library->settings[i * devices];
+        for (unsigned device = 0; device < devices; device++) {
             kernel->settings[device] = (struct sg_kernel_settings){
                 .dynamic_shared_max = -1, .carveout = -1, .cache = CU_FUNC_CACHE_PREFER_NONE};
         }

@@ -39,17 +39,19 @@ struct sg_range {
     unsigned host_flags; /* of cuMemHostAlloc or cuMemHostRegister */
     bool sync_memops;
     uint64_t id;                      /* unique in the process's life */
-    uint8_t rights[SG_DEVICES_MAX];   /* SG_MAP_* per device */
     struct sg_slab *slab;             /* SMALL */
     uint32_t *chunks;                 /* LARGE: owned */
     uint32_t chunk_count;             /* LARGE */
     uint64_t space_base, space_bytes; /* LARGE, HOST: address space to release */
     struct sg_allocation *allocation; /* MAPPED */
+    uint8_t rights[];                 /* SG_MAP_* per device */
 };
 
 /* ---- ranges.c: what is at an address ---- */
 
 struct sg_range *sg_range_find(uint64_t address);
+/* A zeroed one, not entered; free() it. NULL: no memory. */
+struct sg_range *sg_range_make(void);
 /* Enters it in the set and gives the rights in `range->rights` to the devices. */
 GA_CHECKED enum ga_status sg_range_enter(struct sg_range *range);
 /* Takes it out of the set, and its rights away. Does not free it. */

@@ -60,13 +60,14 @@ struct sg_library_kernel {
     uint64_t handle;
     struct sg_library *library;
     const struct sg_kernel *kernel;
-    struct sg_kernel_settings settings[SG_DEVICES_MAX];
+    struct sg_kernel_settings *settings; /* per device; in the library's */
 };
 
 struct sg_library {
     uint64_t handle;
     struct sg_code *code;
-    struct sg_library_kernel *kernels; /* one per kernel of the program */
+    struct sg_library_kernel *kernels;   /* one per kernel of the program */
+    struct sg_kernel_settings *settings; /* of all kernels, one per device each */
     struct ga_list modules;
 };
 

@@ -10,6 +10,30 @@
 /* Bigger releases give their pages back to the machine; smaller ones keep them warm. */
 #define PUNCH_CHUNKS 32
 
+/* Of all devices; stays open. Both under the process's lock. */
+static int file = -1;
+static uint64_t file_bytes;
+
+/* A part of the file that nobody has had: it is not given back, only its pages are. */
+static enum ga_status file_grow(uint64_t bytes, uint64_t *base)
+{
+    if (file < 0) {
+        file = memfd_create("softgpu", MFD_CLOEXEC);
+    }
+    if (file < 0 || ftruncate(file, (off_t)(file_bytes + bytes)) != 0) {
+        return GA_NO_MEMORY;
+    }
+    *base = file_bytes;
+    file_bytes += bytes;
+    return GA_OK;
+}
+
+static void punch(uint64_t at, uint64_t bytes)
+{
+    /* A failure costs memory of the machine, nothing else. */
+    (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes);
+}
+
 enum ga_status sg_physical_open(struct sg_physical *memory, uint64_t bytes)
 {
     uint64_t chunks = bytes / SG_CHUNK_BYTES;
@@ -17,25 +41,22 @@ enum ga_status sg_physical_open(struct sg_physical *memory, uint64_t bytes)
         return GA_INVALID;
     }
     uint64_t *taken = calloc((size_t)(chunks + 63) / 64, sizeof *taken);
-    int fd = taken != NULL ? memfd_create("softgpu", MFD_CLOEXEC) : -1;
-    if (fd < 0 || ftruncate(fd, (off_t)(chunks * SG_CHUNK_BYTES)) != 0) {
-        if (fd >= 0) {
-            close(fd);
-        }
+    uint64_t base;
+    if (taken == NULL || file_grow(chunks * SG_CHUNK_BYTES, &base) != GA_OK) {
         free(taken);
         return GA_NO_MEMORY;
     }
     *memory = (struct sg_physical){
-        .fd = fd, .total = (uint32_t)chunks, .free = (uint32_t)chunks, .taken = taken};
+        .base = base, .total = (uint32_t)chunks, .free = (uint32_t)chunks, .taken = taken};
     return GA_OK;
 }
 
 void sg_physical_close(struct sg_physical *memory)
 {
     if (memory->taken != NULL) {
-        close(memory->fd);
+        punch(memory->base, memory->total * SG_CHUNK_BYTES);
         free(memory->taken);
-        *memory = (struct sg_physical){.fd = -1};
+        *memory = (struct sg_physical){0};
     }
 }
 
@@ -87,9 +108,7 @@ void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32
     }
     for (uint32_t i = 0; i < count;) {
         uint32_t run = chunk_run(chunks, count, i);
-        /* A failure costs memory of the machine, nothing else. */
-        (void)fallocate(memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        (off_t)(chunks[i] * SG_CHUNK_BYTES), (off_t)(run * SG_CHUNK_BYTES));
+        punch(memory->base + chunks[i] * SG_CHUNK_BYTES, run * SG_CHUNK_BYTES);
         i += run;
     }
 }
@@ -100,8 +119,8 @@ enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t 
     for (uint32_t i = 0; i < count;) {
         uint32_t run = chunk_run(chunks, count, i);
         void *at = (void *)(uintptr_t)(address + i * SG_CHUNK_BYTES);
-        if (mmap(at, run * SG_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                 memory->fd, (off_t)(chunks[i] * SG_CHUNK_BYTES)) == MAP_FAILED) {
+        if (mmap(at, run * SG_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                 (off_t)(memory->base + chunks[i] * SG_CHUNK_BYTES)) == MAP_FAILED) {
             sg_space_empty(address, count * SG_CHUNK_BYTES);
             return GA_NO_MEMORY;
         }

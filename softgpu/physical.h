@@ -1,4 +1,5 @@
-/* The memory of one software GPU: a file without a name, handed out in chunks of 2 MiB. It has no
+/* The memory of one software GPU: a part of a file without a name (one file for all GPUs of the
+ * process: descriptors are few), handed out in chunks of 2 MiB. It has no
  * addresses of its own: chunks are mapped where an allocation wants them, in several places at once
  * if need be. A chunk's content survives being given back (it is this process's own). */
 #ifndef SG_PHYSICAL_H
@@ -12,7 +13,7 @@
 #define SG_CHUNK_BYTES ((uint64_t)2 << 20)
 
 struct sg_physical {
-    int fd;
+    uint64_t base;        /* where its part of the file begins */
     uint32_t total, free; /* chunks */
     uint64_t *taken;      /* one bit per chunk */
     uint32_t hint;        /* no chunk below it is free */

@@ -3,8 +3,15 @@
  * range that lies in it. */
 #include "softgpu/memory.h"
 
+#include <stdlib.h>
+
 #include "softgpu/context.h"
 #include "softgpu/process.h"
+
+struct sg_range *sg_range_make(void)
+{
+    return calloc(1, sizeof(struct sg_range) + sg_process.device_count);
+}
 
 struct sg_range *sg_range_find(uint64_t address)
 {

@@ -134,7 +134,7 @@ CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t 
         has_ranges(address, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct sg_range *range = calloc(1, sizeof *range);
+    struct sg_range *range = sg_range_make();
     if (range == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -102,7 +102,7 @@ Test(conf, wrong_server_values)
         {"colour = red", "f:5: [server] colour: there is no such key; allowed: listen, data_ports"},
         {"pool = a\npool = b", "f:6: [server] pool: given twice, first in line 5"},
         {"[gpus]\na = b", "f:6: [gpus]: there is no such section; allowed: [server], [gpu.0]"},
-        {"[gpu.64]\na = b", "f:6: [gpu.64]"},
+        {"[gpu.1024]\na = b", "f:6: [gpu.1024]"},
         {"[gpu.1]\ndriver = amd",
          "[gpu.1] driver: \"amd\" is not allowed; allowed: soft or nvidia"},
         {"[gpu.1]\nsms = 4", "f:6: [gpu.1] driver: is missing"},

@@ -190,11 +190,12 @@ static void driver_check(void)
 
 static void conn_free(struct server_conn *conn)
 {
-    for (unsigned i = 1; i <= CONF_GPUS_MOST; i++) {
-        const struct handshake_window *window = &conn->sessions[i].window;
+    for (unsigned i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+        const struct handshake_window *window = &conn->sessions[i]->window;
         if (window->bytes != 0) {
             FUZZ_CHECK(driver.cuMemAddressFree(window->base, window->bytes) == CUDA_SUCCESS);
         }
+        free(conn->sessions[i]);
     }
     completer_stop(&conn->completer);
     out_end(&conn->out);

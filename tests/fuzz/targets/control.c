@@ -37,7 +37,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ga_list_init(&control.peers);
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     process_table_init(&control.processes, &control.loop);
-    devices_init(&control.devices, &conf);
+    FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
         snprintf(facts.name, sizeof facts.name, "GPU %u", i);
