@@ -72,6 +72,7 @@ struct server_module {
     struct ga_list link;
     struct server_context *context;
     uint64_t handle;
+    bool leaving; /* unloaded by the client: nobody finds it any more */
     CUmodule real;
     struct ga_list functions;
 };

@@ -132,7 +132,8 @@ bool server_call_ga_module_load(struct server_conn *conn, const struct wire_head
 
 /* ---- the end */
 
-CUresult module_free(struct server_conn *conn, struct server_module *module)
+/* From now on its handles and addresses mean nothing. */
+static void module_forget(struct server_conn *conn, struct server_module *module)
 {
     ga_list_each (at, next, &module->functions) {
         struct server_function *function = ga_container(at, struct server_function, link);
@@ -140,15 +141,71 @@ CUresult module_free(struct server_conn *conn, struct server_module *module)
         free(function->params);
         free(function);
     }
+    ga_list_init(&module->functions);
     for (size_t i = conn->ranges.count; i-- > 0;) {
         if (conn->ranges.items[i].owner == module) {
             range_table_remove(&conn->ranges, conn->ranges.items[i].base);
         }
     }
     (void)ga_handle_table_remove(&conn->objects.modules, module->handle);
+    module->leaving = true;
+}
+
+CUresult module_free(struct server_conn *conn, struct server_module *module)
+{
+    if (!module->leaving) {
+        module_forget(conn, module);
+    }
     ga_list_remove(&module->link);
     CUresult rc = conn->driver->cuModuleUnload(module->real);
     free(module);
+    return rc;
+}
+
+/* Makes `context` the driver's current one; conn->current stays the connection's. */
+static void driver_context(struct server_conn *conn, const struct server_context *context)
+{
+    (void)conn->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
+}
+
+/* The work that was there when the client unloaded it is done. The context may have ended since,
+ * and the module with it. */
+static void unload_later(struct server_conn *conn, struct completer_entry *entry)
+{
+    struct server_context *context =
+        ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
+    if (context == NULL) {
+        return;
+    }
+    ga_list_each (at, next, &context->modules) {
+        struct server_module *module = ga_container(at, struct server_module, link);
+        if (module->leaving && module->handle == entry->job_values[1]) {
+            driver_context(conn, context);
+            server_note(conn, module_free(conn, module));
+            driver_context(conn, conn->current);
+            return;
+        }
+    }
+}
+
+/* A driver may wait in cuModuleUnload for kernels that only a later call lets go on: so it is asked
+ * when the work before is done. */
+static CUresult unload_after_work(struct server_conn *conn, const struct wire_header *header,
+                                  struct server_module *module)
+{
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, COMPLETER_JOB, header->session, header->sequence);
+    if (entry == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    driver_context(conn, module->context);
+    CUresult rc = context_mark(conn, module->context, entry);
+    driver_context(conn, conn->current);
+    entry->job = unload_later;
+    entry->job_values[0] = module->context->handle;
+    entry->job_values[1] = module->handle;
+    module_forget(conn, module);
+    completer_add(&conn->completer, entry); /* also when marking failed: what is there drains */
     return rc;
 }
 
@@ -161,7 +218,8 @@ bool server_call_ga_module_unload(struct server_conn *conn, const struct wire_he
         return false;
     }
     struct server_module *module = ga_handle_table_find(&conn->objects.modules, args.module);
-    CUresult rc = module != NULL ? module_free(conn, module) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult rc =
+        module != NULL ? unload_after_work(conn, header, module) : CUDA_ERROR_INVALID_HANDLE;
     if (rc != CUDA_SUCCESS) {
         server_async_error(conn, header, rc);
     }

@@ -22,7 +22,14 @@ static const char kernels[] =
     "    setp.ge.u32 %q, %r5, %r1;\n    @%q bra DONE;\n"
     "    mul.wide.u32 %d2, %r5, 4;\n    add.s64 %d3, %d1, %d2;\n"
     "    ld.global.u32 %r6, [%d3];\n    add.u32 %r6, %r6, 1;\n    st.global.u32 [%d3], %r6;\n"
-    "DONE:\n    ret;\n}\n";
+    "DONE:\n    ret;\n}\n"
+    ".visible .entry hold(.param .u64 p)\n"
+    "{\n"
+    "    .reg .pred %q;\n    .reg .b32 %r<2>;\n    .reg .b64 %d<2>;\n"
+    "    ld.param.u64 %d1, [p];\n"
+    "AGAIN:\n    ld.volatile.global.u32 %r1, [%d1];\n"
+    "    setp.eq.u32 %q, %r1, 0;\n    @%q bra AGAIN;\n"
+    "    ret;\n}\n";
 
 static struct script_server server;
 static struct script_app app;
@@ -146,6 +153,30 @@ Test(calls, maps_outside_the_window_are_refused)
     cr_expect_eq(script_unmap(&app, app.window + 8 * MIB, 2 * MIB, true), CUDA_ERROR_INVALID_VALUE);
     cr_expect_eq(script_map(&app, app.window + 8 * MIB, 512 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
     cr_expect_eq(script_map(&app, app.window + 8 * MIB, 100 * MIB), 0);
+}
+
+Test(calls, a_module_is_unloaded_when_its_work_is_done)
+{
+    uint32_t word = 0, one = 1;
+    uint64_t module = handle(GA_HANDLE_MODULE, 1), function = handle(GA_HANDLE_FUNCTION, 5);
+    uint64_t held = script_stream(&app, 1), other = script_stream(&app, 2);
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    script_copy_in(&app, app.window, &word, sizeof word, other);
+    cr_assert_eq(script_stream_synchronize(&app, other), 0);
+    cr_assert_eq(script_module(&app, module, kernels), 0);
+    cr_assert_eq(script_function(&app, module, "hold", function), 0);
+    script_launch(&app, function, 1, 32, held, &app.window, sizeof app.window);
+    const struct ga_module_unload_args args = {.module = module};
+    ga_module_unload_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_module_unload, 1, app.sequence++);
+    cr_expect_eq(script_function(&app, module, "hold", handle(GA_HANDLE_FUNCTION, 6)),
+                 CUDA_ERROR_INVALID_HANDLE);
+    /* The kernel ends because of a call that comes after the unload. */
+    script_copy_in(&app, app.window, &one, sizeof one, other);
+    cr_assert_eq(script_stream_synchronize(&app, held), 0);
+    uint64_t again = ga_handle_make(GA_HANDLE_MODULE, 2, 1);
+    cr_assert_eq(script_module(&app, again, kernels), 0);
+    cr_assert_eq(script_function(&app, again, "hold", handle(GA_HANDLE_FUNCTION, 7)), 0);
 }
 
 /* A failing async call is told by WIRE_ERROR, in order, and nothing else happens. */
