@@ -76,6 +76,15 @@ short transport_side_events(struct transport_side *side)
     return events;
 }
 
+/* What the socket does not take waits on. */
+static enum ga_status flush(struct transport_side *side)
+{
+    pthread_mutex_lock(&side->lock);
+    enum ga_status status = out_send(side);
+    pthread_mutex_unlock(&side->lock);
+    return status == GA_AGAIN ? GA_OK : status;
+}
+
 /* ---- receiving */
 
 static enum ga_status pong(struct transport_side *side, uint64_t sequence)
@@ -87,6 +96,7 @@ static enum ga_status pong(struct transport_side *side, uint64_t sequence)
 enum ga_status transport_side_receive(struct transport_side *side, struct wire_header *header,
                                       const uint8_t **values)
 {
+    GA_TRY(flush(side));
     for (;;) {
         if (side->shown) {
             frame_drop(&side->reader);

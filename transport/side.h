@@ -36,7 +36,8 @@ void transport_side_fini(struct transport_side *side);
 GA_CHECKED enum ga_status transport_side_send(struct transport_side *side, uint16_t opcode,
                                               uint64_t sequence, const void *values, size_t size);
 
-/* The next frame that is no ping, lent until the next call. GA_AGAIN: none. GA_LOST: the end.
+/* To be called when poll says that the socket is readable or writable. Sends what waits; gives the
+ * next frame that is no ping, lent until the next call. GA_AGAIN: none. GA_LOST: the end.
  * GA_INVALID: nonsense. */
 GA_CHECKED enum ga_status transport_side_receive(struct transport_side *side,
                                                  struct wire_header *header,

@@ -124,6 +124,21 @@ Test(side, messages_are_whole_or_refused_and_leave_later)
     cr_assert_eq(transport_side_events(&ours), POLLIN);
 }
 
+/* Whoever polls for room must not find it again and again with nothing sent. */
+Test(side, what_waits_leaves_when_the_socket_has_room)
+{
+    static uint8_t values[1008];
+    struct wire_header header;
+    const uint8_t *got;
+    while (transport_side_send(&ours, 661, 0, values, sizeof values) == GA_OK) {
+    }
+    cr_assert_eq(transport_side_events(&ours), POLLIN | POLLOUT);
+    while (transport_side_receive(&theirs, &header, &got) == GA_OK) {
+    }
+    cr_assert_eq(nothing_comes(&ours), GA_AGAIN);
+    cr_assert_eq(transport_side_events(&ours), POLLIN);
+}
+
 Test(side, nonsense_and_the_end_are_told_apart)
 {
     const struct wire_header odd = {.length = 17};
