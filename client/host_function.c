@@ -153,8 +153,9 @@ static CUresult thread_need(void)
             ga_error("no thread can be started for host functions");
         }
     }
+    CUresult rc = started ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
     pthread_mutex_unlock(&lock);
-    return started ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+    return rc;
 }
 
 /* ---- submission */

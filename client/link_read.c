@@ -54,27 +54,26 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
     }
 }
 
-/* With the role, not the lock. */
+/* With the role and read_lock. */
 static void complete_all(struct client_link *link)
 {
     int dead = atomic_load(&link->dead);
     link->bulk = NULL;
-    pthread_mutex_lock(&link->read_lock);
     for (unsigned i = 0; i < LINK_BUCKETS; i++) {
         while (link->buckets[i] != NULL) {
             link_complete(link, link->buckets[i], 0, dead);
         }
     }
-    pthread_mutex_unlock(&link->read_lock);
 }
 
-/* The role goes to a waiter that is not complete, or becomes free. */
+/* The role goes to a waiter that is not complete, or becomes free. Whoever ends the link either
+ * takes the role himself or leaves the rest to us: so we look under the lock whether it lives. */
 static void leave(struct client_link *link)
 {
+    pthread_mutex_lock(&link->read_lock);
     if (atomic_load(&link->dead) != 0) {
         complete_all(link);
     }
-    pthread_mutex_lock(&link->read_lock);
     if (ga_list_empty(&link->waiters)) {
         link->reading = false;
     } else {
@@ -94,7 +93,9 @@ static enum ga_status read_all(struct client_link *link, const struct link_recor
     uint64_t enough = atomic_load(&link->bytes_in) + PASSING_BYTES;
     for (;;) {
         if (atomic_load(&link->dead) != 0) {
+            pthread_mutex_lock(&link->read_lock);
             complete_all(link);
+            pthread_mutex_unlock(&link->read_lock);
             return GA_LOST;
         }
         if (record == NULL && atomic_load(&link->bytes_in) >= enough) {

@@ -289,7 +289,8 @@ struct client_memory {
 bool client_pointer(uint64_t address, struct front_pointer *pointer);
 bool client_memory_find(uint64_t address, struct client_memory *memory);
 bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags);
-/* The session whose window holds the address: host memory never lies in one. Takes no lock. */
+/* The session whose window (or block, without one) holds the address: host memory never lies in
+ * one. Only where there is no window it takes a lock, the allocator's. */
 struct client_session *client_memory_window(uint64_t address);
 /* The session whose window or module global holds the address; NULL: no device memory of ours. */
 struct client_session *client_memory_session(uint64_t address);

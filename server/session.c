@@ -114,6 +114,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
     uint64_t granularity = session->granularity_bytes;
     if (wanted->bytes > WINDOW_MOST || wanted->bytes % granularity != 0 ||
         wanted->base % granularity != 0) {
+        window_release(conn, session);
         session->number = 0;
         return session_refuse(conn, sequence, CUDA_ERROR_INVALID_VALUE,
                               "the address window is no multiple of the device's granularity");
