@@ -69,12 +69,13 @@ static void line_write(const char *line, size_t size)
         atomic_fetch_add(&lost, 1);
         return;
     }
-    ssize_t written = 0; /* if it fails there is nowhere left to complain to */
+    ssize_t written; /* if it fails there is nowhere left to complain to */
     if (before != 0 && (before = atomic_exchange(&lost, 0)) != 0) {
         char gap[100];
         int length = snprintf(gap, sizeof gap, "%s[%d] warn: %u lines are missing here\n",
                               ga_log_name(), (int)getpid(), before);
         written = write(STDERR_FILENO, gap, (size_t)length);
+        (void)written;
     }
     written = write(STDERR_FILENO, line, size);
     (void)written;

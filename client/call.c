@@ -65,6 +65,7 @@ static CUresult route(struct client_call *call, struct client_context *context)
         call->link = context->session->link;
     }
     call->routed = true;
+    /* NOLINTNEXTLINE: streams, events, modules and functions have a context */
     if (context->session == NULL || context->session->link != call->link) {
         return between_nodes("a call");
     }

@@ -215,7 +215,7 @@ static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64
  * the useless ones are given back when one is found. */
 static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint64_t *address)
 {
-    uint64_t useless[ASKED_MOST];
+    uint64_t useless[ASKED_MOST] = {0};
     unsigned count = 0;
     CUresult rc;
     do {

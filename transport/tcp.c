@@ -197,7 +197,7 @@ static enum ga_status tcp_set_dead_after(struct transport_conn *conn, unsigned t
 
 static enum ga_status tcp_local_address(int fd, char *url, size_t size)
 {
-    struct sockaddr_storage local;
+    struct sockaddr_storage local = {0};
     socklen_t length = sizeof local;
     char host[NI_MAXHOST], port[NI_MAXSERV];
     if (getsockname(fd, (struct sockaddr *)&local, &length) != 0 ||

@@ -111,6 +111,7 @@ static void bench_mandelbrot(void)
     double engine_s = now() - start;
     start = now();
     for (int i = 0; i < W * H; i++) {
+        /* NOLINTNEXTLINE: i / W is a row */
         double cx = -2.0 + 3.0 * (i % W) / W, cy = -1.0 + 2.0 * (i / W) / H, x = 0, y = 0;
         int n = 0;
         for (; n < LIMIT && x * x + y * y < 4.0; n++) {
