@@ -46,6 +46,19 @@ def test_new_client_and_old_server(build):
             harness.run_passing([build.program(program)], build.remote([server]))
 
 
+def test_new_call_and_old_server(build):
+    """cuLaunchHostFunc is younger than the release: 801, its name, and everything else works."""
+    with harness.serving(build, kind=OldServer) as server:
+        process = harness.run([build.program("younger_call")], build.remote([server]))
+        expect("error 801" in process.out.text, process.report())
+        lines = [line for line in process.err.lines if "not supported by the gpuaasd" in line]
+        expect(len(lines) == 1 and server.address in lines[0], f"one line\n{process.report()}")
+        expect(process.out.lines[-1] == "PASSED", process.report())
+    with harness.serving(build) as server:
+        process = harness.run_passing([build.program("younger_call")], build.remote([server]))
+        expect("error 0" in process.out.text, process.report())
+
+
 # ---- another major
 
 
@@ -84,8 +97,10 @@ def answering(answer):
     try:
         yield "127.0.0.1:%d" % listener.getsockname()[1]
     finally:
-        listener.close()
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
         thread.join(5)
+        listener.close()
 
 
 def expect_803(build, address, *parts):
