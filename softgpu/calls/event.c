@@ -131,7 +131,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
         return sg_leave(result);
     }
     if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0 || start->mark == NULL ||
-        end->mark == NULL) {
+        end->mark == NULL || start->context->device != end->context->device) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
     if (!start->mark->done || !end->mark->done) {
