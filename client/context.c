@@ -169,6 +169,7 @@ static void clear(struct client_context *context)
 {
     client_memory_forget(context);
     client_objects_drop_all(context);
+    context->legacy_attributes = front_stream_attributes_new;
     (void)atomic_exchange(&context->late, 0);
 }
 

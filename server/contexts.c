@@ -92,6 +92,27 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
     return first;
 }
 
+/* The context is used on, but the program shall find it as if new. Who cannot have a setting back
+ * (a heap that kernels have used) keeps it. */
+static void settings_reset(struct server_conn *conn, struct server_context *context)
+{
+    const struct cuda_driver *driver = conn->driver;
+    for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
+        if ((context->limits_set >> limit & 1) != 0) {
+            (void)driver->cuCtxSetLimit((CUlimit)limit, context->limits[limit]);
+        }
+    }
+    context->limits_set = 0;
+    (void)driver->cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_NONE);
+    (void)driver->cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE);
+    ga_list_each (at, next, &conn->objects.context_list) {
+        const struct server_context *other = ga_container(at, struct server_context, link);
+        if (other != context) {
+            (void)driver->cuCtxDisablePeerAccess(other->real);
+        }
+    }
+}
+
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep)
 {
     const struct cuda_driver *driver = conn->driver;
@@ -102,6 +123,9 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
         return first; /* the process ends, and that frees everything */
     }
     keep_first(&first, objects_free(conn, context));
+    if (keep) {
+        settings_reset(conn, context);
+    }
     if (!keep) {
         conn->current = before == context ? NULL : before;
         (void)driver->cuCtxSetCurrent(conn->current != NULL ? conn->current->real : NULL);

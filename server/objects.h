@@ -37,8 +37,10 @@ struct server_context {
     CUcontext real;
     bool primary;
     struct ga_list streams, events, modules;
-    uint64_t null_line;         /* completion line of its stream 0 */
-    struct ga_list free_events; /* struct event_ref without timing; under the completer's lock */
+    uint64_t null_line;          /* completion line of its stream 0 */
+    struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
+    uint32_t limits_set;         /* bit n: the program has set limit n */
+    size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
 };
 
 /* An event of the driver that somebody looks at: the client's event object, and each wait for it.

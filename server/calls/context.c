@@ -83,6 +83,29 @@ bool server_call_ga_context_create(struct server_conn *conn, const struct wire_h
     return true;
 }
 
+/* Remembers what the limit was, for a reset. */
+bool server_call_cuCtxSetLimit(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct cuCtxSetLimit_args args;
+    size_t before = 0;
+    cuCtxSetLimit_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_context *context = conn->current;
+    bool first = context != NULL && (unsigned)args.limit < CU_LIMIT_MAX &&
+                 (context->limits_set >> args.limit & 1) == 0 &&
+                 conn->driver->cuCtxGetLimit(&before, args.limit) == CUDA_SUCCESS;
+    CUresult rc = conn->driver->cuCtxSetLimit(args.limit, args.value);
+    if (first && rc == CUDA_SUCCESS) {
+        context->limits[args.limit] = before;
+        context->limits_set |= 1u << args.limit;
+    }
+    server_reply(conn, header, rc);
+    return true;
+}
+
 bool server_call_ga_context_destroy(struct server_conn *conn, const struct wire_header *header,
                                     struct ga_reader *reader)
 {
