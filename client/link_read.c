@@ -11,6 +11,7 @@
 #include "client/cancel.h"
 #include "client/host_function.h"
 #include "client/link.h"
+#include "client/trace.h"
 
 #define PASSING_BYTES (8u << 20)
 
@@ -212,8 +213,10 @@ void client_link_wait(struct client_link *link, struct link_record *record)
     uint64_t start = ga_clock_ns();
     link_send_until(link, 0);
     wait_answer(link, record);
+    uint64_t waited_ns = ga_clock_ns() - start;
     atomic_fetch_add_explicit(&link->waits, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&link->waited_ns, ga_clock_ns() - start, memory_order_relaxed);
+    atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);
+    client_trace_wait(waited_ns);
     client_cancel_back(before);
 }
 

@@ -34,6 +34,14 @@ void client_trace_call(uint16_t op, const uint8_t *values, size_t bytes)
     }
 }
 
+void client_trace_wait(uint64_t waited_ns)
+{
+    if (client_trace_mode == CLIENT_TRACE_CALLS) {
+        fprintf(stderr, "gpuaas[%d] wait: %llu us\n", (int)getpid(),
+                (unsigned long long)waited_ns / 1000);
+    }
+}
+
 static int by_count(const void *a, const void *b)
 {
     unsigned long long left = counts[*(const uint16_t *)a], right = counts[*(const uint16_t *)b];

@@ -9,6 +9,8 @@ enum client_trace { CLIENT_TRACE_NONE, CLIENT_TRACE_SUMMARY, CLIENT_TRACE_CALLS 
 extern enum client_trace client_trace_mode;
 
 void client_trace_call(uint16_t op, const uint8_t *values, size_t bytes);
+/* An answer was waited for. */
+void client_trace_wait(uint64_t waited_ns);
 void client_trace_setup(uint64_t round_trips);
 /* On stderr, once. */
 void client_trace_summary(void);
