@@ -9,7 +9,7 @@
 
 #include "api/cuda_driver.h"
 
-enum { ARGUMENTS_MOST = 16 };
+enum { ARGUMENTS_MOST = 16, TABLE_ROOM = 4096, TABLE_PATTERN = 0xa5 };
 
 /* A number, or what a function of good.h makes just before the call. */
 struct value {
@@ -45,5 +45,14 @@ extern const unsigned wrong_count;
 extern const char *const calls_without_arguments[];
 
 extern struct cuda_driver driver;
+/* What calls fill, a room for each parameter. */
+extern unsigned char table_rooms[ARGUMENTS_MOST][TABLE_ROOM];
+
+/* Ends the program when there is no such library. */
+void table_open(const char *path);
+/* The right arguments, made anew; rooms are full of TABLE_PATTERN. */
+void table_fill(const struct call *call, uint64_t *values);
+/* good_context() is current, and nothing below it. */
+void table_context(void);
 
 #endif

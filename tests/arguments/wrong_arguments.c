@@ -7,7 +7,6 @@
  * has written an output. --remote: without the calls that the client library has not; --real:
  * without the cases in which only our own libraries are sure not to crash. When all have run, a
  * right program must still run in the same process; then a fault condemns it. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,31 +14,7 @@
 #include "tests/arguments/good.h"
 #include "tests/arguments/table.h"
 
-enum { ROOM = 4096, PATTERN = 0xa5 };
-
-struct cuda_driver driver;
 static bool remote, real;
-static _Alignas(16) unsigned char rooms[ARGUMENTS_MOST][ROOM];
-
-/* By hand, because cuda_driver_open refuses the client library. */
-static void open_library(const char *path)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        printf("%s\n", dlerror());
-        exit(1);
-    }
-    for (size_t i = 0; i < cuda_driver_symbol_count; i++) {
-        void *function = dlsym(library, cuda_driver_symbols[i].name);
-        if (function == NULL && cuda_driver_symbols[i].older != NULL) {
-            function = dlsym(library, cuda_driver_symbols[i].older);
-        }
-        if (function == NULL) {
-            function = (void *)cuda_driver_missing;
-        }
-        memcpy((char *)&driver + cuda_driver_symbols[i].offset, &function, sizeof function);
-    }
-}
 
 static const char *code(CUresult result)
 {
@@ -65,8 +40,8 @@ static void end(const struct call *call, CUresult result)
     fputs(code(result), stdout);
     for (unsigned i = 0; result != CUDA_SUCCESS && i < call->params; i++) {
         bool changed = false;
-        for (unsigned k = 0; k < ROOM && (call->kept >> i & 1) != 0; k++) {
-            changed = changed || rooms[i][k] != PATTERN;
+        for (unsigned k = 0; k < TABLE_ROOM && (call->kept >> i & 1) != 0; k++) {
+            changed = changed || table_rooms[i][k] != TABLE_PATTERN;
         }
         if (changed) {
             printf(" changed %s", call->names[i]);
@@ -74,35 +49,10 @@ static void end(const struct call *call, CUresult result)
     }
 }
 
-static void fill(const struct call *call, uint64_t *values)
-{
-    for (unsigned i = 0; i < call->params; i++) {
-        const struct value *right = &call->right[i];
-        if ((call->rooms >> i & 1) != 0) {
-            memset(rooms[i], PATTERN, ROOM);
-            values[i] = (uint64_t)(uintptr_t)rooms[i];
-        } else {
-            values[i] = right->make != NULL ? right->make() : right->number;
-        }
-    }
-}
-
-static void restore_context(void)
-{
-    CUcontext current = NULL;
-    for (int i = 0; i < 8; i++) {
-        (void)driver.cuCtxGetCurrent(&current);
-        if (current == NULL || driver.cuCtxPopCurrent_v2(&current) != CUDA_SUCCESS) {
-            break;
-        }
-    }
-    MUST(driver.cuCtxPushCurrent_v2((CUcontext)good_context()));
-}
-
 /* What the case has left behind would show here, and nowhere else. */
 static void settle(void)
 {
-    restore_context();
+    table_context();
     CUresult late = driver.cuCtxSynchronize();
     if (late != CUDA_SUCCESS) {
         printf(" then %s", code(late));
@@ -129,9 +79,9 @@ static void run_uninitialised(const struct call *call)
         return;
     }
     for (unsigned i = 0; i < call->params; i++) {
-        memset(rooms[i], PATTERN, ROOM);
+        memset(table_rooms[i], TABLE_PATTERN, TABLE_ROOM);
         if ((call->rooms >> i & 1) != 0) {
-            values[i] = (uint64_t)(uintptr_t)rooms[i];
+            values[i] = (uint64_t)(uintptr_t)table_rooms[i];
         }
     }
     begin(call, "-", "uninitialised");
@@ -142,7 +92,7 @@ static void run_uninitialised(const struct call *call)
 static void run_right(const struct call *call)
 {
     uint64_t values[ARGUMENTS_MOST];
-    fill(call, values);
+    table_fill(call, values);
     begin(call, "-", "right");
     end(call, call->run(values));
     settle();
@@ -154,7 +104,7 @@ static void run_wrong(const struct wrong *wrong)
     uint64_t values[ARGUMENTS_MOST];
     char params[128];
 
-    fill(call, values);
+    table_fill(call, values);
     values[wrong->param] = wrong->value.make != NULL ? wrong->value.make() : wrong->value.number;
     snprintf(params, sizeof params, "%s", call->names[wrong->param]);
     if (wrong->also >= 0) {
@@ -173,7 +123,7 @@ static void run_without_context(const struct call *call, bool dead)
     CUcontext context = NULL;
     uint64_t values[ARGUMENTS_MOST];
 
-    fill(call, values);
+    table_fill(call, values);
     MUST(driver.cuCtxPopCurrent_v2(&context));
     if (dead) {
         MUST(driver.cuCtxCreate_v2(&context, 0, 0));
@@ -215,14 +165,14 @@ static void run_condemned(void)
     uint64_t(*values)[ARGUMENTS_MOST] = calloc(call_count, sizeof *values);
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
-            fill(&calls[i], values[i]);
+            table_fill(&calls[i], values[i]);
         }
     }
     good_fault();
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
             (void)driver.cuCtxSetCurrent((CUcontext)good_context());
-            memset(rooms, PATTERN, sizeof rooms);
+            memset(table_rooms, TABLE_PATTERN, sizeof table_rooms);
             begin(&calls[i], "-", "condemned");
             end(&calls[i], calls[i].run(values[i]));
             putchar('\n');
@@ -242,7 +192,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: wrong_arguments [--remote] [--real] LIBRARY\n");
         return 2;
     }
-    open_library(argv[at]);
+    table_open(argv[at]);
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
             run_uninitialised(&calls[i]);
