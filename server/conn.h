@@ -78,7 +78,8 @@ GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda
 /* Makes the submit thread end soon; from any thread. */
 void conn_end(struct server_conn *conn);
 
-/* Sends what the socket takes; the completion thread sends the rest. */
+/* Sends what the socket takes; the completion thread sends the rest. Before each call of the driver
+ * that may wait for the GPU: what the client has not heard may be what the GPU waits for. */
 void conn_flush(struct server_conn *conn);
 /* Does what the completion thread has handed back. */
 void conn_run_jobs(struct server_conn *conn);

@@ -143,6 +143,7 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
+    conn_flush(conn);
     if (range.allocated) {
         return driver->cuMemFree_v2(range.base);
     }

@@ -115,6 +115,7 @@ bool server_call_ga_module_load(struct server_conn *conn, const struct wire_head
     }
     image[args.image_bytes] = 0;
     struct module_options options = options_make(&args);
+    conn_flush(conn); /* loading may take long */
     CUresult rc = module_make(conn, &args, image, &options);
     free(image);
     const struct ga_module_load_results results = {.info_log = options.info,
@@ -157,6 +158,7 @@ CUresult module_free(struct server_conn *conn, struct server_module *module)
         module_forget(conn, module);
     }
     ga_list_remove(&module->link);
+    conn_flush(conn);
     CUresult rc = conn->driver->cuModuleUnload(module->real);
     free(module);
     return rc;

@@ -33,6 +33,34 @@ static void expect_all(const std::vector<unsigned char> &got, unsigned char righ
             fail("%s: byte %zu is %u, %u is right", what, i, got[i], right);
 }
 
+static void parameters_and_progress(cudaStream_t stream)
+{
+    // Parameters of a kernel are taken by the launch.
+    int *number, result = 0, value = 5;
+    CHECK(cudaMalloc(&number, sizeof *number));
+    gate = 0;
+    CHECK(cudaLaunchHostFunc(stream, hold, nullptr));
+    void *parameters[] = {&number, &value};
+    CHECK(cudaLaunchKernel((const void *)store, dim3(1), dim3(1), parameters, 0, stream));
+    value = 6;
+    parameters[0] = nullptr;
+    gate = 1;
+    CHECK(cudaMemcpyAsync(&result, number, sizeof result, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    if (result != 5)
+        fail("the kernel was given %d", result);
+
+    // What was submitted runs by itself.
+    store<<<1, 1, 0, stream>>>(number, 8);
+    CHECK(cudaLaunchHostFunc(stream, count, nullptr));
+    for (int ms = 0; called == 0; ms++) {
+        if (ms > 60000)
+            fail("a submitted kernel does not run without a further call");
+        usleep(1000);
+    }
+    CHECK(cudaFree(number));
+}
+
 int main()
 {
     cudaStream_t stream;
@@ -78,30 +106,7 @@ int main()
     expect_all(got, 3, "to memory that was registered");
     once_more.join();
 
-    // Parameters of a kernel are taken by the launch.
-    int *number, result = 0, value = 5;
-    CHECK(cudaMalloc(&number, sizeof *number));
-    gate = 0;
-    CHECK(cudaLaunchHostFunc(stream, hold, nullptr));
-    void *parameters[] = {&number, &value};
-    CHECK(cudaLaunchKernel((const void *)store, dim3(1), dim3(1), parameters, 0, stream));
-    value = 6;
-    parameters[0] = nullptr;
-    gate = 1;
-    CHECK(cudaMemcpyAsync(&result, number, sizeof result, cudaMemcpyDeviceToHost, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    if (result != 5)
-        fail("the kernel was given %d", result);
-
-    // What was submitted runs by itself.
-    store<<<1, 1, 0, stream>>>(number, 8);
-    CHECK(cudaLaunchHostFunc(stream, count, nullptr));
-    for (int ms = 0; called == 0; ms++) {
-        if (ms > 60000)
-            fail("a submitted kernel does not run without a further call");
-        usleep(1000);
-    }
-    CHECK(cudaFree(number));
+    parameters_and_progress(stream);
     CHECK(cudaFree(device));
     CHECK(cudaStreamDestroy(stream));
     return passed();
