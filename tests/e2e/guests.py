@@ -72,7 +72,7 @@ def test_few_descriptors(build):
         process = run_guest(build, server, "few_descriptors")
         expect("error 100" in process.out.text or "error 46" in process.out.text,
                process.report())
-        expect("descriptors" in process.err.text or "open files" in process.err.text,
+        expect("descriptor" in process.err.text or "open files" in process.err.text,
                f"a line that says why\n{process.report()}")
 
 
