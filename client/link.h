@@ -17,6 +17,7 @@
 #include "api/signatures.h"
 #include "base/cursor.h"
 #include "base/list.h"
+#include "base/spin.h"
 #include "base/status.h"
 #include "transport/transport.h"
 
@@ -104,6 +105,7 @@ struct client_link {
     _Atomic uint64_t read_ns; /* last time something was read, when unwaited != 0 */
 
     /* Owned by whoever has the reader role. */
+    struct ga_spin spin;
     struct frame_reader reader;
     struct link_record *bulk; /* copy whose chunk is being read; NULL: none */
     uint64_t bulk_at, bulk_left;

@@ -133,9 +133,27 @@ static void note_read(struct client_link *link)
     }
 }
 
+/* Whether reading goes on until the record is complete: some time passes before it says no. */
+static bool read_spinning(struct client_link *link, const struct link_record *record)
+{
+    uint64_t spin_ns = ga_spin_begin(&link->spin);
+    uint64_t until = spin_ns != 0 ? ga_clock_ns() + spin_ns : 0;
+    enum ga_status status;
+    do {
+        status = read_all(link, record);
+    } while (status == GA_AGAIN && ga_clock_ns() < until);
+    if (spin_ns != 0) {
+        ga_spin_end(&link->spin, status != GA_AGAIN);
+    }
+    return status != GA_AGAIN;
+}
+
 /* Until the record is complete. */
 static void lead(struct client_link *link, const struct link_record *record)
 {
+    if (!atomic_load(&record->done)) {
+        (void)read_spinning(link, record);
+    }
     while (!atomic_load(&record->done)) {
         if (read_all(link, record) == GA_AGAIN) {
             struct pollfd at = {.fd = link->data.fd, .events = POLLIN};

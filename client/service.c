@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,15 +19,16 @@
 #define POLLED_MOST 512
 #define FAR         UINT64_MAX
 
-static int wake_fd = -1;
+static int wake_fd = -1;   /* a timer */
 static atomic_bool asleep; /* for longer than the flush delay */
 
+/* The thread wakes when the flush is due, and not now: it would only go to sleep again, and take
+ * the processor from who is calling. */
 static void service_wake(void)
 {
     if (atomic_exchange(&asleep, false)) {
-        uint64_t one = 1;
-        ssize_t written = write(wake_fd, &one, sizeof one);
-        (void)written; /* full: it is awake */
+        const struct itimerspec due = {.it_value.tv_nsec = LINK_FLUSH_NS};
+        (void)timerfd_settime(wake_fd, 0, &due, NULL);
     }
 }
 
@@ -221,7 +222,8 @@ bool client_service_start(void)
         return true;
     }
     if (wake_fd < 0) {
-        wake_fd = ga_descriptor_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        wake_fd =
+            ga_descriptor_above_stdio(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
         if (wake_fd < 0) {
             return false;
         }

@@ -14,8 +14,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 
-#define SMALL_BYTES   16384u              /* pieces up to this share staging slots */
-#define INPUT_SPIN_NS (30 * GA_NS_PER_US) /* a client that has just called may call again */
+#define SMALL_BYTES 16384u /* pieces up to this share staging slots */
 
 /* ---- waiting */
 
@@ -117,13 +116,18 @@ struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t
     return slot;
 }
 
+/* A client that has just called may call again. */
 static enum ga_status conn_wait_input(struct server_conn *conn)
 {
-    uint64_t until = ga_clock_ns() + INPUT_SPIN_NS;
-    enum ga_status status;
-    do {
-        status = frame_fill(&conn->reader, &conn->transport);
-    } while (status == GA_AGAIN && ga_clock_ns() < until);
+    enum ga_status status = frame_fill(&conn->reader, &conn->transport);
+    uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
+    if (spin_ns != 0) {
+        uint64_t until = ga_clock_ns() + spin_ns;
+        do {
+            status = frame_fill(&conn->reader, &conn->transport);
+        } while (status == GA_AGAIN && ga_clock_ns() < until);
+        ga_spin_end(&conn->spin, status != GA_AGAIN);
+    }
     if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
         conn_poll(conn, true);
         return GA_OK;

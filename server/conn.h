@@ -14,6 +14,7 @@
 #include "api/handshake.h"
 #include "api/wire.h"
 #include "base/cursor.h"
+#include "base/spin.h"
 #include "server/completer.h"
 #include "server/driver.h"
 #include "server/host_functions.h"
@@ -59,6 +60,7 @@ struct server_conn {
     uint32_t shared_used;
     struct out_frame *reply; /* between server_reply_begin and _end */
     CUresult reply_rc;
+    struct ga_spin spin; /* of the submit thread, for the next call */
     pthread_t thread;
     int wake_fd; /* wakes the submit thread: a job, or the end */
     _Atomic bool ended;

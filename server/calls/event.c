@@ -234,6 +234,16 @@ bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wir
     return true;
 }
 
+/* Nothing is outstanding and the stream has nothing to do: often so, and cheaper to find out than
+ * to record an event. */
+static bool stream_is_idle(struct server_conn *conn, uint64_t wire)
+{
+    CUstream stream;
+    return conn->current != NULL && completer_is_idle(&conn->completer) &&
+           server_handle_stream(conn, wire, &stream) == CUDA_SUCCESS &&
+           conn->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
+}
+
 bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wire_header *header,
                                        struct ga_reader *reader)
 {
@@ -244,6 +254,10 @@ bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wi
     }
     struct event_ref *ref;
     uint64_t line;
+    if (stream_is_idle(conn, args.stream)) {
+        server_reply(conn, header, CUDA_SUCCESS);
+        return true;
+    }
     CUresult rc = stream_mark(conn, args.stream, &ref, &line);
     if (rc != CUDA_SUCCESS) {
         server_reply(conn, header, rc);
