@@ -26,7 +26,4 @@ enum ga_status {
         }                                                                                          \
     } while (0)
 
-/* Static text, never NULL. */
-const char *ga_status_name(enum ga_status status);
-
 #endif

@@ -115,35 +115,16 @@ CUresult client_stream_check_made(struct client_call *call, CUstream handle, uin
     return is_name(handle) ? CUDA_ERROR_INVALID_HANDLE : client_stream_check(call, handle, wire);
 }
 
-static CUresult object_check(struct client_call *call, enum ga_handle_type type, const void *handle,
-                             uint64_t *wire)
+CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire)
 {
-    const struct client_object *object = client_object_find(type, (uint64_t)(uintptr_t)handle);
-    if (object == NULL) {
+    const struct client_object *object =
+        client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
+    struct client_context *context = object != NULL ? object->context : NULL;
+    if (context == NULL) { /* or another thread destroys it just now */
         return CUDA_ERROR_INVALID_HANDLE;
     }
     *wire = object->handle;
-    return object->context != NULL ? route(call, object->context) : CUDA_SUCCESS;
-}
-
-CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire)
-{
-    return object_check(call, GA_HANDLE_EVENT, handle, wire);
-}
-
-CUresult client_module_check(struct client_call *call, CUmodule handle, uint64_t *wire)
-{
-    return object_check(call, GA_HANDLE_MODULE, handle, wire);
-}
-
-CUresult client_library_check(struct client_call *call, CUlibrary handle, uint64_t *wire)
-{
-    return object_check(call, GA_HANDLE_LIBRARY, handle, wire);
-}
-
-CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t *wire)
-{
-    return object_check(call, GA_HANDLE_KERNEL, handle, wire);
+    return route(call, context);
 }
 
 CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire)

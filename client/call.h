@@ -51,10 +51,7 @@ CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t
 /* The same, and not one of the streams that are only names: it is to be destroyed. */
 CUresult client_stream_check_made(struct client_call *call, CUstream handle, uint64_t *wire);
 CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire);
-CUresult client_module_check(struct client_call *call, CUmodule handle, uint64_t *wire);
 CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire);
-CUresult client_library_check(struct client_call *call, CUlibrary handle, uint64_t *wire);
-CUresult client_kernel_check(struct client_call *call, CUkernel handle, uint64_t *wire);
 CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t *wire);
 /* Device bytes that the call touches, and how the first is aligned. */
 CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,

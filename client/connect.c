@@ -128,7 +128,7 @@ static enum ga_status service_ready(struct opening *opening)
     pthread_mutex_unlock(&client_state_lock);
     if (!ready) {
         snprintf(opening->why, sizeof opening->why,
-                 "no thread or descriptor is left to watch the connection");
+                 "no threads or descriptors are left to watch the connection");
         return GA_NO_MEMORY;
     }
     return GA_OK;

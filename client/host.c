@@ -1,6 +1,7 @@
 /* What front/ asks of the library that it is part of. */
 #include <string.h>
 
+#include "client/host_function.h"
 #include "client/state.h"
 #include "front/front.h"
 
@@ -108,8 +109,9 @@ const struct front_host front_host = {
     .context_device = context_device,
     .context_id = context_id,
     .context_api_version = context_api_version,
-    .stream_values = client_stream_values,
     .stream_id = stream_id,
+    .stream_values = client_stream_values,
+    .host_call = client_host_submit,
     .pointer = client_pointer,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,

@@ -179,16 +179,13 @@ static void strike(struct client_host_call *made)
     pthread_mutex_unlock(&lock);
 }
 
-static CUresult submit(CUstream handle, const struct front_host_call *what)
+CUresult client_host_submit(CUstream handle, const struct front_host_call *what)
 {
     struct client_call call;
     struct ga_host_function_args args;
     CUresult rc = client_call_enter_handle(&call, API_OP_ga_host_function);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, handle, &args.stream);
-    }
-    if (rc == CUDA_SUCCESS && what->function == NULL && what->callback == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
         rc = thread_need();
@@ -215,21 +212,4 @@ static CUresult submit(CUstream handle, const struct front_host_call *what)
         free(made);
     }
     return rc;
-}
-
-CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
-{
-    const struct front_host_call call = {.function = fn, .data = userData};
-    return submit(hStream, &call);
-}
-
-CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
-                                     unsigned int flags)
-{
-    const struct front_host_call call = {.callback = callback, .stream = hStream, .data = userData};
-    CUresult rc = client_ready();
-    if (rc == CUDA_SUCCESS && flags != 0) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    return rc == CUDA_SUCCESS ? submit(hStream, &call) : rc;
 }

@@ -8,6 +8,10 @@
 #include "api/cuda_names.h"
 
 struct client_host_call;
+struct front_host_call;
+
+/* front_host.host_call. */
+CUresult client_host_submit(CUstream stream, const struct front_host_call *what);
 
 /* Its turn has come; `ticket` goes back to the server when it has returned. Any thread. */
 void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket);

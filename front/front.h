@@ -42,6 +42,15 @@ struct front_value {
     CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR; without other bits */
 };
 
+/* A function of the program that a stream calls: cuLaunchHostFunc gives `function`,
+ * cuStreamAddCallback `callback`; the other one is NULL. */
+struct front_host_call {
+    CUhostFn function;
+    CUstreamCallback callback;
+    CUstream stream; /* as it was given to cuStreamAddCallback */
+    void *data;
+};
+
 /* Every member is set. All may be called from any thread; all but `init` only after init answered
  * CUDA_SUCCESS. Outputs are set only on success; contexts are never NULL. */
 struct front_host {
@@ -73,6 +82,8 @@ struct front_host {
     CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *id);
     /* Does them in this order in the stream, or none of them if one is wrong. */
     CUresult (*stream_values)(CUstream stream, const struct front_value *values, unsigned count);
+    /* Calls it when the work before in the stream is done; what comes later waits for it. */
+    CUresult (*host_call)(CUstream stream, const struct front_host_call *call);
     /* False: nothing that CUDA knows is at the address. */
     bool (*pointer)(uint64_t address, struct front_pointer *pointer);
     /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
@@ -89,15 +100,7 @@ bool front_initialised(void);
  * CUDA_ERROR_NOT_PERMITTED while the calling thread runs a host function. */
 CUresult front_ready(void);
 
-/* A function of the program that a stream calls: cuLaunchHostFunc gives `function`,
- * cuStreamAddCallback `callback`; the other one is NULL. */
-struct front_host_call {
-    CUhostFn function;
-    CUstreamCallback callback;
-    CUstream stream; /* as it was given to cuStreamAddCallback */
-    void *data;
-};
-/* Calls it. After an error (`status`) only callbacks are called, as in CUDA. */
+/* Calls the program's function. After an error (`status`) only callbacks are called, as in CUDA. */
 void front_host_call_run(const struct front_host_call *call, CUresult status);
 
 /* The calling thread's current context, or NULL. It may have been destroyed meanwhile: who uses it

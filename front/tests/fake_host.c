@@ -97,6 +97,15 @@ static CUresult stream_values(CUstream stream, const struct front_value *values,
     return CUDA_SUCCESS;
 }
 
+struct front_host_call fake_host_call;
+
+static CUresult host_call(CUstream stream, const struct front_host_call *call)
+{
+    (void)stream;
+    fake_host_call = *call;
+    return CUDA_SUCCESS;
+}
+
 static bool pointer(uint64_t address, struct front_pointer *out)
 {
     if (address < 0x10000 || address >= 0x20000) {
@@ -140,6 +149,7 @@ const struct front_host front_host = {
     .context_api_version = context_api_version,
     .stream_id = stream_id,
     .stream_values = stream_values,
+    .host_call = host_call,
     .pointer = pointer,
     .module_function_count = module_function_count,
     .module_functions = module_functions,

@@ -16,5 +16,6 @@ extern int fake_init_calls;
 
 extern struct front_value fake_values[256]; /* of the last call of stream_values */
 extern unsigned fake_value_count;
+extern struct front_host_call fake_host_call; /* the last one */
 
 #endif

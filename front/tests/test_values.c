@@ -92,3 +92,21 @@ Test(values, a_host_function_may_make_no_call)
     cr_assert_eq(in_callback, CUDA_ERROR_NOT_PERMITTED);
     cr_assert_eq(front_ready(), CUDA_SUCCESS);
 }
+
+Test(values, host_functions_are_checked_and_passed_on)
+{
+    int data;
+    CUstream stream = CU_STREAM_LEGACY;
+    cr_assert_eq(cuLaunchHostFunc(stream, function, &data), CUDA_SUCCESS);
+    cr_assert_eq(fake_host_call.function, function);
+    cr_assert_eq(fake_host_call.data, &data);
+    cr_assert_eq(cuStreamAddCallback(stream, callback, NULL, 0), CUDA_SUCCESS);
+    cr_assert_eq(fake_host_call.callback, callback);
+    cr_assert_eq(fake_host_call.stream, stream);
+    cr_assert_eq(fake_host_call.function, NULL);
+    fake_host_call = (struct front_host_call){0};
+    cr_assert_eq(cuLaunchHostFunc(stream, NULL, &data), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(cuStreamAddCallback(stream, NULL, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(cuStreamAddCallback(stream, callback, NULL, 1), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(fake_host_call.callback, NULL, "a refused one is not passed on");
+}

@@ -30,6 +30,8 @@ CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_s
 /* Enters and finds the stream; the lock is held on success. A stream that was created brings its
  * context: none need be current. */
 CUresult sg_enter_stream(CUstream handle, struct sg_stream **stream);
+/* front_host.host_call. */
+CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call);
 /* front_host.stream_values. */
 CUresult sg_call_stream_values(CUstream handle, const struct front_value *values, unsigned count);
 /* CUDA_ERROR_INVALID_HANDLE: not an event. */

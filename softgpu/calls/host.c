@@ -123,6 +123,7 @@ const struct front_host front_host = {
     .context_api_version = host_context_api_version,
     .stream_id = host_stream_id,
     .stream_values = sg_call_stream_values,
+    .host_call = sg_call_host_function,
     .pointer = sg_call_pointer,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,

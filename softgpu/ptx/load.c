@@ -134,8 +134,3 @@ uint32_t sg_text_hash(struct sg_text a)
     }
     return hash;
 }
-
-struct sg_text sg_text_of(const char *literal)
-{
-    return (struct sg_text){literal, (uint32_t)strlen(literal)};
-}

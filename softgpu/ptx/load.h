@@ -51,7 +51,6 @@ bool sg_text_equal(struct sg_text a, struct sg_text b);
 bool sg_text_is(struct sg_text a, const char *literal);
 bool sg_text_starts(struct sg_text a, const char *literal);
 uint32_t sg_text_hash(struct sg_text a);
-struct sg_text sg_text_of(const char *literal);
 /* For printf's %.*s */
 #define SG_TEXT_ARGS(text) (int)(text).len, (text).at
 

@@ -73,11 +73,6 @@ static void load(struct engine *engine, const char *text, size_t bytes)
     }
 }
 
-void engine_load_text(struct engine *engine, const char *ptx)
-{
-    load(engine, ptx, strlen(ptx));
-}
-
 void engine_load_file(struct engine *engine, const char *name)
 {
     char path[1024];

@@ -20,7 +20,6 @@ struct engine {
 /* All of them end the test with a message when they fail. */
 void engine_open(struct engine *engine, unsigned workers);
 void engine_close(struct engine *engine);
-void engine_load_text(struct engine *engine, const char *ptx);
 void engine_load_file(struct engine *engine, const char *name); /* of the built test kernels */
 
 /* Zeroed memory that kernels may read and write, followed by some that they may not. Never freed

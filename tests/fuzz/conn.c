@@ -7,7 +7,7 @@
 static struct {
     struct fuzz_input input;
     uint64_t random; /* 0: no pieces */
-    bool jammed, closed;
+    bool closed;
     int fd;
 } peer = {.fd = -1};
 
@@ -15,9 +15,6 @@ static enum ga_status peer_send(struct transport_conn *conn, const struct iovec 
                                 size_t *sent)
 {
     (void)conn;
-    if (peer.jammed) {
-        return GA_AGAIN;
-    }
     size_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += pieces[i].iov_len;
@@ -82,7 +79,6 @@ struct transport_conn fuzz_conn_open(const uint8_t *bytes, size_t size, uint64_t
 {
     peer.input = (struct fuzz_input){bytes, size};
     peer.random = seed;
-    peer.jammed = false;
     peer.closed = false;
     peer.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     FUZZ_CHECK(peer.fd >= 0);
@@ -92,11 +88,6 @@ struct transport_conn fuzz_conn_open(const uint8_t *bytes, size_t size, uint64_t
 size_t fuzz_conn_left(void)
 {
     return peer.input.left;
-}
-
-void fuzz_conn_jam(void)
-{
-    peer.jammed = true;
 }
 
 void fuzz_conn_close(void)

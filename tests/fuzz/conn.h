@@ -14,8 +14,6 @@
 struct transport_conn fuzz_conn_open(const uint8_t *bytes, size_t size, uint64_t seed);
 /* Bytes that have not been received yet. */
 size_t fuzz_conn_left(void);
-/* From now on sending answers GA_AGAIN. */
-void fuzz_conn_jam(void);
 void fuzz_conn_close(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "client/host_function.h"
 #include "client/link.h"
+#include "client/trace.h"
 #include "tests/fuzz/conn.h"
 
 #define CALLS_MOST   32u
@@ -39,6 +40,12 @@ void client_host_call_lost(struct client_host_call *call, int status)
 {
     FUZZ_CHECK(status != 0);
     call->told++;
+}
+
+/* Of a program that is not traced (client/trace.c). */
+void client_trace_wait(uint64_t waited_ns)
+{
+    (void)waited_ns;
 }
 
 static void note_error(uint64_t context, int result, uint16_t opcode)

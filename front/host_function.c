@@ -1,0 +1,24 @@
+/* Functions of the program that a stream calls. Where they run, and in which order, is the
+ * library's business: front_host.host_call. */
+#include "front/front.h"
+
+CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+    const struct front_host_call call = {.function = fn, .data = userData};
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS && fn == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc == CUDA_SUCCESS ? front_host.host_call(hStream, &call) : rc;
+}
+
+CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
+                                     unsigned int flags)
+{
+    const struct front_host_call call = {.callback = callback, .stream = hStream, .data = userData};
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS && (callback == NULL || flags != 0)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc == CUDA_SUCCESS ? front_host.host_call(hStream, &call) : rc;
+}
