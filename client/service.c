@@ -1,6 +1,7 @@
-/* The one thread of the library: sends what waits in a buffer for 50 us, reads answers that nobody
- * waits for, keeps side connections alive and notices their end. It does nothing that a calling
- * thread waits for. */
+/* The service thread: sends what waits in a buffer for 50 us, reads answers that nobody waits for,
+ * keeps side connections alive and notices their end. It does nothing that a calling thread waits
+ * for. The library has one other thread, and only for programs with host functions
+ * (host_function.c). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command gpuaas, and GPUAAS_TRACE=summary."""
+"""The command gpuaas, GPUAAS_TRACE, and GPUAAS_DEVICES with UUIDs."""
 
 import re
 
@@ -30,6 +30,20 @@ def test_devices(build):
                                   build.environment())
             names = "".join(line.split(",")[0][-1] for line in process.out.lines)
             expect(names == numbers, f"devices {numbers} are due\n{process.report()}")
+
+
+def uuids(build, server, **env):
+    process = harness.run([build.program("devices")], build.remote([server], **env))
+    return [line.split(", ")[-1] for line in process.out.lines]
+
+
+def test_devices_by_uuid(build):
+    """The UUIDs as the program itself sees them choose, and say the order."""
+    with harness.serving(build, gpus=2) as server:
+        seen = uuids(build, server)
+        expect(len(seen) == 2 and seen[0] != seen[1], f"two UUIDs are due: {seen}")
+        turned = uuids(build, server, GPUAAS_DEVICES=",".join(reversed(seen)))
+        expect(turned == seen[::-1], f"the other order is due: {turned}")
 
 
 def test_arguments_and_status(build):
@@ -69,6 +83,18 @@ def test_trace_summary(build):
             print("  " + line)
         quiet = harness.run_passing([build.program("vector_add")], build.remote([server]))
         expect(not quiet.err.text, f"a silent run is due\n{quiet.report()}")
+
+
+def test_trace_calls(build):
+    """Each call as it is sent, in order, and each wait."""
+    with harness.serving(build) as server:
+        env = build.remote([server], GPUAAS_TRACE="calls")
+        process = harness.run_passing([build.program("vector_add")], env)
+        said = [match[1] for match in map(re.compile(r"\] (?:call: (\w+)|wait: \d+ us$)").search,
+                                          process.err.lines) if match]
+        due = ["ga_module_load", "ga_launch", "ga_copy_out", None]  # None: a wait
+        after = iter(said)
+        expect(all(what in after for what in due), f"{due} in this order\n{process.report()}")
 
 
 if __name__ == "__main__":

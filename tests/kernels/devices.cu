@@ -8,9 +8,13 @@ int main()
     for (int device = 0; device < count; device++) {
         cudaDeviceProp properties;
         CHECK(cudaGetDeviceProperties(&properties, device));
-        printf("device %d: %s, %zu MiB, %d multiprocessors, compute capability %d.%d\n", device,
+        printf("device %d: %s, %zu MiB, %d multiprocessors, compute capability %d.%d, GPU-", device,
                properties.name, properties.totalGlobalMem >> 20, properties.multiProcessorCount,
                properties.major, properties.minor);
+        for (int i = 0; i < 16; i++)
+            printf("%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                   (unsigned char)properties.uuid.bytes[i]);
+        printf("\n");
     }
     return 0;
 }

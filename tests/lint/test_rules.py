@@ -89,6 +89,8 @@ class Limits(RuleTest):
         self.keeps(rule_limits, "base/a.c", "/" * 100 + "\n")
         self.breaks(rule_limits, "base/a.c", "/" * 101 + "\n", "101 columns")
         self.breaks(rule_limits, "base/a.c", "\tint x;\n", "a tab")
+        self.breaks(rule_limits, "a.md", "word " * 21 + "\n", "105 columns")
+        self.keeps(rule_limits, "a.md", "| " + "word " * 30 + "|\n")
 
 
 class CudaNames(RuleTest):
