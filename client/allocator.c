@@ -115,9 +115,16 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     }
 }
 
-static void block_free(struct client_allocator *a, struct block *block)
+/* Under the lock, before the block is given back: where the server picks addresses, another thread
+ * may get the same one as soon as the server has it back. */
+static void block_leave(struct client_allocator *a, struct block *block)
 {
     client_ranges_remove(&a->blocks, &block->range);
+}
+
+/* Under the lock, when it has been given back. */
+static void block_free(struct client_allocator *a, struct block *block)
+{
     if (!a->unpinned) {
         add_gap(a, block->range.start, block->range.bytes);
     }
@@ -131,7 +138,9 @@ static void block_free(struct client_allocator *a, struct block *block)
 void client_allocator_fini(struct client_allocator *a)
 {
     while (a->blocks.root != NULL) {
-        block_free(a, block_of(a->blocks.root));
+        struct block *block = block_of(a->blocks.root);
+        block_leave(a, block);
+        block_free(a, block);
     }
     while (a->gaps.root != NULL) {
         struct client_range *gap = a->gaps.root;
@@ -246,6 +255,7 @@ static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
     int rc = map(user, &start, bytes);
     pthread_mutex_lock(&a->lock);
     if (rc != ALLOCATOR_OK) {
+        block_leave(a, block);
         block_free(a, block);
         return rc;
     }
@@ -398,6 +408,7 @@ static void slab_unmap(struct client_allocator *a, struct block *block,
 {
     block->state = BLOCK_PENDING;
     a->free_bytes -= block->range.bytes;
+    block_leave(a, block);
     pthread_mutex_unlock(&a->lock);
     (void)unmap(user, block->range.start, block->range.bytes);
     pthread_mutex_lock(&a->lock);
@@ -424,6 +435,7 @@ void client_allocator_drained(struct client_allocator *a, uint64_t address,
     pthread_mutex_lock(&a->lock);
     struct block *block = block_of(client_ranges_find(&a->blocks, address));
     if (block != NULL && block->slab == NULL && block->state == BLOCK_DRAINING) {
+        block_leave(a, block);
         block_free(a, block);
     } else if (block != NULL && block->slab != NULL) {
         uint32_t unit = unit_of(block, address), used = block->slab->used;
@@ -464,6 +476,7 @@ void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_al
                 a->free_bytes -=
                     (uint64_t)(block->slab->units - block->slab->used) * block->slab->unit_bytes;
             }
+            block_leave(a, block);
             pthread_mutex_unlock(&a->lock);
             (void)unmap(user, block->range.start, block->range.bytes);
             pthread_mutex_lock(&a->lock);

@@ -40,8 +40,8 @@ struct client_allocator {
     uint64_t granularity;
     bool unpinned; /* no window: addresses come from the server */
     struct client_slab_class classes[ALLOCATOR_CLASSES]; /* the smallest first */
-    struct client_ranges blocks; /* everything mapped, or being mapped or unmapped */
-    struct client_ranges gaps;   /* addresses of the window that no block has */
+    struct client_ranges blocks;                         /* everything mapped or being mapped */
+    struct client_ranges gaps; /* addresses of the window that no block has */
     struct ga_list slabs;
     uint64_t free_bytes; /* mapped and not in use: in slabs */
 };

@@ -161,18 +161,11 @@ static CUresult give_back(struct client_context *context, uint64_t address, uint
     return rc;
 }
 
-static CUresult unmap(struct client_context *context, uint64_t address, uint64_t bytes, bool wait)
-{
-    CUresult rc = give_back(context, address, bytes, wait);
-    if (bytes != 0) {
-        reservation_end(context, address, bytes);
-    }
-    return rc;
-}
-
 static int unmap_idle(void *user, uint64_t address, uint64_t bytes)
 {
-    return (int)unmap(user, address, bytes, false);
+    CUresult rc = give_back(user, address, bytes, false);
+    reservation_end(user, address, bytes);
+    return (int)rc;
 }
 
 /* The server has freed it already. */
@@ -310,9 +303,12 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
     owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
     if (bytes != 0 || !client_context_idle(owner)) {
-        rc = unmap(owner, bytes != 0 ? dptr : 0, bytes, true);
+        rc = give_back(owner, bytes != 0 ? dptr : 0, bytes, true);
     }
     client_allocator_drained(&session->allocator, dptr, unmap_idle, owner);
+    if (bytes != 0) { /* last: another thread may get the same address from now on */
+        reservation_end(owner, dptr, bytes);
+    }
     return rc;
 }
 

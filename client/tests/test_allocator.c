@@ -340,6 +340,52 @@ static int model_choose(void *user, uint64_t *address, uint64_t bytes)
     return model_map(user, address, bytes);
 }
 
+/* A server that gives the address that came back last. */
+static uint64_t given_back;
+
+static int model_choose_again(void *user, uint64_t *address, uint64_t bytes)
+{
+    *address = given_back;
+    return model_map(user, address, bytes);
+}
+
+struct between {
+    struct client_allocator *allocator;
+    struct model *model;
+    uint64_t taken;
+};
+
+/* While a slab is being given back, another thread gets its address for something else. */
+static int unmap_and_take(void *user, uint64_t at, uint64_t bytes)
+{
+    struct between *between = user;
+    int rc = model_unmap(between->model, at, bytes);
+    given_back = at;
+    cr_assert_eq(client_allocator_take(between->allocator, 100, 2, model_choose_again,
+                                       between->model, &between->taken),
+                 ALLOCATOR_OK);
+    return rc;
+}
+
+Test(allocator, without_a_window_an_address_comes_again_at_once)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = MEMORY};
+    struct between between = {&allocator, &model, 0};
+    struct client_allocation found;
+    uint64_t address;
+    client_allocator_init(&allocator, 0, 0, GRANULARITY, MEMORY);
+    cr_assert_eq(client_allocator_take(&allocator, 100, 1, model_choose, &model, &address), 0);
+    give(&allocator, &model, address);
+    client_allocator_trim(&allocator, unmap_and_take, &between);
+    cr_expect_eq(between.taken, given_back);
+    cr_expect(client_allocator_find(&allocator, between.taken, &found));
+    cr_expect_eq(found.owner, 2);
+    client_allocator_drop(&allocator, 2, model_unmap, &model);
+    cr_expect_eq(model.used, 0);
+    client_allocator_fini(&allocator);
+}
+
 Test(allocator, without_a_window_addresses_come_from_the_server)
 {
     struct client_allocator allocator;
