@@ -220,15 +220,22 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 
 /* ---- kernels */
 
-static struct client_kernel *known_kernel(struct client_library *library, const char *name)
+/* Under client_state_lock. */
+static struct client_kernel *find_kernel(struct client_library *library, const char *name)
 {
-    pthread_mutex_lock(&client_state_lock);
     struct client_kernel *at = library->kernels;
     while (at != NULL && strcmp(at->name, name) != 0) {
         at = at->next;
     }
-    pthread_mutex_unlock(&client_state_lock);
     return at;
+}
+
+static struct client_kernel *known_kernel(struct client_library *library, const char *name)
+{
+    pthread_mutex_lock(&client_state_lock);
+    struct client_kernel *found = find_kernel(library, name);
+    pthread_mutex_unlock(&client_state_lock);
+    return found;
 }
 
 static CUresult make_kernel(struct client_library *library, const char *name,
@@ -247,10 +254,16 @@ static CUresult make_kernel(struct client_library *library, const char *name,
     }
     made->library = library;
     pthread_mutex_lock(&client_state_lock);
-    made->next = library->kernels;
-    library->kernels = made;
+    *out = find_kernel(library, name);
+    if (*out == NULL) {
+        made->next = library->kernels;
+        library->kernels = made;
+        *out = made;
+    }
     pthread_mutex_unlock(&client_state_lock);
-    *out = made;
+    if (*out != made) { /* another thread was quicker */
+        client_object_drop(made);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -159,11 +159,26 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
 
 /* ---- names of all functions */
 
+/* Takes `names` over. Another thread may have been quicker, and read its list just now. */
+static void keep_names(struct client_module *module, char *names, size_t bytes, uint32_t count)
+{
+    pthread_mutex_lock(&client_state_lock);
+    if (!atomic_load(&module->listed)) {
+        module->names = names;
+        module->names_bytes = bytes;
+        module->function_count = count;
+        atomic_store(&module->listed, true);
+        names = NULL;
+    }
+    pthread_mutex_unlock(&client_state_lock);
+    free(names);
+}
+
 CUresult client_module_names(struct client_module *module)
 {
     struct client_call call;
     struct ga_module_list_args args = {.module = module->object.handle};
-    if (module->listed) {
+    if (atomic_load(&module->listed)) {
         return CUDA_SUCCESS;
     }
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_list, module->object.context);
@@ -187,13 +202,7 @@ CUresult client_module_names(struct client_module *module)
             memcpy(names, list.names, list.names_bytes);
         }
         names[list.names_bytes] = 0;
-        pthread_mutex_lock(&client_state_lock);
-        free(module->names);
-        module->names = names;
-        module->names_bytes = list.names_bytes;
-        module->function_count = list.count;
-        module->listed = true;
-        pthread_mutex_unlock(&client_state_lock);
+        keep_names(module, names, list.names_bytes, list.count);
     } else if (rc == CUDA_SUCCESS) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }

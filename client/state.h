@@ -90,7 +90,6 @@ struct client_context {
 struct client_stream {
     struct client_object object;
     unsigned long long id;
-    bool per_thread;
     unsigned flags;
     struct front_stream_attributes attributes;
     /* Marks (link index << 56 | sequence): all work up to it is known to be done; a watch for work
@@ -125,7 +124,7 @@ struct client_module {
     struct client_function *functions;
     struct client_global *globals;
     uint32_t function_count; /* valid when `listed` */
-    bool listed;
+    atomic_bool listed;
     char *names; /* of all functions, each with its NUL; owned */
     size_t names_bytes;
     uint8_t *facts; /* of its functions, if they came with it: see ga_module_facts; owned */
@@ -152,10 +151,6 @@ struct client_library {
     struct client_kernel *kernels;
     struct client_module *modules; /* where it is loaded */
     uint32_t max_registers, optimization;
-    uint32_t kernel_count;
-    bool listed;
-    char *names;
-    size_t names_bytes;
 };
 
 /* A kernel's function in a context. */

@@ -59,8 +59,7 @@ struct server_conn {
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
     uint32_t shared_used;
     struct out_frame *reply; /* between server_reply_begin and _end */
-    CUresult reply_rc;
-    struct ga_spin spin; /* of the submit thread, for the next call */
+    struct ga_spin spin;     /* of the submit thread, for the next call */
     pthread_t thread;
     int wake_fd; /* wakes the submit thread: a job, or the end */
     _Atomic bool ended;

@@ -36,7 +36,7 @@ struct control {
     struct process *probes[DEVICES_DRIVERS];
     struct spares spares[DEVICES_DRIVERS];
     uv_signal_t signals[3];
-    bool probed, stopping;
+    bool stopping;
     int exit_status;
 };
 

@@ -1,5 +1,8 @@
 // Code that comes and goes while it is used: a module that is unloaded under running kernels;
-// libraries that outlive contexts, in several contexts and devices; what is left afterwards.
+// libraries that outlive contexts, in several contexts and devices, and asked by several threads at
+// once; what is left afterwards.
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "check_driver.h"
@@ -231,11 +234,41 @@ static void libraries()
         CHECK_DRIVER(cuDevicePrimaryCtxRelease(d));
 }
 
+// Each kernel has one handle, whoever asks first.
+static void several_threads(CUcontext context)
+{
+    const int threads = 4;
+    for (int round = 0; round < 20; round++) {
+        CUlibrary library;
+        CUkernel all[threads][2] = {}, by_name[threads] = {};
+        std::vector<std::thread> running;
+        std::atomic<int> started{0};
+        CHECK_DRIVER(cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0));
+        for (int t = 0; t < threads; t++)
+            running.emplace_back([&, t] {
+                CHECK_DRIVER(cuCtxSetCurrent(context));
+                started++;
+                while (started < threads) {
+                }
+                CHECK_DRIVER(cuLibraryEnumerateKernels(all[t], 2, library));
+                CHECK_DRIVER(cuLibraryGetKernel(&by_name[t], library, "other"));
+            });
+        for (auto &thread : running)
+            thread.join();
+        for (int t = 0; t < threads; t++) {
+            if (all[t][0] != all[0][0] || all[t][1] != all[0][1] || by_name[t] != by_name[0])
+                fail("round %d: threads get different handles for a kernel", round);
+        }
+        CHECK_DRIVER(cuLibraryUnload(library));
+    }
+}
+
 int main()
 {
     CHECK_DRIVER(cuInit(0));
     CUcontext context = create_context(0);
     unload_under_work();
+    several_threads(context);
     CHECK_DRIVER(cuCtxDestroy(context));
     libraries();
     return passed();
