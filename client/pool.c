@@ -229,11 +229,15 @@ static int split(const char *text, struct attempt *attempts)
         while (length != 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
             length--;
         }
-        if (length != 0 && length < sizeof attempts[count].text) {
-            memcpy(attempts[count].text, text, length);
+        if (length != 0) { /* what does not fit is longer than any address may be, and is refused */
+            snprintf(attempts[count].text, sizeof attempts[count].text, "%.*s", (int)length, text);
             count++;
         }
         text += whole;
+    }
+    if (text[strspn(text, ", \t")] != 0) {
+        ga_warn(ENVIRONMENT_SERVERS " names more than %d servers: the rest is left out",
+                SERVERS_MOST);
     }
     return count;
 }

@@ -28,13 +28,17 @@ void client_link_add(struct client_link *link)
 {
     pthread_mutex_lock(&client_state_lock);
     unsigned at = atomic_load(&link_count);
-    if (at < LINKS_MOST) {
+    bool room = at < LINKS_MOST;
+    if (room) {
         link->index = at;
         atomic_store(&links[at], link);
         atomic_store(&link_count, at + 1);
     }
     (void)client_service_start(); /* it runs already, and shall look at this link */
     pthread_mutex_unlock(&client_state_lock);
+    if (!room) {
+        client_link_lose(link, "this program has too many connections already");
+    }
 }
 
 struct client_link *client_link_of_process(const struct client_server *server, uint64_t process)

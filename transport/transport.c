@@ -43,7 +43,8 @@ static bool port_is_valid(const char *text, size_t length)
 
 static enum ga_status address_error(const char *text, const char *what, char *why, size_t why_size)
 {
-    snprintf(why, why_size, "\"%s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port)",
+    /* The beginning of a long one will do: what is wrong must be seen. */
+    snprintf(why, why_size, "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port)",
              text, what);
     return GA_INVALID;
 }

@@ -73,6 +73,15 @@ def test_nonsense(build):
            f"one line that names both and why\n{process.report()}")
 
 
+def test_too_long(build):
+    """An address that no host can have, alone and as one of far too many."""
+    process = run_devices(build, "h" * 5000)
+    expect(any("h" * 50 in line and "too long" in line for line in process.err.lines),
+           process.report())
+    process = run_devices(build, ",".join(["h" * 300] * 300))
+    expect(any("more than 256" in line for line in process.err.lines), process.report())
+
+
 def test_no_list(build):
     process = run_devices(build, "")
     expect("GPUAAS_SERVERS" in process.err.text, process.report())
