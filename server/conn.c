@@ -398,7 +398,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     *beginning = (struct conn_beginning){.conn = conn, .hello = *hello, .sequence = sequence};
     if (conn->wake_fd < 0 || completer_start(&conn->completer, conn) != GA_OK) {
         free(beginning);
-        return GA_NO_MEMORY; /* the process ends: nothing of the rest matters any more */
+        return GA_NO_MEMORY; /* what has been made stays until the process ends */
     }
     if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
         free(beginning);

@@ -5,27 +5,9 @@
 #include <stdlib.h>
 
 #include "server/host_functions.h"
+#include "server/tests/fake_context.h"
 
 static unsigned pinned;
-
-static CUresult fake_retain(CUcontext *context, CUdevice device)
-{
-    (void)device;
-    *context = NULL;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_set(CUcontext context)
-{
-    (void)context;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_get(CUcontext *context)
-{
-    *context = NULL;
-    return CUDA_SUCCESS;
-}
 
 static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
 {
@@ -42,10 +24,7 @@ static CUresult fake_pointer(CUdeviceptr *device, void *memory, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-static const struct cuda_driver driver = {.cuDevicePrimaryCtxRetain = fake_retain,
-                                          .cuCtxSetCurrent = fake_set,
-                                          .cuCtxGetCurrent = fake_get,
-                                          .cuMemHostAlloc = fake_alloc,
+static const struct cuda_driver driver = {FAKE_CONTEXT, .cuMemHostAlloc = fake_alloc,
                                           .cuMemHostGetDevicePointer_v2 = fake_pointer};
 static struct host_functions host;
 

@@ -8,28 +8,10 @@
 
 #include "server/out.h"
 #include "server/staging.h"
+#include "server/tests/fake_context.h"
 #include "transport/transport.h"
 
 static uint8_t arena[8 * WIRE_CHUNK] __attribute__((aligned(4096)));
-
-static CUresult fake_retain(CUcontext *context, CUdevice device)
-{
-    (void)device;
-    *context = NULL;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_set(CUcontext context)
-{
-    (void)context;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_get(CUcontext *context)
-{
-    *context = NULL;
-    return CUDA_SUCCESS;
-}
 
 static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
 {
@@ -39,10 +21,7 @@ static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-static const struct cuda_driver driver = {.cuDevicePrimaryCtxRetain = fake_retain,
-                                          .cuCtxSetCurrent = fake_set,
-                                          .cuCtxGetCurrent = fake_get,
-                                          .cuMemHostAlloc = fake_alloc};
+static const struct cuda_driver driver = {FAKE_CONTEXT, .cuMemHostAlloc = fake_alloc};
 
 static struct staging staging;
 static struct server_out out;

@@ -39,6 +39,16 @@ static CUresult library_enter(struct sg_code *code, CUlibrary *library)
     return sg_leave(result);
 }
 
+/* Before an image is looked at. */
+static CUresult library_check(const CUlibrary *out, const CUlibraryOption *options, unsigned count)
+{
+    CUresult result = sg_process_state();
+    if (result == CUDA_SUCCESS) {
+        result = out == NULL ? CUDA_ERROR_INVALID_VALUE : library_options(options, count);
+    }
+    return result;
+}
+
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
                                    void **jitOptionsValues, unsigned int numJitOptions,
                                    CUlibraryOption *libraryOptions, void **libraryOptionValues,
@@ -46,11 +56,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 {
     (void)libraryOptionValues;
     struct sg_code *parsed = NULL;
-    CUresult result = sg_process_state();
-    if (result == CUDA_SUCCESS) {
-        result = library == NULL ? CUDA_ERROR_INVALID_VALUE
-                                 : library_options(libraryOptions, numLibraryOptions);
-    }
+    CUresult result = library_check(library, libraryOptions, numLibraryOptions);
     if (result == CUDA_SUCCESS) {
         result = sg_load_image(code, numJitOptions, jitOptions, jitOptionsValues, &parsed);
     }
@@ -64,11 +70,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 {
     (void)libraryOptionValues;
     struct sg_code *parsed = NULL;
-    CUresult result = sg_process_state();
-    if (result == CUDA_SUCCESS) {
-        result = library == NULL ? CUDA_ERROR_INVALID_VALUE
-                                 : library_options(libraryOptions, numLibraryOptions);
-    }
+    CUresult result = library_check(library, libraryOptions, numLibraryOptions);
     if (result == CUDA_SUCCESS) {
         result = sg_load_file(fileName, numJitOptions, jitOptions, jitOptionsValues, &parsed);
     }
