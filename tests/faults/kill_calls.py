@@ -94,7 +94,7 @@ def test_backend(build):
             with killing(pid, calls, count):
                 result, = checker.check(victims=[victim], killed=check.ANY, serve=False)
             return result != 0
-        enumerate_calls(attempt, 6)
+        enumerate_calls(attempt, 4)
         checker.check(killed=check.ANY)
 
 
