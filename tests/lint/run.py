@@ -12,6 +12,7 @@ import rule_cuda_names
 import rule_includes
 import rule_limits
 import rule_purity
+import rule_semantics
 import rule_words
 from tree import Tree
 
@@ -20,6 +21,7 @@ SOURCE_RULES = {
     "limits": rule_limits.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
+    "semantics": rule_semantics.check,
 }
 
 

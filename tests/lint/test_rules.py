@@ -11,6 +11,7 @@ import rule_cuda_names
 import rule_includes
 import rule_limits
 import rule_purity
+import rule_semantics
 import rule_words
 from tree import Tree
 
@@ -108,6 +109,18 @@ class Words(RuleTest):
         self.breaks(rule_words, "README.md", "see /wo" + "rk/main\n", "somebody's machine")
         self.breaks(rule_words, "base/a.c", "// as in iss" + "ue 12\n", "tracker")
         self.breaks(rule_words, "docs/a.md", "from py" + "pi.org\n", "registry")
+
+
+class Semantics(RuleTest):
+    def test_claims(self):
+        page, test = "docs/semantics.md", "tests/e2e/a.py"
+        claim = '"""seman' 'tics S1, S2"""\n'
+        self.write(page, "[S1] It waits.\n\n[S2] It does not.\n")
+        self.keeps(rule_semantics, test, claim)
+        self.breaks(rule_semantics, test, claim + '# seman' "tics S3\n", "has no S3")
+        self.write(test, claim)
+        self.breaks(rule_semantics, page, "[S1] a\n[S2] b\n[S3] c\n", "no test claims S3")
+        self.breaks(rule_semantics, page, "[S1] a\n[S2] b\n[S1] c\n", "S1 stands here twice")
 
 
 class Compiled(RuleTest):
