@@ -8,6 +8,7 @@ from harness import expect
 
 
 def test_fork(build):
+    """semantics S35"""
     with harness.serving(build) as server:
         for shared in (False, True):
             process = harness.run_passing([build.program("guest", shared), "fork"],
@@ -16,6 +17,7 @@ def test_fork(build):
 
 
 def test_exit_in_a_kernel(build):
+    """semantics S36"""
     with harness.serving(build) as server:
         traces = harness.Traces(server)
         for shared in (False, True):

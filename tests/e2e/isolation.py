@@ -8,6 +8,7 @@ from harness import expect
 
 
 def test_fault_beside_others(build):
+    """semantics S26"""
     with harness.serving(build, gpus=1) as server:
         traces = harness.Traces(server)
         env = build.remote([server])
@@ -31,6 +32,7 @@ def test_memory_comes_back(build):
 
 
 def test_unsupported_calls_are_named(build):
+    """semantics S28"""
     with harness.serving(build, gpus=1) as server:
         process = harness.run_passing([build.program("unsupported")], build.remote([server]))
         for name in ("cuGraphCreate", "cuMemAllocManaged", "cuMemAllocAsync"):

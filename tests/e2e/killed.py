@@ -40,6 +40,7 @@ def test_client_in_a_kernel(build):
 
 
 def test_backend_in_a_kernel(build):
+    """semantics S27"""
     with harness.serving(build) as server:
         traces = harness.Traces(server)
         with contextlib.ExitStack() as programs:

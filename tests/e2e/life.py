@@ -49,7 +49,7 @@ def test_two_pools(build):
 
 
 def test_no_events_across_servers(build):
-    """Not supported yet: the call says so, with one line on stderr."""
+    """semantics S19: Not supported yet: the call says so, with one line on stderr."""
     with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:
         process = harness.run([build.program("two_devices")], build.remote([one, two]), status=1)
         expect("cudaErrorNotSupported" in process.out.text, process.report())

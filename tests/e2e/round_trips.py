@@ -22,6 +22,7 @@ def round_trips(build, server, name, **env):
 
 
 def test_small_program(build):
+    """semantics S7"""
     with harness.serving(build) as server:
         for name in ("vector_add", "hello"):
             connect, run = round_trips(build, server, name)

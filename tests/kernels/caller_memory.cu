@@ -1,5 +1,6 @@
 // What of the program's memory a call has taken when it returns, and that submitted work runs
 // without any further call.
+// semantics S8, S9, S10, S11, S12
 #include <atomic>
 #include <thread>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // What waits for what by itself: the legacy default stream, blocking and non-blocking streams, and
 // the streams that each thread has. A host function holds one of them, the rest shows who waits.
+// semantics S15, S16
 #include <atomic>
 #include <thread>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // cudaDeviceReset in the middle of a program: everything is gone, then everything works again, a
 // module's variable and the settings have their initial values, and threads go on.
+// semantics S32
 #include <thread>
 #include <vector>
 

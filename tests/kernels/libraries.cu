@@ -1,6 +1,7 @@
 // Code that comes and goes while it is used: a module that is unloaded under running kernels;
 // libraries that outlive contexts, in several contexts and devices, and asked by several threads at
 // once; what is left afterwards.
+// semantics S33, S34
 #include <atomic>
 #include <thread>
 #include <vector>

@@ -1,5 +1,6 @@
 // Built with --default-stream per-thread: the default stream of each thread is its own, waits for
 // the legacy stream and for no other thread, and ends with the thread when its work is done.
+// semantics S16
 #include <atomic>
 #include <thread>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // Priorities of streams: their range, what becomes of one outside of it, and that a kernel of a
 // greater priority goes first. The other attributes of a stream are kept as they were set.
+// semantics S20
 #include "check_driver.h"
 
 __global__ void wait_for(volatile int *flag)

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The lists of docs/semantics.md, which say what waits, against each call that there is; and what
+needs many threads or a look at the traffic. A comment "semantics S1" claims statement S1."""
+
+import os
+import re
+import sys
+
+import harness
+from harness import expect
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WAITS_FOR_GPU = 5
+
+
+def lists():
+    """statement -> names of the calls that stand below it"""
+    found, statement, inside = {}, None, False
+    with open(os.path.join(ROOT, "docs", "semantics.md"), encoding="utf-8") as file:
+        for line in file:
+            match = re.match(r"\[S(\d+)\] ", line)
+            statement = int(match.group(1)) if match else statement
+            if line.startswith("```"):
+                inside = line.strip() == "```calls"
+            elif inside:
+                found.setdefault(statement, []).extend(line.split())
+    return found
+
+
+def described():
+    """call or message -> how it is answered; the calls that only newer toolkits have"""
+    found, newer, name = {}, set(), None
+    folder = os.path.join(ROOT, "api", "cuda")
+    for chapter in sorted(os.listdir(folder)):
+        if not chapter.endswith(".api"):
+            continue
+        with open(os.path.join(folder, chapter), encoding="utf-8") as file:
+            for line in file:
+                words = line.split()
+                if re.match(r"(call|message) ", line):
+                    name = words[1]
+                elif words[:1] == ["reply"]:
+                    found[name] = words[1]
+                elif words[:1] == ["since"]:
+                    newer.add(name)
+    return found, newer
+
+
+class Seen:
+    """A call as it was made once."""
+
+    def __init__(self, name):
+        self.name, self.sent, self.waits, self.waited_for_gpu = name, [], 0, None
+
+    def __str__(self):
+        gpu = ", held up by the GPU" if self.waited_for_gpu else ""
+        return f"{self.name} sends {self.sent or 'nothing'}, waits {self.waits} times{gpu}"
+
+
+def run_calls(build, expected):
+    """[Seen], each call twice. `expected`: those that wait for the GPU."""
+    with harness.serving(build) as server:
+        command = [build.path("tests", "call_waits"), build.path("lib", "gpuaas", "libcuda.so.1"),
+                   *expected]
+        process = harness.run(command, build.remote([server], GPUAAS_TRACE="calls"))
+    seen, current = [], None
+    for line in process.err.lines:
+        if line.startswith("begin "):
+            current = Seen(line.split()[1])
+            seen.append(current)
+        elif line.startswith("end "):
+            current = None
+        elif current and " call: " in line:
+            current.sent.append(re.search(r" call: (\w+)", line).group(1))
+        elif current and " wait: " in line:
+            current.waits += 1
+    for one, line in zip(seen, process.out.lines):
+        name, verdict = line.split()
+        expect(name == one.name, f"{name} is told where {one.name} was made")
+        one.waited_for_gpu = verdict == "waited"
+    return seen
+
+
+def is_right(statement, one, again, reply):
+    asked = [name for name in one.sent if reply[name] != "async"]
+    if statement == 1:
+        return not one.sent and not one.waits
+    if statement == 2:
+        return one.sent and not asked and not one.waits
+    if statement == 3:
+        return not one.sent if again else one.waits <= 1
+    if statement == 4:
+        return asked and one.waits <= 1
+    if statement == WAITS_FOR_GPU:
+        return one.waited_for_gpu
+    return one.waits <= 1  # contexts: ending one that is not active asks nothing
+
+
+def test_which_call_waits(build):
+    """semantics S1, S2, S3, S4, S5, S6"""
+    page = lists()
+    reply, newer = described()
+    listed = [name for names in page.values() for name in names]
+    expect(len(listed) == len(set(listed)), "a call stands in two lists")
+    seen = run_calls(build, page[WAITS_FOR_GPU])
+    made = {one.name for one in seen}
+    missing = set(listed) - made - newer
+    expect(made <= set(listed), f"in no list: {sorted(made - set(listed))}")
+    expect(not missing, f"listed, but there is no such call: {sorted(missing)}")
+    wrong, before = [], set()
+    for one in seen:
+        statement = next(number for number, names in page.items() if one.name in names)
+        good = is_right(statement, one, one.name in before, reply)
+        if statement != WAITS_FOR_GPU:
+            good = good and not one.waited_for_gpu
+        if not good:
+            wrong.append(f"S{statement}: {one}")
+        before.add(one.name)
+    expect(not wrong, "not as docs/semantics.md says:\n" + "\n".join(wrong))
+    print(f"{len(made)} calls, each made twice")
+
+
+def test_first_calls_of_threads(build):
+    """semantics S14"""
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        for threads in ("2", "8", "64"):
+            for shared in (False, True):
+                harness.run_passing([build.program("first_calls", shared), threads],
+                                    build.remote([server]))
+        traces.expect_none()
+
+
+# A copy from the first device's memory to the last one's, and an event of one for the other.
+ACROSS = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+handle = ctypes.c_void_p
+def call(name, *values):
+    result = getattr(cuda, name)(*values)
+    assert result == 0, (name, result)
+call("cuInit", 0)
+memory, contexts = [], []
+for device in range(2):
+    context, address = handle(), ctypes.c_uint64()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    call("cuCtxSetCurrent", context)
+    call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(4096))
+    memory.append(address)
+    contexts.append(context)
+size = ctypes.c_size_t(64)
+print(cuda.cuMemcpyDtoD_v2(memory[0], memory[1], size),
+      cuda.cuMemcpyPeer(memory[0], contexts[0], memory[1], contexts[1], size))
+"""
+
+
+def test_copies_between_servers(build):
+    """semantics S19"""
+    with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:
+        process = harness.run([sys.executable, "-c", ACROSS], build.remote([one, two]))
+        expect(process.out.text == "801 801", f"801 is due\n{process.report()}")
+        expect("different nodes" in process.err.text, f"it is named\n{process.report()}")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
