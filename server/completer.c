@@ -201,12 +201,23 @@ static void entry_emit_in_thread(void *user, struct completion *base)
 
 /* ---- the submit thread's side */
 
-void completer_add(struct completer *completer, struct completer_entry *entry)
+static bool emit_at_once(struct completer *completer, struct completer_entry *entry)
 {
-    if (atomic_load(&completer->outstanding) == 0 && entry_poll(completer, &entry->base)) {
-        entry_emit(completer, &completer->conn->frames, entry);
-        return;
+    if (!entry_poll(completer, &entry->base)) {
+        return false;
     }
+    entry_emit(completer, &completer->conn->frames, entry);
+    return true;
+}
+
+/* Whether the client waits for it, and nothing of its call comes behind it. */
+static bool ends_a_call(const struct completer_entry *entry)
+{
+    return entry->kind == COMPLETER_REPLY || (entry->kind == COMPLETER_DATA && entry->last);
+}
+
+static void give_to_thread(struct completer *completer, struct completer_entry *entry)
+{
     if (entry->kind != COMPLETER_SLOT) {
         atomic_store(&completer->newest_ns, ga_clock_ns());
     }
@@ -221,9 +232,40 @@ void completer_add(struct completer *completer, struct completer_entry *entry)
     }
 }
 
+void completer_add(struct completer *completer, struct completer_entry *entry)
+{
+    completer_hand_over(completer);
+    if (atomic_load(&completer->outstanding) != 0) {
+        give_to_thread(completer, entry);
+    } else if (!emit_at_once(completer, entry)) {
+        if (ends_a_call(entry)) {
+            completer->held = entry;
+        } else {
+            give_to_thread(completer, entry);
+        }
+    }
+}
+
+bool completer_look(struct completer *completer)
+{
+    if (completer->held == NULL || !emit_at_once(completer, completer->held)) {
+        return false;
+    }
+    completer->held = NULL;
+    return true;
+}
+
+void completer_hand_over(struct completer *completer)
+{
+    if (completer->held != NULL) {
+        give_to_thread(completer, completer->held);
+        completer->held = NULL;
+    }
+}
+
 bool completer_is_idle(struct completer *completer)
 {
-    return atomic_load(&completer->outstanding) == 0;
+    return completer->held == NULL && atomic_load(&completer->outstanding) == 0;
 }
 
 enum ga_status completer_wait_room(struct completer *completer)

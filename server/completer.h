@@ -61,8 +61,10 @@ struct completer {
     bool asleep;                     /* under the lock: it must be woken */
     bool ended;
     int wake_fd;
-    struct ga_pool unused; /* entries, for the submit thread */
-    struct ga_pool frames; /* of the thread */
+    struct completer_entry *held; /* by the submit thread; NULL: nothing. Else nothing is
+                                   * outstanding */
+    struct ga_pool unused;        /* entries, for the submit thread */
+    struct ga_pool frames;        /* of the thread */
 };
 
 GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
@@ -79,8 +81,15 @@ struct completer_entry *completer_entry_make(struct completer *completer, enum c
                                              uint16_t session, uint64_t sequence);
 /* Throws an entry (or NULL) away that was not handed in, or a job that is done. */
 void completer_entry_free(struct completer *completer, struct completer_entry *entry);
-/* Hands an entry in, from the submit thread only; it may be emitted before this returns. */
+/* Hands an entry in, from the submit thread only; it may be emitted before this returns. If nothing
+ * else is outstanding and the client waits for it, the submit thread keeps it, to look at it while
+ * it waits for the next call: nobody has to be woken then. It hands over before it does anything
+ * else that may wait. */
 void completer_add(struct completer *completer, struct completer_entry *entry);
+/* Looks at what is kept. Whether it was emitted: there is something to send. Submit thread only. */
+bool completer_look(struct completer *completer);
+/* Gives what is kept to the thread. Submit thread only. */
+void completer_hand_over(struct completer *completer);
 /* Whether everything that was handed in has been emitted. Submit thread only. */
 bool completer_is_idle(struct completer *completer);
 /* Waits until there are fewer than COMPLETIONS_MOST. GA_LOST: ended. */

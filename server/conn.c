@@ -2,6 +2,7 @@
 #include "server/conn.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static void conn_poll(struct server_conn *conn, bool input)
 
 enum ga_status conn_wait(struct server_conn *conn, const bool *done)
 {
+    completer_hand_over(&conn->completer);
     for (;;) {
         conn_run_jobs(conn);
         if (*done) {
@@ -116,18 +118,33 @@ struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t
     return slot;
 }
 
-/* A client that has just called may call again. */
+/* A client that has just called may call again; and what it waits for may be done soon. Whether one
+ * of these happened in time; `*status`: of the input. */
+static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_status *status)
+{
+    bool came = false;
+    uint64_t until = ga_clock_ns() + spin_ns;
+    do {
+        if (completer_look(&conn->completer)) {
+            conn_flush(conn);
+            came = true;
+            until = ga_clock_ns() + spin_ns;
+        } else if (conn->completer.held != NULL) {
+            sched_yield(); /* a GPU in software needs the processor */
+        }
+        *status = frame_fill(&conn->reader, &conn->transport);
+    } while (*status == GA_AGAIN && ga_clock_ns() < until);
+    return came || *status != GA_AGAIN;
+}
+
 static enum ga_status conn_wait_input(struct server_conn *conn)
 {
     enum ga_status status = frame_fill(&conn->reader, &conn->transport);
     uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
     if (spin_ns != 0) {
-        uint64_t until = ga_clock_ns() + spin_ns;
-        do {
-            status = frame_fill(&conn->reader, &conn->transport);
-        } while (status == GA_AGAIN && ga_clock_ns() < until);
-        ga_spin_end(&conn->spin, status != GA_AGAIN);
+        ga_spin_end(&conn->spin, input_spin(conn, spin_ns, &status));
     }
+    completer_hand_over(&conn->completer);
     if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
         conn_poll(conn, true);
         return GA_OK;
@@ -303,6 +320,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
         }
         GA_TRY(frame_next(&conn->reader, &header, &values));
     }
+    completer_hand_over(&conn->completer);
     GA_TRY(conn_wait_room(conn));
     struct ga_reader reader = ga_reader_of(values, bulk != 0 ? bulk : header.length);
     bool good = header.opcode < WIRE_API_FIRST ? wire_frame(conn, &header, &reader)
@@ -351,6 +369,7 @@ static void *conn_run(void *argument)
     if (session_open(conn, &beginning.hello, beginning.sequence, true)) {
         why = conn_serve(conn);
     }
+    completer_hand_over(&conn->completer);
     conn_flush(conn);
     atomic_store(&conn->ended, true);
     host_functions_end(&conn->host_functions);

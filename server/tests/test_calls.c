@@ -112,6 +112,48 @@ Test(calls, kernel_runs_on_streams_in_order)
     free(values);
 }
 
+/* The thread that reads looks itself whether the kernel is done, until it has something else to do:
+ * here half a frame, whose other half comes only after the answer. */
+Test(calls, a_wait_is_answered_while_half_a_frame_is_there)
+{
+    enum { COUNT = 16384, BYTES = 4 * COUNT };
+    uint64_t module = handle(GA_HANDLE_MODULE, 1), function = handle(GA_HANDLE_FUNCTION, 1);
+    uint64_t stream = script_stream(&app, 1), data = app.window;
+    struct {
+        uint64_t address;
+        uint32_t count;
+    } params = {data, COUNT};
+    uint8_t *from = pattern(BYTES, 5), *to = calloc(1, BYTES);
+    cr_assert_eq(script_module(&app, module, kernels), 0);
+    cr_assert_eq(script_function(&app, module, "add_one", function), 0);
+    cr_assert_eq(script_map(&app, data, 2 * MIB), 0);
+    for (int round = 0; round < 5; round++) {
+        script_launch(&app, function, COUNT / 256, 256, stream, &params, 12);
+        const struct ga_stream_synchronize_args wait = {.stream = stream};
+        ga_stream_synchronize_args_write(script_begin(&app.data), &wait);
+        script_send(&app.data, API_OP_ga_stream_synchronize, 1, app.sequence++);
+        /* A frame of a copy in without its last bytes. */
+        const struct ga_copy_in_args args = {.dst = data, .bytes = BYTES};
+        struct ga_writer *writer = script_begin(&app.data);
+        ga_copy_in_args_write(writer, &args);
+        ga_writer_finish(writer);
+        const struct wire_header header = {.length = (uint32_t)writer->at + BYTES,
+                                           .opcode = API_OP_ga_copy_in,
+                                           .session = 1,
+                                           .sequence = app.sequence++};
+        script_send_raw(&app.data, &header, sizeof header);
+        script_send_raw(&app.data, writer->data, writer->at);
+        script_send_raw(&app.data, from, BYTES / 2);
+        cr_assert_eq(script_wait(&app, header.sequence - 1), 0);
+        script_send_raw(&app.data, from + BYTES / 2, BYTES / 2);
+        cr_assert_eq(script_copy_out(&app, data, to, BYTES, stream), 0);
+    }
+    cr_assert_eq(script_copy_out(&app, data, to, BYTES, 0), 0);
+    cr_assert_eq(memcmp(from, to, BYTES), 0);
+    free(from);
+    free(to);
+}
+
 Test(calls, variable_of_a_module_may_be_copied_to)
 {
     uint64_t module = handle(GA_HANDLE_MODULE, 1);
