@@ -83,7 +83,7 @@ static CUresult query_remote(struct client_call *call, struct client_event *even
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     if (rc == CUDA_SUCCESS) {
-        atomic_store(&event->ready, recorded);
+        client_link_raise(&event->ready, recorded);
     } else if (rc != CUDA_ERROR_NOT_READY) {
         atomic_store(&event->watched, recorded - 1);
     }
@@ -145,7 +145,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     }
     CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
     if (rc == CUDA_SUCCESS) {
-        atomic_store(&event->ready, recorded);
+        client_link_raise(&event->ready, recorded);
     }
     return rc;
 }

@@ -40,12 +40,22 @@ struct link_want {
      * pitch are `bytes`. */
     uint8_t *to;
     uint64_t bytes, width, pitch;
-    /* Query: when it says "not ready", *watched is set to `watch_value` once it has become ready.
+    /* Query: when it says "not ready", *watched is raised to `watch_value` once it has become
+     * ready.
      */
     _Atomic uint64_t *watched;
     uint64_t watch_value;
     struct client_host_call *host; /* a host function: the answer is that its turn has come */
 };
+
+/* Makes it at least `least`. Who has asked first may learn last: what another thread has learned
+ * about later work stays. */
+static inline void client_link_raise(_Atomic uint64_t *value, uint64_t least)
+{
+    uint64_t now = atomic_load(value);
+    while (now < least && !atomic_compare_exchange_weak(value, &now, least)) {
+    }
+}
 
 /* What is expected under a sequence number. */
 struct link_record {

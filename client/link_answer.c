@@ -32,7 +32,7 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
     }
     if (header->opcode == WIRE_DONE) {
         if (watch) {
-            atomic_store(record->want.watched, record->want.watch_value);
+            client_link_raise(record->want.watched, record->want.watch_value);
         }
         if (record->want.host != NULL) {
             uint32_t ticket;

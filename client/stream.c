@@ -151,7 +151,7 @@ static CUresult query_remote(struct client_call *call, struct client_stream *str
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     if (stream != NULL && rc != CUDA_ERROR_NOT_READY) {
-        atomic_store(&stream->ready, mark);
+        client_link_raise(&stream->ready, mark);
     }
     return rc;
 }

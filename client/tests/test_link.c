@@ -275,6 +275,23 @@ Test(link, a_watch_ends_without_anybody_waiting)
     cr_assert_eq(atomic_load(&peer.link->dead), 0);
 }
 
+Test(link, an_older_watch_takes_nothing_back)
+{
+    struct peer peer = peer_connect();
+    _Atomic uint64_t ready = 0;
+    struct link_want want = {.context = 1, .watched = &ready, .watch_value = 9};
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    uint64_t sequence = record->sequence;
+    peer_reply(&peer, WIRE_REPLY, sequence, 600, 0);
+    cr_assert_eq(finish(peer.link, record, NULL), 600);
+    client_link_raise(&ready, 12); /* another thread has waited for more */
+    peer_reply(&peer, WIRE_DONE, sequence, 0, 0);
+    while (atomic_load(&peer.link->unwaited) != 0) {
+        client_link_drain(peer.link);
+    }
+    cr_assert_eq(atomic_load(&ready), 12);
+}
+
 /* ---- late errors */
 
 static uint64_t late_context;
