@@ -35,9 +35,14 @@ CUresult client_context_find(CUcontext handle, struct client_context **context)
     return CUDA_SUCCESS;
 }
 
+/* Counts contexts that were destroyed: what a thread remembers may be one of them. */
+static atomic_uint destroyed;
+
 CUresult client_context_current(struct client_context **context)
 {
     static _Thread_local struct client_context *last;
+    static _Thread_local CUcontext last_handle;
+    static _Thread_local unsigned last_destroyed;
     CUcontext handle;
     CUresult rc = front_context_need(&handle);
     if (atomic_load_explicit(&client_dead, memory_order_relaxed)) {
@@ -47,11 +52,14 @@ CUresult client_context_current(struct client_context **context)
         return rc;
     }
     struct client_context *found = last;
-    if (found == NULL || found->object.handle != (uint64_t)(uintptr_t)handle) {
+    unsigned now = atomic_load_explicit(&destroyed, memory_order_acquire);
+    if (last_handle != handle || last_destroyed != now) {
         if (client_context_find(handle, &found) != CUDA_SUCCESS) {
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         }
         last = found;
+        last_handle = handle;
+        last_destroyed = now;
     }
     if (!atomic_load_explicit(&found->active, memory_order_acquire)) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -398,6 +406,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     }
     pthread_mutex_unlock(&context->device->open_lock);
     front_context_gone(ctx);
+    atomic_fetch_add(&destroyed, 1);
     client_object_drop(context);
     return rc;
 }
