@@ -100,6 +100,26 @@ Test(driver_context, limits_are_kept)
     cr_assert_geq(value, 4096);
 }
 
+/* The server sets back what a program has set, when that resets its context. */
+Test(driver_context, limits_belong_to_one_context)
+{
+    CUcontext other;
+    size_t first, second;
+
+    CALL(driver.cuCtxGetLimit(&first, CU_LIMIT_STACK_SIZE));
+    CALL(driver.cuCtxCreate_v2(&other, 0, 0));
+    CALL(driver.cuCtxGetLimit(&second, CU_LIMIT_STACK_SIZE));
+    CALL(driver.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, second + 1024));
+    CALL(driver.cuCtxSetCurrent(context));
+    size_t now = 0;
+    CALL(driver.cuCtxGetLimit(&now, CU_LIMIT_STACK_SIZE));
+    cr_assert_eq(now, first, "%zu bytes, %zu before another context was given more", now, first);
+    CALL(driver.cuCtxSetCurrent(other));
+    CALL(driver.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, second));
+    CALL(driver.cuCtxGetLimit(&now, CU_LIMIT_STACK_SIZE));
+    cr_assert_eq(now, second);
+}
+
 Test(driver_context, attributes_make_sense)
 {
     static const struct {
