@@ -2,10 +2,12 @@
 #include "transport/tcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -96,30 +98,75 @@ static enum ga_status tcp_accept(struct transport_listener *listener, struct tra
     return GA_OK;
 }
 
+/* The state of a connection that is being made: a host may have several addresses, and not answer
+ * at the first (localhost is often ::1 and 127.0.0.1). */
+struct attempt {
+    struct addrinfo *list;
+    const struct addrinfo *next; /* not tried yet; NULL: none */
+};
+
+static void attempt_end(struct transport_conn *conn)
+{
+    struct attempt *attempt = conn->state;
+    if (attempt != NULL) {
+        freeaddrinfo(attempt->list);
+        free(attempt);
+        conn->state = NULL;
+    }
+}
+
+/* The connection keeps its descriptor's number, if it has one: somebody may poll it. */
+static void descriptor_put(struct transport_conn *conn, int fd)
+{
+    if (conn->fd < 0) {
+        conn->fd = fd;
+    } else {
+        (void)dup3(fd, conn->fd, O_CLOEXEC);
+        close(fd);
+    }
+}
+
+/* Begins with the next address at which that is possible. */
+static enum ga_status attempt_next(struct transport_conn *conn, char *why, size_t why_size)
+{
+    struct attempt *attempt = conn->state;
+    while (attempt->next != NULL) {
+        const struct addrinfo *at = attempt->next;
+        attempt->next = at->ai_next;
+        int fd = tcp_socket(at);
+        if (fd >= 0 && (connect(fd, at->ai_addr, at->ai_addrlen) == 0 || errno == EINPROGRESS)) {
+            tcp_options(fd);
+            descriptor_put(conn, fd);
+            return GA_OK;
+        }
+        snprintf(why, why_size, "%s", strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return GA_LOST;
+}
+
 static enum ga_status tcp_connect_begin(const struct transport_address *address,
                                         struct transport_conn *out, char *why, size_t why_size)
 {
     struct addrinfo *list;
     GA_TRY(tcp_resolve(address, 0, &list, why, why_size));
-    int error = 0;
-    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
-        int fd = tcp_socket(at);
-        if (fd < 0) {
-            error = errno;
-            continue;
-        }
-        if (connect(fd, at->ai_addr, at->ai_addrlen) == 0 || errno == EINPROGRESS) {
-            freeaddrinfo(list);
-            tcp_options(fd);
-            *out = (struct transport_conn){.ops = &transport_tcp, .fd = fd};
-            return GA_OK;
-        }
-        error = errno;
-        close(fd);
+    struct attempt *attempt = malloc(sizeof *attempt);
+    if (attempt == NULL) {
+        freeaddrinfo(list);
+        snprintf(why, why_size, "no memory");
+        return GA_NO_MEMORY;
     }
-    freeaddrinfo(list);
-    snprintf(why, why_size, "%s", strerror(error));
-    return GA_LOST;
+    *attempt = (struct attempt){.list = list, .next = list};
+    struct transport_conn conn = {.ops = &transport_tcp, .fd = -1, .state = attempt};
+    enum ga_status status = attempt_next(&conn, why, why_size);
+    if (status != GA_OK) {
+        attempt_end(&conn);
+        return status;
+    }
+    *out = conn;
+    return GA_OK;
 }
 
 static enum ga_status tcp_connect_end(struct transport_conn *conn, char *why, size_t why_size)
@@ -131,11 +178,16 @@ static enum ga_status tcp_connect_end(struct transport_conn *conn, char *why, si
     }
     if (error != 0) {
         snprintf(why, why_size, "%s", strerror(error));
-        return GA_LOST;
+        bool more = conn->state != NULL && attempt_next(conn, why, why_size) == GA_OK;
+        return more ? GA_AGAIN : GA_LOST;
     }
     struct sockaddr_storage peer;
     size = sizeof peer;
-    return getpeername(conn->fd, (struct sockaddr *)&peer, &size) == 0 ? GA_OK : GA_AGAIN;
+    if (getpeername(conn->fd, (struct sockaddr *)&peer, &size) != 0) {
+        return GA_AGAIN;
+    }
+    attempt_end(conn);
+    return GA_OK;
 }
 
 static enum ga_status tcp_send(struct transport_conn *conn, const struct iovec *pieces, int count,
@@ -218,6 +270,7 @@ static void tcp_close_listener(struct transport_listener *listener)
 
 static void tcp_close(struct transport_conn *conn)
 {
+    attempt_end(conn);
     close(conn->fd);
     conn->fd = -1;
 }
