@@ -46,8 +46,9 @@ struct transport_ops {
     /* GA_AGAIN: none waits (or no descriptors are left: `out` unchanged, the caller pauses). */
     GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
                                         struct transport_conn *out);
-    /* Starts; GA_OK at once or later: poll for writability, then connect_end. A host may have several
-     * addresses: connect_end goes on to the next when one does not answer, on the same `fd`. */
+    /* Starts; GA_OK at once or later: poll for writability, then connect_end. A host may have
+     * several addresses: connect_end goes on to the next when one does not answer, on the same
+     * `fd`. */
     GA_CHECKED enum ga_status (*connect_begin)(const struct transport_address *address,
                                                struct transport_conn *out, char *why,
                                                size_t why_size);
