@@ -43,7 +43,7 @@ struct transport_ops {
     const char *scheme;
     GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
                                         struct transport_listener *out, char *why, size_t why_size);
-    /* GA_AGAIN: none waits (or no descriptors are left: `out` unchanged, the caller pauses). */
+    /* GA_AGAIN: none waits. GA_NO_MEMORY: no descriptors or memory are left, the caller pauses. */
     GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
                                         struct transport_conn *out);
     /* Starts; GA_OK at once or later: poll for writability, then connect_end. A host may have
