@@ -65,6 +65,7 @@ CUresult client_context_current(struct client_context **context)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     *context = found;
+    /* NOLINTNEXTLINE: `found` was kept with the handle */
     return (CUresult)atomic_load_explicit(&found->session->link->dead, memory_order_relaxed);
 }
 

@@ -194,7 +194,7 @@ static void ask_all(struct attempt *attempts, int count)
         for (int i = 0; i < count; i++) {
             if (attempts[i].state == CONNECTING || attempts[i].state == ASKED) {
                 short events = attempts[i].state == CONNECTING ? POLLOUT : POLLIN;
-                at[waiting] =
+                at[waiting] = /* NOLINTNEXTLINE: it has a server in these states */
                     (struct pollfd){.fd = attempts[i].server->control.fd, .events = events};
                 which[waiting++] = i;
             }
