@@ -64,8 +64,11 @@ enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t hand
 {
     uint32_t index = ga_handle_index(handle);
     if (ga_handle_type_of(handle) != table->type || ga_handle_generation(handle) == 0 ||
-        index == 0 || index > table->limit) {
+        index == 0) {
         return GA_INVALID;
+    }
+    if (index > table->limit) {
+        return GA_NO_MEMORY;
     }
     GA_TRY(table_grow(table, index));
     struct ga_handle_slot *slot = &table->slots[index];

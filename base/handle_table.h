@@ -34,7 +34,8 @@ void ga_handle_table_fini(struct ga_handle_table *table);
 GA_CHECKED enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
                                                uint64_t *handle);
 /* Puts `object` under a handle that somebody else made. GA_INVALID: wrong type, generation 0,
- * index 0 or beyond the limit, or the slot is taken. A table either makes or takes, never both. */
+ * index 0, or the slot is taken. GA_NO_MEMORY: the index is beyond the limit. A table either makes
+ * or takes, never both. */
 GA_CHECKED enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t handle,
                                                void *object);
 /* The object, or NULL when the handle is not live here. */

@@ -32,7 +32,8 @@ KERNELS = os.path.join(ROOT, "build", "kernels")
 DEPENDENCIES = os.path.join(RELEASE, "dependencies")  # what --pack has put there
 TARGETS = ("all", "assumptions", "test_driver_contract_alone")
 # Programs that ask for more than one device, or that only helpers start.
-NOT_ALONE = {"two_devices", "all_devices", "devices", "endless", "guest", "busy", "younger_call"}
+NOT_ALONE = {"two_devices", "all_devices", "devices", "endless", "guest", "busy", "late_error",
+             "younger_call"}
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 
 
