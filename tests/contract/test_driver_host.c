@@ -100,6 +100,7 @@ Test(driver_host, values_of_64_bits)
     }
     CALL(driver.cuMemAlloc_v2(&device, 16));
     CALL(driver.cuMemsetD32_v2(device, 0, 4));
+    CALL(driver.cuCtxSynchronize());
     CALL(
         driver.cuStreamWaitValue64_v2(stream, device, UINT64_C(5) << 32, CU_STREAM_WAIT_VALUE_GEQ));
     CALL(driver.cuStreamWriteValue64_v2(stream, device + 8, UINT64_C(7) << 40, 0));
@@ -124,6 +125,7 @@ Test(driver_host, a_stream_waits_for_what_a_kernel_writes)
     CALL(driver.cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     CALL(driver.cuMemAlloc_v2(&data, 8));
     CALL(driver.cuMemsetD32_v2(data, 0, 2));
+    CALL(driver.cuCtxSynchronize()); /* the streams do not wait for the legacy one */
     CALL(driver.cuStreamWaitValue32_v2(stream, data, 5, CU_STREAM_WAIT_VALUE_EQ));
     CALL(driver.cuStreamWriteValue32_v2(stream, data + 4, 6, 0));
     CALL(driver.cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, other, parameters, NULL));

@@ -24,7 +24,7 @@ def run_one(build, fuse, point, allowed):
             return False  # a failpoint that gpuaasd comes to while it starts
         victim = check.start_steps(build, [server], **(fuse.env if of_client else {}))
         error = check.victim_result(victim)
-        due = allowed if fuse.fired() else {0}
+        due = allowed if fuse.disarm() else {0}
         expect(error in due, f"error {error}\n{victim.report()}")
         expect(error == 0 or "gpuaas[" in victim.err.text, f"no reason\n{victim.report()}")
         Checker(build, server).check()
