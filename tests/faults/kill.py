@@ -31,13 +31,17 @@ def bystander_of(build, server):
         program.end()
 
 
+# A backend process whose client has gone may end before gpuaasd has come to ending it.
+UNSURE = ("gpuaasd: before a backend process is ended",)
+
+
 def enumerate_kills(fuse, point, attempt):
     """Kills at the counts in turn until the program does not come to one; how many it came to."""
     for done, count in enumerate(COUNTS):
         fuse.arm(point.name, "kill", count)
         attempt(f"kill at {count} of {point.name!r}")
         if not fuse.disarm():
-            expect(done > 0, f"nobody came to {point.name!r}")
+            expect(done > 0 or point.name in UNSURE, f"nobody came to {point.name!r}")
             return done
     return len(COUNTS)
 
