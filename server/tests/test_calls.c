@@ -133,7 +133,7 @@ Test(calls, a_wait_is_answered_while_half_a_frame_is_there)
         ga_stream_synchronize_args_write(script_begin(&app.data), &wait);
         script_send(&app.data, API_OP_ga_stream_synchronize, 1, app.sequence++);
         /* A frame of a copy in without its last bytes. */
-        const struct ga_copy_in_args args = {.dst = data, .bytes = BYTES};
+        const struct ga_copy_in_args args = {.dst = data, .bytes = BYTES, .stream = stream};
         struct ga_writer *writer = script_begin(&app.data);
         ga_copy_in_args_write(writer, &args);
         ga_writer_finish(writer);
@@ -148,7 +148,7 @@ Test(calls, a_wait_is_answered_while_half_a_frame_is_there)
         script_send_raw(&app.data, from + BYTES / 2, BYTES / 2);
         cr_assert_eq(script_copy_out(&app, data, to, BYTES, stream), 0);
     }
-    cr_assert_eq(script_copy_out(&app, data, to, BYTES, 0), 0);
+    cr_assert_eq(script_copy_out(&app, data, to, BYTES, stream), 0);
     cr_assert_eq(memcmp(from, to, BYTES), 0);
     free(from);
     free(to);
