@@ -158,7 +158,9 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
         if (bytes < kernel->param_bytes) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        memcpy(to, buffer, kernel->param_bytes);
+        if (buffer != NULL) { /* else there are no parameters */
+            memcpy(to, buffer, kernel->param_bytes);
+        }
         return CUDA_SUCCESS;
     }
     if (params == NULL) {

@@ -205,7 +205,8 @@ static void *chain_main(void *argument)
             cr_assert_neq(chain->ran[i], 0);
         }
         if (rand_r(&chain->seed) % 32 == 0) {
-            submit(context->legacy, NULL, &(_Atomic int){0});
+            _Atomic int ran = 0;
+            submit(context->legacy, NULL, &ran);
             cr_assert_eq(sg_stream_wait(context->legacy), CUDA_SUCCESS);
         }
         sg_unlock();

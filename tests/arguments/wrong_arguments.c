@@ -162,7 +162,7 @@ static void run_all(void)
 /* In a process that a fault has condemned. All arguments are made before. */
 static void run_condemned(void)
 {
-    uint64_t(*values)[ARGUMENTS_MOST] = calloc(call_count, sizeof *values);
+    uint64_t(*values)[ARGUMENTS_MOST] = calloc(call_count + 1, sizeof *values);
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
             table_fill(&calls[i], values[i]);

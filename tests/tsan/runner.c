@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     for (struct criterion_test **test = __start_cr_tst; test < __stop_cr_tst; test++) {
         if (!*test || (*test)->data->disabled)
             continue;
-        if (argc > 1 && strcmp(argv[1], (*test)->data->identifier_))
+        if (argc > 1 && strcmp(argv[1], (*test)->data->identifier_) != 0)
             continue;
         total++;
         wrong += !run(*test);
