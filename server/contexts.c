@@ -3,6 +3,11 @@
 
 #include "server/conn.h"
 
+void context_apply(struct server_conn *conn, const struct server_context *context)
+{
+    (void)conn->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
+}
+
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry)
 {
@@ -125,18 +130,16 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     keep_first(&first, objects_free(conn, context));
     if (keep) {
         settings_reset(conn, context);
+        context_apply(conn, before);
+        return first;
     }
-    if (!keep) {
-        conn->current = before == context ? NULL : before;
-        (void)driver->cuCtxSetCurrent(conn->current != NULL ? conn->current->real : NULL);
-        keep_first(&first, context->primary
-                               ? driver->cuDevicePrimaryCtxRelease_v2(context->session->real)
-                               : driver->cuCtxDestroy_v2(context->real));
-        (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
-        ga_list_remove(&context->link);
-        free(context);
-    } else {
-        (void)driver->cuCtxSetCurrent(before != NULL ? before->real : NULL);
-    }
+    conn->current = before == context ? NULL : before;
+    context_apply(conn, conn->current);
+    keep_first(&first, context->primary
+                           ? driver->cuDevicePrimaryCtxRelease_v2(context->session->real)
+                           : driver->cuCtxDestroy_v2(context->real));
+    (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
+    ga_list_remove(&context->link);
+    free(context);
     return first;
 }

@@ -94,11 +94,11 @@ CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref *
         return rc;
     }
     if (context != conn->current) {
-        (void)conn->driver->cuCtxSetCurrent(context->real);
+        context_apply(conn, context);
     }
     rc = event_mark(&conn->completer, context, real, ref);
     if (context != conn->current) {
-        (void)conn->driver->cuCtxSetCurrent(conn->current != NULL ? conn->current->real : NULL);
+        context_apply(conn, conn->current);
     }
     *line = stream != NULL ? stream->line : context->null_line;
     return rc;

@@ -118,6 +118,9 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
 
 /* ---- contexts.c */
 
+/* Makes the context (NULL: none) the driver's current one; conn->current stays the connection's. */
+void context_apply(struct server_conn *conn, const struct server_context *context);
+
 /* Puts events on all streams of the context, which must be current, into an entry that waits for
  * nothing yet: together they are all of its work. After an error some may be there. */
 CUresult context_mark(struct server_conn *conn, struct server_context *context,

@@ -164,12 +164,6 @@ CUresult module_free(struct server_conn *conn, struct server_module *module)
     return rc;
 }
 
-/* Makes `context` the driver's current one; conn->current stays the connection's. */
-static void driver_context(struct server_conn *conn, const struct server_context *context)
-{
-    (void)conn->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
-}
-
 /* The work that was there when the client unloaded it is done. The context may have ended since,
  * and the module with it. */
 static void unload_later(struct server_conn *conn, struct completer_entry *entry)
@@ -182,9 +176,9 @@ static void unload_later(struct server_conn *conn, struct completer_entry *entry
     ga_list_each (at, next, &context->modules) {
         struct server_module *module = ga_container(at, struct server_module, link);
         if (module->leaving && module->handle == entry->job_values[1]) {
-            driver_context(conn, context);
+            context_apply(conn, context);
             server_note(conn, module_free(conn, module));
-            driver_context(conn, conn->current);
+            context_apply(conn, conn->current);
             return;
         }
     }
@@ -200,9 +194,9 @@ static CUresult unload_after_work(struct server_conn *conn, const struct wire_he
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    driver_context(conn, module->context);
+    context_apply(conn, module->context);
     CUresult rc = context_mark(conn, module->context, entry);
-    driver_context(conn, conn->current);
+    context_apply(conn, conn->current);
     entry->job = unload_later;
     entry->job_values[0] = module->context->handle;
     entry->job_values[1] = module->handle;

@@ -29,14 +29,18 @@ def test_client_in_a_copy(build):
         harness.run_passing([build.program("vector_add")], build.remote([server]))
 
 
-def test_client_in_a_kernel(build):
+def kill_client(build, where):
     with harness.serving(build) as server:
         traces = harness.Traces(server)
-        with start_endless(build, server, "kernel") as program:
+        with start_endless(build, server, where) as program:
             program.wait_for_line("started", 60)
             program.kill()
             program.wait(10)
         traces.expect_none()
+
+
+def test_client_in_a_kernel(build):
+    kill_client(build, "kernel")
 
 
 def test_backend_in_a_kernel(build):
@@ -66,13 +70,7 @@ def test_backend_in_a_kernel(build):
 
 
 def test_client_in_a_callback(build):
-    with harness.serving(build) as server:
-        traces = harness.Traces(server)
-        with start_endless(build, server, "callback") as program:
-            program.wait_for_line("started", 60)
-            program.kill()
-            program.wait(10)
-        traces.expect_none()
+    kill_client(build, "callback")
 
 
 def test_client_leaves_a_callback(build):
