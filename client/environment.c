@@ -35,23 +35,31 @@ const char *client_environment_token(void)
     return text[0] != 0 ? text : NULL;
 }
 
-unsigned client_environment_dead_after_s(void)
+static unsigned dead_after_s = DEAD_AFTER_S;
+
+static void read_dead_after(void)
 {
     const char *text = getenv("GPUAAS_DEAD_AFTER");
     if (text == NULL || text[0] == 0) {
-        return DEAD_AFTER_S;
+        return;
     }
     char *end;
     unsigned long seconds = strtoul(text, &end, 10);
     if (*end != 0 || !isdigit((unsigned char)text[0]) || seconds < 2 || seconds > 3600) {
         ga_warn("GPUAAS_DEAD_AFTER=%s: it can be 2 to 3600 (seconds)", text);
-        return DEAD_AFTER_S;
+        return;
     }
-    return (unsigned)seconds;
+    dead_after_s = (unsigned)seconds;
+}
+
+unsigned client_environment_dead_after_s(void)
+{
+    return dead_after_s;
 }
 
 void client_environment_apply(void)
 {
+    read_dead_after();
     const char *trace = getenv("GPUAAS_TRACE");
     if (trace == NULL || trace[0] == 0 || strcmp(trace, "none") == 0) {
         return;

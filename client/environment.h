@@ -13,7 +13,7 @@
 const char *client_environment_token(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);
-/* GPUAAS_TRACE=summary|calls, GPUAAS_LOG. */
+/* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER. */
 void client_environment_apply(void);
 
 /* One device of the list that GPUAAS_DEVICES or CUDA_VISIBLE_DEVICES chooses from. */
