@@ -46,7 +46,8 @@ enum sg_barrier_kind {
 
 struct sg_insn {
     sg_handler *full, *masked;
-    uint32_t d, a, b, c, e, f; /* byte offsets; while decoding: row numbers */
+    uint32_t d, a, b, c, e, f; /* byte offsets; while decoding: row numbers. With a row list, f is
+                                  its place in sg_code.lists: sg_row_list */
     uint32_t guard;            /* offset of the guard predicate, 0: none */
     uint32_t run;              /* how many PLAIN unguarded instructions begin here */
     uint32_t line;

@@ -15,9 +15,10 @@ struct sg_code { /* a kernel with every function it can reach */
     uint32_t block_const_count; /* the first ones of consts: they change with the block */
     const struct sg_call *calls;
     uint32_t call_count;
-    const uint32_t *rows; /* SG_ROW: of the functions that may recurse */
-    uint32_t warp_bytes;  /* struct sg_warp with its register file */
-    uint32_t frame_bytes; /* of the kernel itself */
+    const uint32_t *rows;  /* SG_ROW: of the functions that may recurse */
+    const uint32_t *lists; /* offsets of the rows of instructions with more than fit into them */
+    uint32_t warp_bytes;   /* struct sg_warp with its register file */
+    uint32_t frame_bytes;  /* of the kernel itself */
     bool recursive;
 };
 

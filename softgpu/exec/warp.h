@@ -93,6 +93,13 @@ static inline const struct sg_call *sg_block_call(const struct sg_block *block, 
     return &sg_block_code(block)->calls[index];
 }
 
+/* The offsets of the instruction's further rows, in the order in which the decoder named them (0:
+ * an element nobody wants); how many is the handler's to know, from mode or imm. */
+static inline const uint32_t *sg_row_list(const struct sg_warp *warp, const struct sg_insn *in)
+{
+    return sg_block_code(warp->block)->lists + in->f;
+}
+
 static inline void *sg_row(struct sg_warp *warp, uint32_t offset)
 {
     return (uint8_t *)warp + offset;

@@ -22,10 +22,19 @@ enum sg_field {
 };
 #define SG_FIELDS 6
 
+/* A row list: operands beyond the fields. Liveness and places treat them like fields. */
+enum sg_list_use { SG_LIST_READ = 1, SG_LIST_WRITE = 2 };
+
+struct sg_list_row {
+    uint32_t row; /* 0: none */
+    uint32_t use; /* enum sg_list_use */
+};
+
 struct sg_draft {
     struct sg_insn in;
-    uint8_t reads, writes; /* which fields are rows, by enum sg_field */
-    uint8_t label;         /* imm is an instruction index in the function's AST */
+    uint32_t list, list_count; /* in sg_decoder.lists; with a list, in.f is no row */
+    uint8_t reads, writes;     /* which fields are rows, by enum sg_field */
+    uint8_t label;             /* imm is an instruction index in the function's AST */
 };
 
 struct sg_draft_row {
@@ -59,6 +68,10 @@ struct sg_decoder {
         struct sg_draft *items;
         uint32_t count, room;
     } drafts;
+    struct {
+        struct sg_list_row *items;
+        uint32_t count, room;
+    } lists;
     struct {
         struct sg_draft_row *items;
         uint32_t count, room;
@@ -128,6 +141,10 @@ struct sg_draft *sg_emit(struct sg_decoder *decoder, sg_handler *full, sg_handle
 /* By name in op.def, which must exist. */
 struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32_t d, uint32_t a,
                             uint32_t b, uint32_t c);
+/* Adds rows to the list of the draft, which is the last that was given one. A row that is read and
+ * written is both: SG_LIST_READ | SG_LIST_WRITE. The draft's in.f must not be used for anything. */
+void sg_emit_list(struct sg_decoder *decoder, struct sg_draft *draft, const uint32_t *rows,
+                  uint32_t count, unsigned use);
 /* The instruction is the last of its opcode: it carries the guard. */
 struct sg_draft *sg_guard(struct sg_decoder *decoder, struct sg_draft *draft);
 bool sg_modifier(const struct sg_decoder *decoder, const char *name);

@@ -52,6 +52,19 @@ struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32
     return draft;
 }
 
+void sg_emit_list(struct sg_decoder *decoder, struct sg_draft *draft, const uint32_t *rows,
+                  uint32_t count, unsigned use)
+{
+    if (draft->list_count == 0) {
+        draft->list = decoder->lists.count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        *SG_LOAD_PUSH(decoder->load, decoder->lists) = (struct sg_list_row){rows[i], use};
+    }
+    draft->list_count += count;
+    draft->in.f = draft->list;
+}
+
 struct sg_draft *sg_guard(struct sg_decoder *decoder, struct sg_draft *draft)
 {
     draft->in.guard = decoder->guard;

@@ -310,6 +310,13 @@ static void patch(struct sg_decoder *decoder)
             draft->in.guard = decoder->rows.items[draft->in.guard].offset;
         }
     }
+    uint32_t *lists = sg_load_alloc(decoder->load, decoder->load->keep,
+                                    (decoder->lists.count + 1) * sizeof *lists);
+    for (uint32_t i = 0; i < decoder->lists.count; i++) {
+        uint32_t row = decoder->lists.items[i].row;
+        lists[i] = row ? decoder->rows.items[row].offset : 0;
+    }
+    decoder->code->lists = lists;
     for (uint32_t i = 0; i < decoder->consts.count; i++) {
         struct sg_const *c = &decoder->consts.items[i];
         c->offset = decoder->rows.items[c->offset].offset;

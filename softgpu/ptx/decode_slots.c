@@ -130,15 +130,27 @@ static void scan_insn(struct liveness *l, uint32_t at)
     if (guarded) {
         note_read(l, block, draft->in.guard, at);
     }
+    const struct sg_list_row *list =
+        draft->list_count ? &l->decoder->lists.items[draft->list] : NULL;
     for (unsigned f = 0; f < SG_FIELDS; f++) {
         bool reads = draft->reads >> f & 1, writes = draft->writes >> f & 1;
         if (reads || (writes && guarded)) { /* where the guard says no, the old value stays */
             note_read(l, block, field(&draft->in, f), at);
         }
     }
+    for (uint32_t i = 0; i < draft->list_count; i++) {
+        if ((list[i].use & SG_LIST_READ) || guarded) {
+            note_read(l, block, list[i].row, at);
+        }
+    }
     for (unsigned f = 0; f < SG_FIELDS; f++) {
         if (draft->writes >> f & 1) {
             note_write(l, block, field(&draft->in, f), at, !guarded);
+        }
+    }
+    for (uint32_t i = 0; i < draft->list_count; i++) {
+        if (list[i].use & SG_LIST_WRITE) {
+            note_write(l, block, list[i].row, at, !guarded);
         }
     }
 }
