@@ -29,7 +29,7 @@ target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
 set_source_files_properties(exec/atomic.c exec/collective.c PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
-gpuaas_library(softgpu_engine map.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
+gpuaas_library(softgpu_engine map.c texture.c objects.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
     $<TARGET_OBJECTS:sg_handlers_v3> $<TARGET_OBJECTS:sg_handlers_base>)
 target_link_libraries(softgpu_engine PUBLIC base m)
 
@@ -48,7 +48,7 @@ foreach(name basic maths features torture)
 endforeach()
 add_custom_target(softgpu_test_kernels DEPENDS ${SG_TEST_PTX})
 
-foreach(name programs scheduler maths load ops)
+foreach(name programs scheduler maths load ops objects)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()

@@ -167,6 +167,8 @@ enum ga_status sg_pool_create(unsigned workers, struct sg_pool **out);
 /* No grid may be running. */
 void sg_pool_destroy(struct sg_pool *pool);
 
+struct sg_objects;
+
 struct sg_launch {
     const struct sg_image *image;
     const struct sg_kernel *kernel; /* of the image's program */
@@ -182,6 +184,7 @@ struct sg_launch {
      * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
      * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
     void *workspace;
+    struct sg_objects *objects; /* textures and surfaces (texture.h); NULL: there are none */
 };
 
 #define SG_GRID_WORKSPACE 8

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/texture.h"
+
 /* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
  * for another block: others of the grid go on beside it. On hardware blocks up to the residency
  * limit run together; RESIDENT_MAX is ours, per worker. */
@@ -223,7 +225,9 @@ void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg
         grid.faulted = true;
         set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);
     } else {
+        sg_objects_use(launch->objects);
         sg_pool_help(pool, &grid);
+        sg_objects_leave(launch->objects);
     }
     finish(&grid, out);
 }
