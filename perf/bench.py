@@ -12,11 +12,16 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import facts as fact_table  # noqa: E402  (found by the line above)
 import figures as figure_table  # noqa: E402
+import soft_figures  # noqa: E402
 import report  # noqa: E402
 import rig  # noqa: E402
 
 # mode -> (turns, how much in each turn)
 MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
+
+
+FIGURES = figure_table.all_figures() + soft_figures.all_figures()
+FACTS = {**fact_table.ALL, **soft_figures.FACTS}
 
 
 def processor():
@@ -36,10 +41,7 @@ def describe(build, arguments, load):
 
 def measure_figures(bench_rig, floor, chosen, mode):
     turns, scale = MODES[mode]
-    server = bench_rig.server()
-    bench = figure_table.Bench(floor, bench_rig.loops_remote(server),
-                               bench_rig.loops_local("softgpu"), bench_rig.loops_local("null"),
-                               scale)
+    bench = figure_table.Bench(bench_rig, floor, scale)
     for number in range(turns):
         for figure in chosen:
             progress(f"turn {number + 1} of {turns}: {figure.title}")
@@ -51,7 +53,7 @@ def measure_facts(bench_rig, floor, chosen, mode):
     for name in chosen:
         progress(name)
         with rig.Rig(bench_rig.build, bench_rig.real_time) as own_rig:
-            found += fact_table.ALL[name](own_rig, floor, MODES[mode][1])
+            found += FACTS[name](own_rig, floor, MODES[mode][1])
     return found
 
 
@@ -84,10 +86,10 @@ def main():
         re.compile(arguments.name)
     except re.error as error:
         sys.exit(f"bench: {arguments.name!r} is not a regular expression: {error}")
-    chosen = [f for f in figure_table.all_figures() if re.search(arguments.name, f.key)]
-    chosen_facts = [name for name in fact_table.ALL if re.search(arguments.name, name)]
+    chosen = [f for f in FIGURES if re.search(arguments.name, f.key)]
+    chosen_facts = [name for name in FACTS if re.search(arguments.name, name)]
     if not chosen and not chosen_facts:
-        names = [figure.key for figure in figure_table.all_figures()] + list(fact_table.ALL)
+        names = [figure.key for figure in FIGURES] + list(FACTS)
         sys.exit(f"bench: nothing matches {arguments.name!r}; there are: {' '.join(names)}")
     before = os.getloadavg()[0]
     with rig.Rig(build, arguments.real_time) as bench_rig:

@@ -12,6 +12,7 @@
     X(cuCtxGetCurrent)                                                                             \
     X(cuCtxSetCurrent)                                                                             \
     X(cuModuleLoadData)                                                                            \
+    X(cuModuleUnload)                                                                              \
     X(cuModuleGetFunction)                                                                         \
     X(cuStreamCreate)                                                                              \
     X(cuStreamSynchronize)                                                                         \

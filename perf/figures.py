@@ -1,6 +1,7 @@
 """The figures that have a physical floor. Each is measured in turns with its floor, so that a busy
 moment of the machine meets both; a ratio is that of one turn."""
 
+import functools
 import statistics
 from dataclasses import dataclass, field
 
@@ -45,11 +46,24 @@ class Figure:
 
 
 class Bench:
-    """The programs of one run, and how much of everything is done in one turn."""
+    """The programs of one run, started when they are needed, and how much of everything is done in
+    one turn."""
 
-    def __init__(self, floor, remote, soft, null, scale):
-        self.floor, self.remote, self.soft, self.null = floor, remote, soft, null
-        self.scale = scale
+    def __init__(self, rig, floor, scale):
+        self.rig, self.floor, self.scale = rig, floor, scale
+        self.kernels = functools.lru_cache(rig.kernels)  # by the number of cores
+
+    @functools.cached_property
+    def remote(self):
+        return self.rig.loops_remote(self.rig.server())
+
+    @functools.cached_property
+    def soft(self):
+        return self.rig.loops_local("softgpu")
+
+    @functools.cached_property
+    def null(self):
+        return self.rig.loops_local("null")
 
     def count(self, number):
         return max(1, round(number * self.scale))

@@ -129,15 +129,24 @@ class Rig:
         return self.speaker([self.build.path("perf", "perf_floor"), str(self.client_core),
                              str(self.server_core)])
 
-    def loops(self, env):
-        """The loops, with the device that `env` gives them."""
-        speaker = self.speaker([self.build.path("perf", "perf_loops"), str(self.client_core)], env)
+    def loops(self, env, core=None):
+        """The loops, with the device that `env` gives them; a negative core: on all."""
+        core = self.client_core if core is None else core
+        speaker = self.speaker([self.build.path("perf", "perf_loops"), str(core)], env)
         speaker.opened = speaker.answer()
         return speaker
 
     def loops_remote(self, server, **extra):
         return self.loops(self.build.remote([server], **extra))
 
-    def loops_local(self, name):
+    def loops_local(self, name, core=None):
         """`name` is softgpu or null: a driver in the program's own process."""
-        return self.loops(self.build.environment(self.build.path("lib", name)))
+        return self.loops(self.build.environment(self.build.path("lib", name)), core)
+
+    def kernels(self, cores_used):
+        """The kernels on softgpu, which has so many multiprocessors, and one core if it has one."""
+        env = self.build.environment(self.build.path("lib", "softgpu"))
+        env["SOFTGPU_DEVICES"] = f"sms={cores_used},memory=2GiB"
+        core = self.client_core if cores_used == 1 else -1
+        return self.speaker([self.build.path("perf", "perf_soft"),
+                             self.build.path("perf", "soft_kernels.ptx"), str(core)], env)
