@@ -1,6 +1,6 @@
 # The PTX engine: softgpu/engine.h and what stands behind it.
-set(SG_PTX_SOURCES load.c lex.c type.c token.c scope.c variable.c opcode.c statement.c function.c
-    module.c decode_rows.c decode_slots.c decode_emit.c decode_alu.c decode_move.c decode_memory.c
+set(SG_PTX_SOURCES load.c lex.c type.c token.c scope.c link.c variable.c opcode.c statement.c
+    function.c module.c decode_rows.c decode_slots.c decode_emit.c decode_alu.c decode_move.c decode_memory.c
     decode_convert.c decode_compare.c decode_flow.c decode_kernel.c)
 set(SG_EXEC_SOURCES program.c op.c misc.c collective.c atomic.c generic.c group.c barrier.c call.c
     sched.c block.c const.c grid.c pool.c)
@@ -48,7 +48,7 @@ foreach(name basic maths features torture)
 endforeach()
 add_custom_target(softgpu_test_kernels DEPENDS ${SG_TEST_PTX})
 
-foreach(name programs scheduler maths load ops objects)
+foreach(name programs scheduler maths load link ops objects)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()

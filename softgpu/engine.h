@@ -98,6 +98,22 @@ enum sg_load_result {
  * be executed is refused as a whole. */
 enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_log *log,
                                     struct sg_program **out);
+
+/* One of the modules that make a program together. */
+struct sg_unit {
+    const char *text;
+    size_t bytes;
+    const char *name; /* for messages; NULL: "unit N", from 1 */
+};
+
+#define SG_UNITS_MAX 65535
+
+/* Links PTX modules to one program, as nvlink does with what nvcc -rdc=true compiles: what is
+ * .visible, .weak, .common or .extern is one thing by that name in all of them, all else belongs to
+ * its module. SG_LOAD_SYNTAX: also what two modules define. Else like sg_program_load, which does
+ * this with one module; where there are more, messages begin with the module's name. */
+enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
+                                    struct sg_program **out);
 /* No image of it may be left. */
 void sg_program_destroy(struct sg_program *program);
 
@@ -136,7 +152,7 @@ struct sg_variable { /* borrowed from the program; a module-scope .global or .co
 
 size_t sg_program_variable_count(const struct sg_program *program);
 const struct sg_variable *sg_program_variable_at(const struct sg_program *program, size_t index);
-/* Its index, or SIZE_MAX. */
+/* Its index, or SIZE_MAX. Of several by that name (in modules that were linked) a visible one. */
 size_t sg_program_variable_find(const struct sg_program *program, const char *name);
 
 /* ---- Image: a program whose module variables have addresses (a module loaded in a context). -- */

@@ -8,8 +8,14 @@
 #include "softgpu/ptx/decode.h"
 #include "softgpu/ptx/parse.h"
 
-static void load_reloc(struct sg_reloc *reloc, const struct sg_ptx_init *init)
+static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struct sg_reloc *reloc,
+                       const struct sg_ptx_init *init)
 {
+    if (init->variable->external) {
+        sg_load_fail(load, SG_LOAD_UNRESOLVED, var->place,
+                     "'%.*s' holds the address of '%.*s', which is not defined",
+                     SG_TEXT_ARGS(var->name), SG_TEXT_ARGS(init->variable->name));
+    }
     *reloc = (struct sg_reloc){init->offset, init->value, init->mask, init->variable->index,
                                init->bytes};
 }
@@ -42,7 +48,7 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_var *var,
     for (uint32_t i = 0; i < var->inits.count; i++) {
         const struct sg_ptx_init *init = &var->inits.items[i];
         if (init->variable) {
-            load_reloc(&table[out->reloc_count++], init);
+            load_reloc(load, var, &table[out->reloc_count++], init);
         } else {
             memcpy(bytes + init->offset, &init->value, init->bytes);
         }
@@ -76,11 +82,9 @@ static uint32_t const_bytes(const struct sg_program *program)
     return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
 }
 
-static void load_module(struct sg_load *load, const char *text, size_t bytes,
-                        struct sg_program *program)
+static void load_module(struct sg_load *load, struct sg_program *program)
 {
-    bool terminated = bytes && text[bytes - 1] == '\0';
-    struct sg_ptx_module *module = sg_parse_module(load, text, bytes - terminated);
+    struct sg_ptx_module *module = sg_parse_module(load);
     load->parsed = load->scratch;
     load->scratch = (struct sg_arena){NULL};
     load_variables(load, module, program);
@@ -110,6 +114,13 @@ static void load_module(struct sg_load *load, const char *text, size_t bytes,
 enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_log *log,
                                     struct sg_program **out)
 {
+    struct sg_unit unit = {text, bytes, NULL};
+    return sg_program_link(&unit, 1, log, out);
+}
+
+enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
+                                    struct sg_program **out)
+{
     struct sg_program *program = calloc(1, sizeof *program);
     struct sg_load *load = calloc(1, sizeof *load);
     if (log && log->size) {
@@ -122,9 +133,15 @@ enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_lo
         return SG_LOAD_NO_MEMORY;
     }
     load->log = log;
+    load->units = units;
+    load->unit_count = count;
     load->keep = &program->arena;
     if (setjmp(load->escape) == 0) {
-        load_module(load, text, bytes, program);
+        if (count == 0 || count > SG_UNITS_MAX) {
+            sg_load_fail(load, SG_LOAD_UNSUPPORTED, (struct sg_place){0},
+                         "%zu modules cannot be linked", count);
+        }
+        load_module(load, program);
     }
     enum sg_load_result result = load->result;
     sg_arena_free(&load->scratch);
@@ -178,12 +195,14 @@ const struct sg_variable *sg_program_variable_at(const struct sg_program *progra
 
 size_t sg_program_variable_find(const struct sg_program *program, const char *name)
 {
+    size_t found = SIZE_MAX;
     for (size_t i = 0; i < program->variable_count; i++) {
-        if (strcmp(program->variables[i].public.name, name) == 0) {
-            return i;
+        const struct sg_variable *variable = &program->variables[i].public;
+        if ((found == SIZE_MAX || variable->visible) && strcmp(variable->name, name) == 0) {
+            found = i;
         }
     }
-    return SIZE_MAX;
+    return found;
 }
 
 /* ---- images ---- */

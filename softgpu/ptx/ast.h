@@ -52,6 +52,9 @@ enum sg_ptx_space {
 struct sg_ptx_var;
 struct sg_ptx_func;
 
+/* How a definition meets others of its name in other modules: the highest one stays. */
+enum sg_binding { SG_BINDING_LOCAL, SG_BINDING_COMMON, SG_BINDING_WEAK, SG_BINDING_STRONG };
+
 struct sg_ptx_init {        /* one stored element of an initialiser */
     uint64_t offset, value; /* value: bits, or the addend of `variable` */
     const struct sg_ptx_var *variable;
@@ -67,6 +70,7 @@ struct sg_ptx_var {
     uint32_t align;
     uint64_t bytes; /* 0 with `unsized`: extern .shared x[] */
     bool external, visible, unsized;
+    enum sg_binding binding;
     struct {
         struct sg_ptx_init *items;
         uint32_t count, room;
@@ -129,6 +133,7 @@ struct sg_ptx_func {
     struct sg_text name;
     struct sg_place place;
     bool entry, defined, external;
+    enum sg_binding binding; /* of the definition */
     struct {
         struct sg_ptx_var **items;
         uint32_t count, room;

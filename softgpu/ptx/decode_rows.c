@@ -255,7 +255,7 @@ static uint32_t row_bytes(unsigned kind)
 static void check_size(struct sg_decoder *decoder, uint32_t cursor)
 {
     if (cursor > (1u << 28)) {
-        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, (struct sg_place){0, 0},
+        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, (struct sg_place){0},
                      "kernel '%s' has too many registers", decoder->code->kernel.name);
     }
 }

@@ -95,7 +95,7 @@ static void parse_statement(struct sg_parser *parser)
         if (space == SG_PTX_REG) {
             sg_parse_registers(parser);
         } else {
-            sg_parse_variables(parser, space, (struct sg_linkage){false, false, false});
+            sg_parse_variables(parser, space, (struct sg_linkage){false, SG_BINDING_LOCAL});
         }
     } else if (parser->token.kind == SG_TOKEN_DOT) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
@@ -107,7 +107,8 @@ static void parse_statement(struct sg_parser *parser)
 
 /* The function of that name: new, or declared before and not yet defined */
 static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_text name,
-                                           struct sg_place place, bool entry)
+                                           struct sg_place place, bool entry,
+                                           struct sg_linkage linkage)
 {
     struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
     if (symbol) {
@@ -117,11 +118,37 @@ static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_t
         }
         return symbol->func;
     }
-    struct sg_ptx_func *func = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *func);
-    *func = (struct sg_ptx_func){.name = name, .place = place, .entry = entry};
+    bool global = sg_linkage_is_global(linkage);
+    struct sg_ptx_func *func = global ? sg_link_function(parser, name, place, entry) : NULL;
+    if (!func) {
+        func = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *func);
+        *func = (struct sg_ptx_func){.name = name, .place = place, .entry = entry};
+        *parser->module->funcs_end = func;
+        parser->module->funcs_end = &func->next;
+        if (global) {
+            sg_link_function_add(parser, func);
+        }
+    }
     sg_scope_declare(parser, name, place, SG_SYMBOL_FUNC)->func = func;
-    *parser->module->funcs_end = func;
-    parser->module->funcs_end = &func->next;
+    return func;
+}
+
+/* What the body that begins here is of: `func` itself, or a copy of it that nobody uses. */
+static struct sg_ptx_func *begin(struct sg_parser *parser, struct sg_ptx_func *func,
+                                 const struct sg_ptx_func *head, struct sg_linkage linkage)
+{
+    bool body = sg_parse_at(parser, '{');
+    if (func->defined && !body) {
+        return func;
+    }
+    if (func->defined && !sg_link_function_defines(parser, func, head, linkage.binding)) {
+        func = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *func);
+    }
+    struct sg_ptx_func *next = func->next;
+    *func = *head;
+    func->next = next;
+    func->external = linkage.external;
+    func->binding = linkage.binding;
     return func;
 }
 
@@ -145,18 +172,9 @@ void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage l
     parse_performance(parser);
 
     parser->scope = module_scope;
-    struct sg_ptx_func *func = find_or_declare(parser, head.name, head.place, entry);
+    struct sg_ptx_func *func = find_or_declare(parser, head.name, head.place, entry, linkage);
     parser->scope = &scope;
-    if (func->defined && sg_parse_at(parser, '{')) {
-        sg_load_fail(parser->load, SG_LOAD_SYNTAX, head.place, "'%.*s' is defined twice",
-                     SG_TEXT_ARGS(head.name));
-    }
-    if (!func->defined) {
-        struct sg_ptx_func *next = func->next;
-        *func = head;
-        func->next = next;
-        func->external = linkage.external;
-    }
+    func = begin(parser, func, &head, linkage);
     parser->func = func;
     if (sg_parse_take(parser, '{')) {
         func->defined = true;

@@ -4,14 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sg_lexer_init(struct sg_lexer *lexer, struct sg_load *load, const char *text, size_t bytes)
+void sg_lexer_init(struct sg_lexer *lexer, struct sg_load *load, const char *text, size_t bytes,
+                   uint16_t unit)
 {
-    *lexer = (struct sg_lexer){load, text, text + bytes, text, 1};
+    *lexer = (struct sg_lexer){load, text, text + bytes, text, 1, unit};
 }
 
 static struct sg_place here(const struct sg_lexer *lexer)
 {
-    return (struct sg_place){lexer->line, (uint32_t)(lexer->at - lexer->line_start) + 1};
+    ptrdiff_t column = lexer->at - lexer->line_start + 1;
+    return (struct sg_place){lexer->line, column > UINT16_MAX ? UINT16_MAX : (uint16_t)column,
+                             lexer->unit};
 }
 
 static bool is_digit(char c)

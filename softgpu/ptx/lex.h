@@ -28,9 +28,11 @@ struct sg_lexer {
     struct sg_load *load;
     const char *at, *end, *line_start;
     uint32_t line;
+    uint16_t unit;
 };
 
-void sg_lexer_init(struct sg_lexer *lexer, struct sg_load *load, const char *text, size_t bytes);
+void sg_lexer_init(struct sg_lexer *lexer, struct sg_load *load, const char *text, size_t bytes,
+                   uint16_t unit);
 struct sg_token sg_lexer_next(struct sg_lexer *lexer);
 /* Drops the rest of the line (".loc", "@@DWARF" end there). */
 void sg_lexer_skip_line(struct sg_lexer *lexer);

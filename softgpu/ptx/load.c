@@ -46,7 +46,7 @@ void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
 {
     void *memory = sg_arena_try(arena, bytes);
     if (!memory) {
-        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0, 0}, "out of memory");
+        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0}, "out of memory");
     }
     return memory;
 }
@@ -62,7 +62,7 @@ void *sg_load_grow(struct sg_load *load, const void *items, uint32_t *room, size
 {
     uint32_t more = *room ? *room * 2 : 8;
     if (more < *room) {
-        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0, 0}, "out of memory");
+        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0}, "out of memory");
     }
     void *grown = sg_load_alloc(load, &load->scratch, more * item_bytes);
     if (*room) {
@@ -85,11 +85,42 @@ static void log_text(struct sg_log *log, const char *text)
     log->text[log->used] = '\0';
 }
 
+/* Names come from the module: no control characters */
+static void log_name(struct sg_load *load, char *text)
+{
+    for (char *c = text; *c; c++) {
+        if ((unsigned char)*c < ' ' || (unsigned char)*c == 127) {
+            *c = '?';
+        }
+    }
+    log_text(load->log, text);
+}
+
+void sg_load_unit_name(const struct sg_load *load, uint16_t unit, char *name, size_t size)
+{
+    if (load->units[unit].name) {
+        snprintf(name, size, "%s", load->units[unit].name);
+    } else {
+        snprintf(name, size, "unit %u", unit + 1u);
+    }
+}
+
+static void log_unit(struct sg_load *load, uint16_t unit)
+{
+    char name[128];
+    if (load->unit_count > 1) {
+        sg_load_unit_name(load, unit, name, sizeof name);
+        log_name(load, name);
+        log_text(load->log, ", ");
+    }
+}
+
 void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_place place,
                   const char *format, ...)
 {
     char line[512];
     if (place.line) {
+        log_unit(load, place.unit);
         snprintf(line, sizeof line, "line %u, column %u: error: ", place.line, place.column);
         log_text(load->log, line);
     } else {
@@ -99,12 +130,7 @@ void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_pl
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    for (char *c = line; *c; c++) { /* names come from the module: no control characters */
-        if ((unsigned char)*c < ' ' || (unsigned char)*c == 127) {
-            *c = '?';
-        }
-    }
-    log_text(load->log, line);
+    log_name(load, line);
     log_text(load->log, "\n");
     load->result = result;
     longjmp(load->escape, 1);

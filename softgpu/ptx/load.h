@@ -19,7 +19,9 @@ struct sg_text { /* a slice of the source (or of static text), not NUL-terminate
 };
 
 struct sg_place {
-    uint32_t line, column; /* from 1; 0: unknown */
+    uint32_t line; /* from 1; 0: unknown */
+    uint16_t column;
+    uint16_t unit; /* which of the modules that are linked */
 };
 
 struct sg_arena_block;
@@ -31,6 +33,8 @@ struct sg_load {
     jmp_buf escape;
     enum sg_load_result result;
     struct sg_log *log;
+    const struct sg_unit *units;
+    size_t unit_count;
     struct sg_arena parsed;  /* the module's AST; freed when loading ends */
     struct sg_arena scratch; /* what a stage needs for itself; freed after each kernel */
     struct sg_arena *keep;   /* lives as long as the program */
@@ -46,6 +50,9 @@ char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_tex
 
 _Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_place place,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* What messages call it. */
+void sg_load_unit_name(const struct sg_load *load, uint16_t unit, char *name, size_t size);
 
 bool sg_text_equal(struct sg_text a, struct sg_text b);
 bool sg_text_is(struct sg_text a, const char *literal);

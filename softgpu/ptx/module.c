@@ -1,4 +1,6 @@
 /* The module: what stands outside functions. */
+#include <string.h>
+
 #include "softgpu/ptx/parse.h"
 
 static void parse_version(struct sg_parser *parser)
@@ -51,15 +53,17 @@ static void parse_pragma(struct sg_parser *parser)
 
 static void parse_definition(struct sg_parser *parser)
 {
-    struct sg_linkage linkage = {false, false, false};
+    struct sg_linkage linkage = {false, SG_BINDING_LOCAL};
     enum sg_ptx_space space;
     for (;;) {
         if (sg_parse_take_dot(parser, "visible")) {
-            linkage.visible = true;
+            linkage.binding = SG_BINDING_STRONG;
         } else if (sg_parse_take_dot(parser, "extern")) {
             linkage.external = true;
-        } else if (sg_parse_take_dot(parser, "weak") || sg_parse_take_dot(parser, "common")) {
-            linkage.weak = true;
+        } else if (sg_parse_take_dot(parser, "weak")) {
+            linkage.binding = SG_BINDING_WEAK;
+        } else if (sg_parse_take_dot(parser, "common")) {
+            linkage.binding = SG_BINDING_COMMON;
         } else {
             break;
         }
@@ -78,17 +82,9 @@ static void parse_definition(struct sg_parser *parser)
     }
 }
 
-struct sg_ptx_module *sg_parse_module(struct sg_load *load, const char *text, size_t bytes)
+static void parse_unit(struct sg_parser *parser)
 {
-    struct sg_parser *parser = sg_load_alloc(load, &load->scratch, sizeof *parser);
-    struct sg_ptx_module *module = sg_load_alloc(load, &load->scratch, sizeof *module);
-    struct sg_scope *scope = sg_load_alloc(load, &load->scratch, sizeof *scope);
-    parser->load = load;
-    parser->module = module;
-    parser->scope = scope;
-    module->vars_end = &module->vars;
-    module->funcs_end = &module->funcs;
-    sg_lexer_init(&parser->lexer, load, text, bytes);
+    struct sg_load *load = parser->load;
     sg_parse_advance(parser);
     parse_version(parser);
     while (parser->token.kind != SG_TOKEN_END) {
@@ -111,6 +107,24 @@ struct sg_ptx_module *sg_parse_module(struct sg_load *load, const char *text, si
         } else if (!sg_parse_take(parser, ';')) {
             parse_definition(parser);
         }
+    }
+}
+
+struct sg_ptx_module *sg_parse_module(struct sg_load *load)
+{
+    struct sg_parser *parser = sg_load_alloc(load, &load->scratch, sizeof *parser);
+    struct sg_ptx_module *module = sg_load_alloc(load, &load->scratch, sizeof *module);
+    parser->load = load;
+    parser->module = module;
+    module->vars_end = &module->vars;
+    module->funcs_end = &module->funcs;
+    for (size_t i = 0; i < load->unit_count; i++) {
+        const struct sg_unit *unit = &load->units[i];
+        bool terminated = unit->bytes && unit->text[unit->bytes - 1] == '\0';
+        memset(parser->buckets, 0, sizeof parser->buckets);
+        parser->scope = sg_load_alloc(load, &load->scratch, sizeof *parser->scope);
+        sg_lexer_init(&parser->lexer, load, unit->text, unit->bytes - terminated, (uint16_t)i);
+        parse_unit(parser);
     }
     return module;
 }

@@ -49,15 +49,22 @@ struct sg_parser {
     struct sg_ptx_func *func; /* being parsed, or NULL */
     uint64_t frame_cursor;
     uint32_t depth; /* of blocks and lists: recursion must end before our own stack does */
-    struct sg_symbol *buckets[SG_SYMBOL_BUCKETS];
+    struct sg_symbol *buckets[SG_SYMBOL_BUCKETS]; /* of the unit being parsed */
+    struct sg_symbol *links[SG_SYMBOL_BUCKETS];   /* what all units know: see link.c */
 };
 
 struct sg_linkage {
-    bool external, visible, weak;
+    bool external;
+    enum sg_binding binding; /* LOCAL: also of what is external */
 };
 
-/* Parses the whole module; errors leave by sg_load_fail. */
-struct sg_ptx_module *sg_parse_module(struct sg_load *load, const char *text, size_t bytes);
+static inline bool sg_linkage_is_global(struct sg_linkage linkage)
+{
+    return linkage.external || linkage.binding != SG_BINDING_LOCAL;
+}
+
+/* Parses all units of the load into one module; errors leave by sg_load_fail. */
+struct sg_ptx_module *sg_parse_module(struct sg_load *load);
 
 /* token.c */
 void sg_parse_advance(struct sg_parser *parser);
@@ -80,9 +87,22 @@ struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, u
 struct sg_symbol *sg_scope_declare(struct sg_parser *parser, struct sg_text name,
                                    struct sg_place place, enum sg_symbol_kind kind);
 
+/* link.c */
+/* What the units before know by that name; NULL: nothing yet. `place` is where it is now. */
+struct sg_ptx_func *sg_link_function(struct sg_parser *parser, struct sg_text name,
+                                     struct sg_place place, bool entry);
+void sg_link_function_add(struct sg_parser *parser, struct sg_ptx_func *func);
+/* `head` has a body: does it define `func`, or is it a copy of what is defined already? */
+bool sg_link_function_defines(struct sg_parser *parser, const struct sg_ptx_func *func,
+                              const struct sg_ptx_func *head, enum sg_binding binding);
+/* The variable that `var`, a declaration or definition with linkage, means: itself if new */
+struct sg_ptx_var *sg_link_variable(struct sg_parser *parser, struct sg_ptx_var *var);
+
 /* variable.c: after the space directive has been taken; up to and with ';' */
 void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
                         struct sg_linkage linkage);
+/* From now on `declared` is what `definition` says; it keeps its index. */
+void sg_variable_define(struct sg_ptx_var *declared, const struct sg_ptx_var *definition);
 void sg_parse_registers(struct sg_parser *parser);
 /* One parameter of a list, ".param ..." */
 struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser);

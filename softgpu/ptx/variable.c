@@ -288,26 +288,34 @@ static void parse_init(struct sg_parser *parser, struct sg_ptx_var *var, uint64_
     sg_parse_expect(parser, '}');
 }
 
+void sg_variable_define(struct sg_ptx_var *declared, const struct sg_ptx_var *definition)
+{
+    uint32_t index = declared->index;
+    struct sg_ptx_var *next = declared->next;
+    *declared = *definition;
+    declared->index = index;
+    declared->next = next;
+}
+
 static void declare_variable(struct sg_parser *parser, struct sg_ptx_var *var,
                              struct sg_linkage linkage)
 {
     var->external = linkage.external;
-    var->visible = linkage.visible || linkage.weak;
-    struct sg_symbol *old = sg_scope_find(parser, var->name, NULL);
-    if (old && old->kind == SG_SYMBOL_VAR && old->var->external && !parser->func) {
-        if (linkage.external) {
-            return; /* declared again */
-        }
-        struct sg_ptx_var *declared = old->var; /* now defined */
-        uint32_t index = declared->index;
-        struct sg_ptx_var *next = declared->next;
-        *declared = *var;
-        declared->index = index;
-        declared->next = next;
+    var->visible = linkage.binding != SG_BINDING_LOCAL;
+    var->binding = linkage.binding;
+    struct sg_symbol *old = parser->func ? NULL : sg_scope_find(parser, var->name, NULL);
+    bool global = sg_linkage_is_global(linkage);
+    bool again = old && old->kind == SG_SYMBOL_VAR && /* declared, or defined by another unit */
+                 (old->var->external || (global && old->var->place.unit != var->place.unit));
+    struct sg_ptx_var *linked = global && (!old || again) ? sg_link_variable(parser, var) : var;
+    if (again && !global) { /* ".extern" before, and not now */
+        sg_variable_define(old->var, var);
+    }
+    if (again) {
         return;
     }
-    sg_scope_declare(parser, var->name, var->place, SG_SYMBOL_VAR)->var = var;
-    if (var->space == SG_PTX_GLOBAL || var->space == SG_PTX_CONST) {
+    sg_scope_declare(parser, var->name, var->place, SG_SYMBOL_VAR)->var = linked;
+    if (linked == var && (var->space == SG_PTX_GLOBAL || var->space == SG_PTX_CONST)) {
         var->index = parser->module->variable_count++;
         *parser->module->vars_end = var;
         parser->module->vars_end = &var->next;

@@ -54,17 +54,17 @@ void *engine_memory(struct engine *engine, size_t bytes)
     return (void *)(uintptr_t)at;
 }
 
-static void load(struct engine *engine, const char *text, size_t bytes)
+void engine_load_units(struct engine *engine, const struct sg_unit *units, size_t count)
 {
     char messages[1024];
     struct sg_log log = {messages, sizeof messages, 0};
     unload(engine);
-    if (sg_program_load(text, bytes, &log, &engine->program) != SG_LOAD_OK) {
+    if (sg_program_link(units, count, &log, &engine->program) != SG_LOAD_OK) {
         fail("load", messages);
     }
-    size_t count = sg_program_variable_count(engine->program);
-    engine->addresses = calloc(count + 1, sizeof engine->addresses[0]);
-    for (size_t i = 0; i < count; i++) {
+    size_t variables = sg_program_variable_count(engine->program);
+    engine->addresses = calloc(variables + 1, sizeof engine->addresses[0]);
+    for (size_t i = 0; i < variables; i++) {
         const struct sg_variable *variable = sg_program_variable_at(engine->program, i);
         engine->addresses[i] = PTR(engine_memory(engine, variable->bytes + 1));
     }
@@ -84,7 +84,7 @@ void engine_load_file(struct engine *engine, const char *name)
     static char text[8 << 20];
     size_t bytes = fread(text, 1, sizeof text, file);
     fclose(file);
-    load(engine, text, bytes);
+    engine_load_units(engine, &(struct sg_unit){text, bytes, NULL}, 1);
 }
 
 void *engine_variable(struct engine *engine, const char *name)

@@ -22,6 +22,8 @@ void engine_open(struct engine *engine, unsigned workers);
 void engine_close(struct engine *engine);
 void engine_load_file(struct engine *engine, const char *name); /* of the built test kernels */
 
+void engine_load_units(struct engine *engine, const struct sg_unit *units, size_t count);
+
 /* Zeroed memory that kernels may read and write, followed by some that they may not. Never freed
  * before the process ends. */
 void *engine_memory(struct engine *engine, size_t bytes);

@@ -1,5 +1,6 @@
-/* PTX text of a stranger: parsed, checked, loaded, and each kernel run for a few milliseconds. A
- * kernel may do what it likes, except touch memory outside the buffer that it was given. */
+/* PTX text of a stranger, up to four modules with a NUL between them: parsed, linked, checked,
+ * loaded, and each kernel run for a few milliseconds. A kernel may do what it likes, except touch
+ * memory outside the buffer that it was given. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -10,6 +11,7 @@
 #define RUN_US       3000 /* of processor time, for all kernels of an input together */
 #define MEMORY_BYTES (4 * SG_MAP_CHUNK)
 #define PARAMS_MOST  65536u
+#define UNITS_MOST   4
 #define TEXT_MOST    16384u /* longer ones only take longer */
 
 static struct sg_pool *pool;
@@ -95,6 +97,19 @@ static void run_program(const struct sg_program *program)
     free(addresses);
 }
 
+static size_t split(const char *text, size_t size, struct sg_unit *units)
+{
+    size_t count = 0;
+    for (size_t at = 0; count < UNITS_MOST && (at < size || count == 0);) {
+        const char *end = at < size ? memchr(text + at, 0, size - at) : NULL;
+        size_t bytes =
+            end == NULL || count + 1 == UNITS_MOST ? size - at : (size_t)(end - text) - at;
+        units[count++] = (struct sg_unit){.text = text + at, .bytes = bytes};
+        at += bytes + 1;
+    }
+    return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[400];
@@ -103,7 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > TEXT_MOST) {
         return 0;
     }
-    enum sg_load_result result = sg_program_load((const char *)data, size, &log, &program);
+    struct sg_unit units[UNITS_MOST];
+    size_t count = split((const char *)data, size, units);
+    enum sg_load_result result = sg_program_link(units, count, &log, &program);
     FUZZ_CHECK(log.used < sizeof text && text[log.used] == 0);
     if (result == SG_LOAD_OK) {
         run_program(program);
