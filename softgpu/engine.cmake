@@ -1,9 +1,41 @@
 # The PTX engine: softgpu/engine.h and what stands behind it.
-set(SG_PTX_SOURCES load.c lex.c type.c token.c scope.c link.c variable.c opcode.c statement.c
-    function.c module.c decode_rows.c decode_slots.c decode_emit.c decode_alu.c decode_move.c decode_memory.c
-    decode_convert.c decode_compare.c decode_flow.c decode_kernel.c)
-set(SG_EXEC_SOURCES program.c op.c misc.c collective.c atomic.c generic.c group.c barrier.c call.c
-    sched.c block.c const.c grid.c pool.c)
+set(SG_PTX_SOURCES
+    load.c
+    lex.c
+    type.c
+    token.c
+    scope.c
+    link.c
+    variable.c
+    opcode.c
+    statement.c
+    function.c
+    module.c
+    decode_rows.c
+    decode_slots.c
+    decode_emit.c
+    decode_alu.c
+    decode_move.c
+    decode_memory.c
+    decode_convert.c
+    decode_compare.c
+    decode_flow.c
+    decode_kernel.c)
+set(SG_EXEC_SOURCES
+    program.c
+    op.c
+    misc.c
+    collective.c
+    atomic.c
+    generic.c
+    group.c
+    barrier.c
+    call.c
+    sched.c
+    block.c
+    const.c
+    grid.c
+    pool.c)
 list(TRANSFORM SG_PTX_SOURCES PREPEND ptx/)
 list(TRANSFORM SG_EXEC_SOURCES PREPEND exec/)
 

@@ -173,7 +173,8 @@ def rodinia_programs(checkout, work, nvcc, pick, say, copy_tree):
             continue
         say(f"building {name}")
         done = subprocess.run([nvcc, "-w", "-O2", "-arch=sm_75", "-include", shim,
-                               "-DRD_WG_SIZE=16", *flags.split(), *sources.split(), "-o", binary, "-lcuda", "-lm"],
+                               "-DRD_WG_SIZE=16", *flags.split(), *sources.split(), "-o", binary,
+                               "-lcuda", "-lm"],
                               cwd=folder, capture_output=True, text=True)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error" in line]
