@@ -20,6 +20,7 @@ set(SG_PTX_SOURCES
     decode_convert.c
     decode_compare.c
     decode_flow.c
+    decode_matrix.c
     decode_kernel.c)
 set(SG_EXEC_SOURCES
     program.c
@@ -27,6 +28,10 @@ set(SG_EXEC_SOURCES
     misc.c
     collective.c
     atomic.c
+    fragment.c
+    matrix.c
+    matrix_memory.c
+    reach.c
     generic.c
     group.c
     barrier.c
@@ -58,7 +63,8 @@ foreach(isa v3 base)
 endforeach()
 target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
 # Of atomics TSan sees nothing either, or it would miss the order they make between kernels.
-set_source_files_properties(exec/atomic.c exec/collective.c PROPERTIES COMPILE_OPTIONS
+set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/matrix_memory.c
+    PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
 gpuaas_library(softgpu_engine map.c texture.c objects.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
@@ -80,7 +86,16 @@ foreach(name basic maths features torture)
 endforeach()
 add_custom_target(softgpu_test_kernels DEPENDS ${SG_TEST_PTX})
 
-foreach(name programs scheduler maths load link ops objects)
+foreach(name
+    programs
+    scheduler
+    maths
+    load
+    link
+    ops
+    objects
+    matrix
+    wmma)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()

@@ -133,6 +133,10 @@ void sg_slots_assign(struct sg_decoder *decoder, uint32_t slot);
 /* The address that a variable stands for, as an 8- or 4-byte row. */
 uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
                         bool wide);
+/* An address in brackets, as an 8-byte row with the generic address; for instructions that are not
+ * executed often enough to know the spaces apart. Local memory and parameters are refused. */
+uint32_t sg_row_generic(struct sg_decoder *decoder, const struct sg_operand *operand,
+                        enum sg_mem_space space);
 /* Is the value of this operand known before the kernel begins? */
 bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand *operand);
 
@@ -147,6 +151,9 @@ void sg_emit_list(struct sg_decoder *decoder, struct sg_draft *draft, const uint
                   uint32_t count, unsigned use);
 /* The instruction is the last of its opcode: it carries the guard. */
 struct sg_draft *sg_guard(struct sg_decoder *decoder, struct sg_draft *draft);
+/* One that waits for the lanes of the row `members` (0: for none), guarded. */
+struct sg_draft *sg_emit_collective(struct sg_decoder *decoder, sg_handler *handler,
+                                    uint32_t members);
 bool sg_modifier(const struct sg_decoder *decoder, const char *name);
 /* The index-th type among the modifiers; NONE if there are fewer. */
 enum sg_type sg_modifier_type(const struct sg_decoder *decoder, unsigned index);
@@ -178,6 +185,9 @@ void sg_decode_shfl(struct sg_decoder *decoder);
 void sg_decode_vote(struct sg_decoder *decoder);
 void sg_decode_match(struct sg_decoder *decoder);
 void sg_decode_redux(struct sg_decoder *decoder);
+void sg_decode_mma(struct sg_decoder *decoder);
+void sg_decode_wmma(struct sg_decoder *decoder);
+void sg_decode_ldmatrix(struct sg_decoder *decoder); /* and stmatrix, movmatrix */
 void sg_decode_simple(struct sg_decoder *decoder); /* exit, trap, nanosleep, activemask, prefetch */
 
 /* Moves whose value is known and whose register is written nowhere else: the register becomes the

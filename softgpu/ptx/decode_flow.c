@@ -208,8 +208,8 @@ static uint32_t member_mask(struct sg_decoder *decoder, uint32_t operand)
                : 0;
 }
 
-static struct sg_draft *emit_collective(struct sg_decoder *decoder, sg_handler *handler,
-                                        uint32_t members)
+struct sg_draft *sg_emit_collective(struct sg_decoder *decoder, sg_handler *handler,
+                                    uint32_t members)
 {
     struct sg_draft *draft = emit_kind(decoder, SG_KIND_COLLECTIVE, handler);
     draft->in.e = members;
@@ -242,7 +242,7 @@ void sg_decode_shfl(struct sg_decoder *decoder)
     uint32_t b = sg_row_source(decoder, &insn->operands[2], SG_TYPE_B32);
     uint32_t c = sg_row_source(decoder, &insn->operands[3], SG_TYPE_B32);
     uint32_t members = member_mask(decoder, 4), d = sg_row_target(decoder, &target, SG_TYPE_B32);
-    struct sg_draft *draft = emit_collective(decoder, handler, members);
+    struct sg_draft *draft = sg_emit_collective(decoder, handler, members);
     draft->in.d = d;
     draft->in.a = a;
     draft->in.b = b;
@@ -269,7 +269,7 @@ void sg_decode_vote(struct sg_decoder *decoder)
     uint32_t a = sg_row_source(decoder, &source, SG_TYPE_PRED);
     uint32_t members = member_mask(decoder, 2);
     uint32_t d = sg_row_target(decoder, &insn->operands[0], ballot ? SG_TYPE_B32 : SG_TYPE_PRED);
-    struct sg_draft *draft = emit_collective(decoder, handler, members);
+    struct sg_draft *draft = sg_emit_collective(decoder, handler, members);
     draft->in.d = d;
     draft->in.a = a;
     draft->in.imm = negated;
@@ -289,7 +289,7 @@ void sg_decode_match(struct sg_decoder *decoder)
     uint32_t predicate = pair_target(decoder, &target);
     uint32_t a = sg_row_source(decoder, &insn->operands[1], wide ? SG_TYPE_B64 : SG_TYPE_B32);
     uint32_t members = member_mask(decoder, 2), d = sg_row_target(decoder, &target, SG_TYPE_B32);
-    struct sg_draft *draft = emit_collective(decoder, handler, members);
+    struct sg_draft *draft = sg_emit_collective(decoder, handler, members);
     draft->in.d = d;
     draft->in.a = a;
     draft->in.f = predicate;
@@ -313,7 +313,7 @@ void sg_decode_redux(struct sg_decoder *decoder)
     uint32_t a = sg_row_source(decoder, &insn->operands[1], SG_TYPE_B32);
     uint32_t members = member_mask(decoder, 2);
     uint32_t d = sg_row_target(decoder, &insn->operands[0], SG_TYPE_B32);
-    struct sg_draft *draft = emit_collective(decoder, handler, members);
+    struct sg_draft *draft = sg_emit_collective(decoder, handler, members);
     draft->in.d = d;
     draft->in.a = a;
     draft->reads |= SG_FIELD_A;

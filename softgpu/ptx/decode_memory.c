@@ -140,6 +140,34 @@ static uint32_t address(struct sg_decoder *decoder, const struct sg_operand *ope
     return sg_row_address(decoder, var, 0, m->space != SG_MEM_SHARED);
 }
 
+/* The address plus `offset` in the window of its space */
+static uint32_t in_window(struct sg_decoder *decoder, uint32_t row, uint64_t offset)
+{
+    if (offset == 0) {
+        return row;
+    }
+    uint32_t sum = sg_row_new(decoder, SG_ROW_64);
+    sg_emit_op(decoder, "add_u64", sum, row, sg_row_literal(decoder, offset, true), 0);
+    return sum;
+}
+
+uint32_t sg_row_generic(struct sg_decoder *decoder, const struct sg_operand *operand,
+                        enum sg_mem_space space)
+{
+    struct memory m = {.space = space};
+    int64_t offset;
+    uint32_t row = address(decoder, operand, &m, &offset);
+    if (m.space == SG_MEM_PARAM || m.space == SG_MEM_LOCAL || m.space == SG_MEM_FRAME) {
+        sg_decode_unsupported(decoder);
+    }
+    if (m.space == SG_MEM_SHARED) {
+        uint32_t wide = sg_row_new(decoder, SG_ROW_64);
+        sg_emit_op(decoder, "x_zext32_64", wide, row, 0, 0);
+        return in_window(decoder, wide, SG_WINDOW_SHARED + (uint64_t)offset);
+    }
+    return in_window(decoder, row, (uint64_t)offset);
+}
+
 /* The elements of {a, b, c, d}, or the single operand */
 static const struct sg_operand *elements(struct sg_decoder *decoder,
                                          const struct sg_operand *operand, unsigned count)

@@ -7,31 +7,31 @@
 #include <string.h>
 
 static const char *const supported[] = {
-    "abs",    "activemask", "add",      "addc",      "and",   "atom",      "bar",      "barrier",
-    "bfe",    "bfi",        "bfind",    "bmsk",      "bra",   "brev",      "call",     "clz",
-    "cnot",   "copysign",   "cos",      "cvt",       "cvta",  "discard",   "div",      "dp2a",
-    "dp4a",   "ex2",        "exit",     "fence",     "fma",   "fns",       "isspacep", "ld",
-    "ldu",    "lg2",        "lop3",     "mad",       "mad24", "madc",      "match",    "max",
-    "membar", "min",        "mov",      "mul",       "mul24", "nanosleep", "neg",      "not",
-    "or",     "popc",       "prefetch", "prefetchu", "prmt",  "rcp",       "red",      "redux",
-    "rem",    "ret",        "rsqrt",    "sad",       "selp",  "set",       "setp",     "shf",
-    "shfl",   "shl",        "shr",      "sin",       "slct",  "sqrt",      "st",       "sub",
-    "subc",   "tanh",       "testp",    "trap",      "vote",  "xor",
+    "abs",       "activemask", "add",      "addc",  "and",  "atom",      "bar",       "barrier",
+    "bfe",       "bfi",        "bfind",    "bmsk",  "bra",  "brev",      "call",      "clz",
+    "cnot",      "copysign",   "cos",      "cvt",   "cvta", "discard",   "div",       "dp2a",
+    "dp4a",      "ex2",        "exit",     "fence", "fma",  "fns",       "isspacep",  "ld",
+    "ldmatrix",  "ldu",        "lg2",      "lop3",  "mad",  "mad24",     "madc",      "match",
+    "max",       "membar",     "min",      "mma",   "mov",  "movmatrix", "mul",       "mul24",
+    "nanosleep", "neg",        "not",      "or",    "popc", "prefetch",  "prefetchu", "prmt",
+    "rcp",       "red",        "redux",    "rem",   "ret",  "rsqrt",     "sad",       "selp",
+    "set",       "setp",       "shf",      "shfl",  "shl",  "shr",       "sin",       "slct",
+    "sqrt",      "st",         "stmatrix", "sub",   "subc", "tanh",      "testp",     "trap",
+    "vote",      "wmma",       "xor",
 };
 
 static const char *const known[] = {
-    "alloca",    "applypriority", "brkpt",    "brx",        "clusterlaunchcontrol",
-    "cp",        "createpolicy",  "elect",    "getctarank", "griddepcontrol",
-    "istypep",   "ldmatrix",      "mapa",     "mbarrier",   "mma",
-    "movmatrix", "multimem",      "pmevent",  "setmaxnreg", "stackrestore",
-    "stacksave", "stmatrix",      "suld",     "suq",        "sured",
-    "sust",      "szext",         "tcgen05",  "tensormap",  "tex",
-    "tld4",      "txq",           "vabsdiff", "vabsdiff2",  "vabsdiff4",
-    "vadd",      "vadd2",         "vadd4",    "vavrg2",     "vavrg4",
-    "vmad",      "vmax",          "vmax2",    "vmax4",      "vmin",
-    "vmin2",     "vmin4",         "vset",     "vset2",      "vset4",
-    "vshl",      "vshr",          "vsub",     "vsub2",      "vsub4",
-    "wgmma",     "wmma",          "st_async", "red_async",
+    "alloca",    "applypriority", "brkpt",     "brx",          "clusterlaunchcontrol",
+    "cp",        "createpolicy",  "elect",     "getctarank",   "griddepcontrol",
+    "istypep",   "mapa",          "mbarrier",  "multimem",     "pmevent",
+    "red_async", "setmaxnreg",    "st_async",  "stackrestore", "stacksave",
+    "suld",      "suq",           "sured",     "sust",         "szext",
+    "tcgen05",   "tensormap",     "tex",       "tld4",         "txq",
+    "vabsdiff",  "vabsdiff2",     "vabsdiff4", "vadd",         "vadd2",
+    "vadd4",     "vavrg2",        "vavrg4",    "vmad",         "vmax",
+    "vmax2",     "vmax4",         "vmin",      "vmin2",        "vmin4",
+    "vset",      "vset2",         "vset4",     "vshl",         "vshr",
+    "vsub",      "vsub2",         "vsub4",     "wgmma",
 };
 
 static bool in_list(const char *const *list, size_t count, struct sg_text text)

@@ -87,6 +87,11 @@ void engine_load_file(struct engine *engine, const char *name)
     engine_load_units(engine, &(struct sg_unit){text, bytes, NULL}, 1);
 }
 
+void engine_load_text(struct engine *engine, const char *ptx)
+{
+    engine_load_units(engine, &(struct sg_unit){ptx, strlen(ptx), NULL}, 1);
+}
+
 void *engine_variable(struct engine *engine, const char *name)
 {
     size_t index = sg_program_variable_find(engine->program, name);

@@ -23,6 +23,7 @@ void engine_close(struct engine *engine);
 void engine_load_file(struct engine *engine, const char *name); /* of the built test kernels */
 
 void engine_load_units(struct engine *engine, const struct sg_unit *units, size_t count);
+void engine_load_text(struct engine *engine, const char *ptx);
 
 /* Zeroed memory that kernels may read and write, followed by some that they may not. Never freed
  * before the process ends. */
