@@ -1,5 +1,5 @@
 /* Container walk. Fields are read with memcpy: wire bytes have no alignment to count on. */
-#include "api/image.h"
+#include "api/bundle.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -197,6 +197,9 @@ static enum ga_status bare_open(const uint8_t *bytes, size_t bound, struct api_i
     if (magic == FATBIN_MAGIC) {
         return fatbin_open(bytes, bound, out);
     }
+    if (memcmp(bytes, API_BUNDLE_MAGIC, 4) == 0) {
+        return api_bundle_open(bytes, bound, out);
+    }
     return memcmp(bytes, "\177ELF", 4) == 0 ? elf_open(bytes, bound, out)
                                             : ptx_open(bytes, bound, out);
 }
@@ -262,7 +265,7 @@ enum ga_status api_image_next(const struct api_image *image, size_t *cursor,
     if (image->kind == API_IMAGE_FATBIN) {
         return fatbin_next(image, cursor, entry);
     }
-    if (*cursor != 0) {
+    if (*cursor != 0 || image->kind == API_IMAGE_BUNDLE) {
         return GA_AGAIN;
     }
     *cursor = 1;

@@ -1,4 +1,5 @@
-/* The containers in which device code arrives: nvcc's wrapper, fatbin, ELF cubin, PTX text.
+/* The containers in which device code arrives: nvcc's wrapper, fatbin, ELF cubin, PTX text, and
+ * several of those together, which is ours (api/bundle.h).
  *
  * What a reader would get wrong: CUDA passes images without a length. A pointer that the
  * application gave is trusted (bound API_IMAGE_UNBOUNDED): the length is what the container says,
@@ -20,7 +21,7 @@
 #define API_IMAGE_UNCOMPRESSED_MAX ((uint64_t)256 << 20)
 #define API_IMAGE_PRELINKED_MAX    4096
 
-enum api_image_kind { API_IMAGE_PTX, API_IMAGE_ELF, API_IMAGE_FATBIN };
+enum api_image_kind { API_IMAGE_PTX, API_IMAGE_ELF, API_IMAGE_FATBIN, API_IMAGE_BUNDLE };
 
 struct api_image {
     enum api_image_kind kind;
@@ -34,7 +35,7 @@ struct api_image {
 };
 
 /* Recognises the container at `image` and computes its size; checks every header it walks over.
- * GA_INVALID: none of the four, or broken, or over a cap, or beyond `bound` bytes. */
+ * GA_INVALID: none of them, or broken, or over a cap, or beyond `bound` bytes. */
 GA_CHECKED enum ga_status api_image_open(const void *image, size_t bound, struct api_image *out);
 
 enum api_image_packing { API_IMAGE_RAW, API_IMAGE_LZ4, API_IMAGE_ZSTD };
@@ -54,7 +55,7 @@ struct api_image_entry {
 };
 
 /* The next entry that is PTX or machine code; start with *cursor = 0. A bare ELF or PTX image is
- * its own only entry. GA_AGAIN: no more. */
+ * its own only entry, a bundle has none. GA_AGAIN: no more. */
 GA_CHECKED enum ga_status api_image_next(const struct api_image *image, size_t *cursor,
                                          struct api_image_entry *entry);
 

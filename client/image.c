@@ -7,7 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/image.h"
+#include "api/bundle.h"
+
+static CUresult bundle(const struct api_image *container, struct client_image *found)
+{
+    uint8_t *bytes;
+    size_t size;
+    switch (api_bundle_of_wrapper(container, &bytes, &size)) {
+    case GA_OK:
+        *found = (struct client_image){.bytes = bytes, .size = size, .owned = bytes};
+        return CUDA_SUCCESS;
+    case GA_NO_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+}
 
 CUresult client_image_find(const void *image, struct client_image *found)
 {
@@ -16,7 +31,7 @@ CUresult client_image_find(const void *image, struct client_image *found)
         return CUDA_ERROR_INVALID_IMAGE;
     }
     *found = (struct client_image){.bytes = container.bytes, .size = container.size};
-    return CUDA_SUCCESS;
+    return container.prelinked != NULL ? bundle(&container, found) : CUDA_SUCCESS;
 }
 
 static bool read_all(int fd, char *to, size_t bytes)

@@ -17,6 +17,7 @@ struct client_module;
 struct client_image {
     const void *bytes; /* the container, behind nvcc's wrapper if there is one */
     uint64_t size;
+    void *owned; /* malloc-ed: what `bytes` points to, if it was made. NULL: the program's memory */
 };
 
 /* JIT options that matter here. Buffers are the program's. */
@@ -27,7 +28,8 @@ struct client_jit {
     void **info_log_used, **error_log_used; /* where CUDA wants the written sizes */
 };
 
-/* CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
+/* Of a linked program (nvcc -rdc=true), which is spread over several images, one is made. The
+ * caller frees `owned`. CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
 CUresult client_image_find(const void *image, struct client_image *found);
 /* Reads a file, with a NUL behind; `*image` is malloc-ed. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult client_image_read(const char *path, void **image);

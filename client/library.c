@@ -87,12 +87,14 @@ CUresult client_library_module_anywhere(struct client_library *library,
 
 /* ---- loading and unloading */
 
+/* What was made of the image is the library's from now on. */
 static CUresult keep_image(struct client_library *library, const struct client_image *image,
                            bool preserved)
 {
     library->image_bytes = image->size;
     library->image = image->bytes;
-    if (preserved) {
+    library->owned = image->owned;
+    if (preserved || image->owned != NULL) {
         return CUDA_SUCCESS;
     }
     library->owned = malloc(image->size);
@@ -148,6 +150,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     }
     struct client_library *made = client_object_make(GA_HANDLE_LIBRARY, NULL);
     if (made == NULL) {
+        free(image.owned);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->max_registers = jit.max_registers;

@@ -128,7 +128,7 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
 {
     struct client_context *context;
     struct client_jit jit;
-    struct client_image found;
+    struct client_image found = {0};
     struct client_module *made;
     CUresult rc = client_context_current(&context);
     if (rc == CUDA_SUCCESS && (module == NULL || image == NULL)) {
@@ -143,6 +143,7 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
     if (rc == CUDA_SUCCESS) {
         rc = client_module_load(context, found.bytes, found.size, &jit, &made);
     }
+    free(found.owned);
     if (rc == CUDA_SUCCESS) {
         *module = (CUmodule)(uintptr_t)made->object.handle;
     }

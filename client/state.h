@@ -147,7 +147,7 @@ struct client_library {
     struct client_object object;
     const void *image;
     uint64_t image_bytes;
-    void *owned; /* copy of the image; NULL: the program promised to keep it */
+    void *owned; /* copy of the image, or made of it; NULL: the program promised to keep it */
     struct client_kernel *kernels;
     struct client_module *modules; /* where it is loaded */
     uint32_t max_registers, optimization;

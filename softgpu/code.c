@@ -45,11 +45,25 @@ static int ptx_version(const char *text)
     return major * 10 + minor;
 }
 
-static CUresult code_parse(const struct sg_text *text, struct sg_jit *jit, struct sg_code *code)
+static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg_program **program)
+{
+    struct sg_unit *units = calloc(texts->count, sizeof *units);
+    if (units == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < texts->count; i++) {
+        units[i] = (struct sg_unit){.text = texts->items[i].bytes, .bytes = texts->items[i].size};
+    }
+    CUresult result = load_result(sg_program_link(units, texts->count, log, program));
+    free(units);
+    return result;
+}
+
+static CUresult code_parse(const struct sg_texts *texts, struct sg_jit *jit, struct sg_code *code)
 {
     char buffer[LOG_BYTES] = "";
     struct sg_log log = {.text = buffer, .size = sizeof buffer};
-    CUresult result = load_result(sg_program_load(text->bytes, text->size, &log, &code->program));
+    CUresult result = link(texts, &log, &code->program);
     if (result != CUDA_SUCCESS) {
         jit_error(jit, buffer);
         char *newline = strchr(buffer, '\n');
@@ -59,23 +73,23 @@ static CUresult code_parse(const struct sg_text *text, struct sg_jit *jit, struc
         ga_error("softgpu: PTX refused: %s", buffer[0] != 0 ? buffer : "out of memory");
         return result;
     }
-    code->ptx_version = ptx_version(text->bytes);
+    code->ptx_version = ptx_version(texts->items[0].bytes);
     return CUDA_SUCCESS;
 }
 
 CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code)
 {
     char why[256] = "";
-    struct sg_text text;
-    CUresult result = sg_image_text(image, &text, why, sizeof why);
+    struct sg_texts texts;
+    CUresult result = sg_image_texts(image, &texts, why, sizeof why);
     if (result != CUDA_SUCCESS) {
         jit_error(jit, why);
         ga_error("softgpu: device code refused: %s", why);
         return result;
     }
     struct sg_code *made = calloc(1, sizeof *made);
-    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&text, jit, made);
-    free(text.bytes);
+    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, jit, made);
+    sg_texts_free(&texts);
     if (result != CUDA_SUCCESS) {
         free(made);
         return result;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "api/bundle.h"
 #include "softgpu/device.h"
 
 #define SM (SG_CC_MAJOR * 10 + SG_CC_MINOR)
@@ -81,58 +82,139 @@ static CUresult take(const struct api_image_entry *entry, struct sg_text *text, 
     return CUDA_SUCCESS;
 }
 
-/* The fatbins of the translation units behind a device link. */
-static CUresult search_prelinked(const struct api_image *image, struct found *found, char *why,
-                                 size_t why_bytes)
+static CUresult texts_add(struct sg_texts *texts, const struct api_image_entry *entry, char *why,
+                          size_t why_bytes)
 {
-    unsigned units = 0;
-    for (unsigned i = 0; image->prelinked[i] != NULL; i++) {
-        struct api_image unit;
-        struct found in_unit = {0};
-        if (i == API_IMAGE_PRELINKED_MAX ||
-            api_image_open(image->prelinked[i], API_IMAGE_UNBOUNDED, &unit) != GA_OK ||
-            search(&unit, &in_unit) != CUDA_SUCCESS) {
-            return CUDA_ERROR_INVALID_IMAGE;
-        }
-        units += in_unit.best.size != 0;
-        found->best = in_unit.best.size != 0 ? in_unit.best : found->best;
-        found->ptx |= in_unit.ptx;
-        found->newest = in_unit.newest != 0 ? in_unit.newest : found->newest;
+    uint64_t total = entry->unpacked_size;
+    for (size_t i = 0; i < texts->count; i++) {
+        total += texts->items[i].size;
     }
-    if (units > 1) {
-        snprintf(why, why_bytes,
-                 "the program was linked from %u translation units with device code "
-                 "(-rdc=true); linking PTX is not supported yet",
-                 units);
-        return CUDA_ERROR_NOT_SUPPORTED;
+    if (total > API_IMAGE_UNCOMPRESSED_MAX) {
+        snprintf(why, why_bytes, "its PTX is larger than %u MiB",
+                 (unsigned)(API_IMAGE_UNCOMPRESSED_MAX >> 20));
+        return CUDA_ERROR_INVALID_IMAGE;
     }
-    return CUDA_SUCCESS;
+    struct sg_text *more = realloc(texts->items, (texts->count + 1) * sizeof *more);
+    if (more == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    texts->items = more;
+    CUresult result = take(entry, &more[texts->count], why, why_bytes);
+    texts->count += result == CUDA_SUCCESS;
+    return result;
 }
 
-CUresult sg_image_text(const struct api_image *image, struct sg_text *text, char *why,
-                       size_t why_bytes)
+/* NVIDIA's device run time (libcudadevrt) holds machine code, and PTX for the newest GPUs. Nothing
+ * of it is needed: its functions are built in. It is known by a name that only its file gives. */
+static bool is_device_runtime(const struct api_image *unit)
 {
-    struct found found = {0};
-    snprintf(why, why_bytes, "the container is damaged");
-    CUresult result = search(image, &found);
-    if (result == CUDA_SUCCESS && image->prelinked != NULL && found.best.size == 0) {
-        result = search_prelinked(image, &found, why, why_bytes);
+    static const char mark[] = "cuda_device_runtime_cu";
+    size_t cursor = 0;
+    struct api_image_entry entry;
+    bool found = false;
+    if (api_image_next(unit, &cursor, &entry) == GA_OK) {
+        char *bytes = malloc((size_t)entry.unpacked_size + 1);
+        found = bytes != NULL && unpack(&entry, bytes) &&
+                memmem(bytes, (size_t)entry.unpacked_size, mark, sizeof mark - 1) != NULL;
+        free(bytes);
     }
+    return found;
+}
+
+static CUresult nothing_fits(const struct found *found, const char *where, char *why,
+                             size_t why_bytes)
+{
+    if (found->ptx) {
+        snprintf(why, why_bytes,
+                 "%sits PTX is for compute capability %u.%u and newer, this GPU has %d.%d: build "
+                 "with -gencode arch=compute_75,code=compute_75",
+                 where, found->newest / 10, found->newest % 10, SG_CC_MAJOR, SG_CC_MINOR);
+    } else {
+        snprintf(why, why_bytes,
+                 "%sit holds machine code only, which a software GPU cannot run: build with PTX "
+                 "(-gencode arch=compute_75,code=compute_75, or -arch=sm_75)",
+                 where);
+    }
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static CUresult unit_take(const struct api_image *unit, size_t index, struct sg_texts *texts,
+                          char *why, size_t why_bytes)
+{
+    char where[64];
+    struct found found = {0};
+    CUresult result = search(unit, &found);
     if (result != CUDA_SUCCESS) {
         return result;
     }
     if (found.best.size != 0) {
-        return take(&found.best, text, why, why_bytes);
+        return texts_add(texts, &found.best, why, why_bytes);
     }
-    if (found.ptx) {
-        snprintf(why, why_bytes,
-                 "its PTX is for compute capability %u.%u and newer, this GPU has %d.%d: build "
-                 "with -gencode arch=compute_75,code=compute_75",
-                 found.newest / 10, found.newest % 10, SG_CC_MAJOR, SG_CC_MINOR);
+    if (is_device_runtime(unit)) {
+        return CUDA_SUCCESS;
+    }
+    snprintf(where, sizeof where, "of the linked units, number %zu cannot be used: ", index + 1);
+    return nothing_fits(&found, where, why, why_bytes);
+}
+
+static CUresult units_take(const struct api_image *image, struct sg_texts *texts, char *why,
+                           size_t why_bytes)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; result == CUDA_SUCCESS; i++) {
+        struct api_image unit;
+        enum ga_status status = api_bundle_unit(image, i, &unit);
+        if (status == GA_AGAIN) {
+            return CUDA_SUCCESS;
+        }
+        result =
+            status == GA_OK ? unit_take(&unit, i, texts, why, why_bytes) : CUDA_ERROR_INVALID_IMAGE;
+    }
+    return result;
+}
+
+static CUresult gather(const struct api_image *image, struct sg_texts *texts, char *why,
+                       size_t why_bytes)
+{
+    struct found found = {0};
+    struct api_image linked;
+    bool plain = image->kind != API_IMAGE_BUNDLE && image->prelinked == NULL;
+    enum ga_status status = plain ? GA_OK : api_bundle_linked(image, &linked);
+    if (status != GA_OK && status != GA_AGAIN) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    CUresult result = status == GA_OK ? search(plain ? image : &linked, &found) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && found.best.size != 0) {
+        return texts_add(texts, &found.best, why, why_bytes);
+    }
+    if (result == CUDA_SUCCESS && !plain) {
+        result = units_take(image, texts, why, why_bytes);
+    }
+    if (result == CUDA_SUCCESS && texts->count == 0) {
+        result = nothing_fits(&found, "", why, why_bytes);
+    }
+    return result;
+}
+
+CUresult sg_image_texts(const struct api_image *image, struct sg_texts *texts, char *why,
+                        size_t why_bytes)
+{
+    struct sg_texts made = {0};
+    snprintf(why, why_bytes, "the container is damaged");
+    CUresult result = gather(image, &made, why, why_bytes);
+    if (result == CUDA_SUCCESS) {
+        *texts = made;
     } else {
-        snprintf(why, why_bytes,
-                 "it holds machine code only, which a software GPU cannot run: build with PTX "
-                 "(-gencode arch=compute_75,code=compute_75, or -arch=sm_75)");
+        sg_texts_free(&made);
     }
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return result;
+}
+
+void sg_texts_free(struct sg_texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        free(texts->items[i].bytes);
+    }
+    free(texts->items);
+    *texts = (struct sg_texts){0};
 }

@@ -11,12 +11,17 @@ struct sg_text {
     size_t size;
 };
 
-/* The newest PTX that is not for more than compute capability 7.5. Of a linked image (-rdc=true) it
- * is that of the translation unit, if there is only one with PTX.
+struct sg_texts {
+    struct sg_text *items;
+    size_t count; /* at least 1 */
+};
+
+/* The newest PTX that is not for more than compute capability 7.5. Of a linked program (-rdc=true)
+ * it is that of each of its translation units, and NVIDIA's device run time is left out.
  * CUDA_ERROR_NO_BINARY_FOR_GPU: none (only machine code, or PTX for newer GPUs only);
- * CUDA_ERROR_INVALID_IMAGE: does not unpack; CUDA_ERROR_NOT_SUPPORTED: more than one translation
- * unit would have to be linked. `why` (never NULL) explains. */
-CUresult sg_image_text(const struct api_image *image, struct sg_text *text, char *why,
-                       size_t why_bytes);
+ * CUDA_ERROR_INVALID_IMAGE: does not unpack. `why` (never NULL) explains. */
+CUresult sg_image_texts(const struct api_image *image, struct sg_texts *texts, char *why,
+                        size_t why_bytes);
+void sg_texts_free(struct sg_texts *texts);
 
 #endif

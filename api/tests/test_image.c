@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/image.h"
+#include "api/bundle.h"
 
 struct file {
     uint8_t *bytes; /* exactly `size` bytes: a sanitizer sees every step beyond */
@@ -161,6 +161,11 @@ static enum ga_status walk(const uint8_t *bytes, size_t size)
             }
             cr_assert_leq(entry.unpacked_size, API_IMAGE_UNCOMPRESSED_MAX);
         }
+        struct api_image unit;
+        for (size_t i = 0; api_bundle_unit(&image, i, &unit) == GA_OK; i++) {
+            cr_assert_leq(unit.size, (size_t)(copy + size - unit.bytes));
+            sum += unit.bytes[unit.size - 1];
+        }
         (void)sum;
     }
     free(copy);
@@ -203,4 +208,45 @@ Test(image, changed_bytes_never_lead_outside)
         }
         free(file.bytes);
     }
+}
+
+Test(image, bundles_hold_images_and_nothing_else)
+{
+    struct file fatbin = file_read("machine.fatbin"), text = file_read("kernels.ptx");
+    const struct api_bundle_item items[] = {{fatbin.bytes, fatbin.size}, {text.bytes, text.size}};
+    struct api_image image, part;
+    uint8_t *bytes, *nested;
+    size_t size, nested_size;
+    cr_assert_eq(api_bundle_make(API_BUNDLE_LINKED, items, 2, &bytes, &size), GA_OK);
+    cr_assert_eq(api_image_open(bytes, API_IMAGE_UNBOUNDED, &image), GA_OK);
+    cr_assert(image.kind == API_IMAGE_BUNDLE && image.size == size && image.bytes == bytes);
+    cr_assert_eq(api_bundle_linked(&image, &part), GA_OK);
+    cr_assert(part.kind == API_IMAGE_FATBIN && part.size == fatbin.size);
+    cr_assert_eq(memcmp(part.bytes, fatbin.bytes, fatbin.size), 0);
+    cr_assert_eq(api_bundle_unit(&image, 0, &part), GA_OK);
+    cr_assert(part.kind == API_IMAGE_PTX && part.size == text.size);
+    cr_assert_eq(api_bundle_unit(&image, 1, &part), GA_AGAIN);
+    size_t last = 64 + (fatbin.size + 15) / 16 * 16 + text.size; /* the rest is padding */
+    for (size_t cut = 0; cut < last; cut += cut < 200 ? 1 : 97) {
+        cr_assert_eq(walk(bytes, cut), GA_INVALID, "cut to %zu", cut);
+    }
+    unsigned seed = 1;
+    for (unsigned round = 0; round < 3000; round++) {
+        size_t at = (size_t)rand_r(&seed) % 80;
+        uint8_t before = bytes[at];
+        bytes[at] = (uint8_t)rand_r(&seed);
+        (void)walk(bytes, size);
+        bytes[at] = before;
+    }
+
+    const struct api_bundle_item inner = {bytes, size};
+    cr_assert_eq(api_bundle_make(0, &inner, 1, &nested, &nested_size), GA_OK);
+    cr_assert_eq(api_image_open(nested, nested_size, &image), GA_OK);
+    cr_assert_eq(api_bundle_linked(&image, &part), GA_AGAIN);
+    cr_assert_eq(api_bundle_unit(&image, 0, &part), GA_INVALID, "a bundle in a bundle");
+    free(nested);
+    cr_assert_eq(api_bundle_make(0, items, 0, &nested, &nested_size), GA_INVALID);
+    free(bytes);
+    free(fatbin.bytes);
+    free(text.bytes);
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/bundle.h"
 #include "api/calls.h"
-#include "api/image.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
 #include "server/conn.h"
@@ -58,6 +58,48 @@ static struct module_options options_make(const struct ga_module_load_args *args
     return options;
 }
 
+/* A linked program (nvcc -rdc=true): CUDA's wrapper of version 2, made again, for whatever the
+ * driver takes of it: the machine code, or the modules of the translation units. */
+struct linked {
+    uint32_t magic, version;
+    const void *code;
+    const void **units; /* NULL-terminated; malloc-ed */
+};
+
+static CUresult linked_make(const struct api_image *bundle, struct linked *linked)
+{
+    struct api_image part;
+    enum ga_status status = api_bundle_linked(bundle, &part);
+    *linked = (struct linked){0x466243b1, 2, part.bytes, NULL};
+    linked->units = status == GA_OK ? calloc(API_IMAGE_PRELINKED_MAX + 1, sizeof(void *)) : NULL;
+    if (linked->units == NULL) {
+        return status == GA_OK ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+    }
+    for (size_t i = 0; (status = api_bundle_unit(bundle, i, &part)) == GA_OK; i++) {
+        linked->units[i] = part.bytes;
+    }
+    return status == GA_AGAIN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult driver_load(struct server_conn *conn, const struct api_image *opened,
+                            const uint8_t *image, struct module_options *options, CUmodule *module)
+{
+    struct linked linked = {0};
+    struct api_image part;
+    CUresult rc = CUDA_SUCCESS;
+    bool is_linked =
+        opened->kind == API_IMAGE_BUNDLE && api_bundle_linked(opened, &part) != GA_AGAIN;
+    if (is_linked) {
+        rc = linked_make(opened, &linked);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->driver->cuModuleLoadDataEx(module, is_linked ? (const void *)&linked : image,
+                                              options->count, options->names, options->values);
+    }
+    free(linked.units);
+    return rc;
+}
+
 static CUresult module_make(struct server_conn *conn, const struct ga_module_load_args *args,
                             const uint8_t *image, struct module_options *options)
 {
@@ -72,8 +114,7 @@ static CUresult module_make(struct server_conn *conn, const struct ga_module_loa
     if (module == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = conn->driver->cuModuleLoadDataEx(&module->real, image, options->count,
-                                                   options->names, options->values);
+    CUresult rc = driver_load(conn, &opened, image, options, &module->real);
     if (rc != CUDA_SUCCESS) {
         free(module);
         return rc;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/bundle.h"
 #include "softgpu/image_text.h"
 
 static char *file_read(const char *name, size_t *size)
@@ -22,13 +23,25 @@ static char *file_read(const char *name, size_t *size)
     return bytes;
 }
 
+static CUresult text_of_image(const struct api_image *image, struct sg_text *text, char *why)
+{
+    struct sg_texts texts;
+    CUresult result = sg_image_texts(image, &texts, why, 256);
+    if (result == CUDA_SUCCESS) {
+        cr_assert_eq(texts.count, 1);
+        *text = texts.items[0];
+        free(texts.items);
+    }
+    return result;
+}
+
 static CUresult text_of(const char *name, struct sg_text *text, char *why)
 {
     size_t size;
     char *bytes = file_read(name, &size);
     struct api_image image;
     cr_assert_eq(api_image_open(bytes, size, &image), GA_OK, "%s", name);
-    CUresult result = sg_image_text(&image, text, why, 256);
+    CUresult result = text_of_image(&image, text, why);
     free(bytes);
     return result;
 }
@@ -90,7 +103,7 @@ Test(image_text, a_damaged_payload_is_an_invalid_image)
                 memset((char *)bytes + (entry.bytes - (const uint8_t *)bytes), 0xff, entry.size);
             }
         }
-        cr_assert_eq(sg_image_text(&image, &text, why, sizeof why), CUDA_ERROR_INVALID_IMAGE);
+        cr_assert_eq(text_of_image(&image, &text, why), CUDA_ERROR_INVALID_IMAGE);
         free(bytes);
     }
 }
@@ -101,22 +114,64 @@ struct wrapper {
     const void *prelinked;
 };
 
-Test(image_text, one_translation_unit_behind_a_device_link_is_taken)
+Test(image_text, the_units_behind_a_device_link_are_taken)
 {
     size_t size;
     char *linked = file_read("machine.fatbin", &size), *unit = file_read("balance.fatbin", &size);
-    const void *one[] = {unit, NULL}, *two[] = {unit, unit, NULL};
-    struct wrapper wrapper = {0x466243b1, 2, linked, one};
-    struct api_image image;
-    struct sg_text text;
+    char *other = file_read("many.fatbin", &size), *runtime = file_read("devrt.fatbin", &size);
+    const void *units[] = {unit, runtime, other, NULL};
+    struct wrapper wrapper = {0x466243b1, 2, linked, units};
+    struct api_image image, bundle;
+    struct sg_texts texts;
     char why[256];
     cr_assert_eq(api_image_open(&wrapper, API_IMAGE_UNBOUNDED, &image), GA_OK);
-    cr_assert_eq(sg_image_text(&image, &text, why, sizeof why), CUDA_SUCCESS);
-    free(text.bytes);
-    wrapper.prelinked = two;
-    cr_assert_eq(api_image_open(&wrapper, API_IMAGE_UNBOUNDED, &image), GA_OK);
-    cr_assert_eq(sg_image_text(&image, &text, why, sizeof why), CUDA_ERROR_NOT_SUPPORTED);
-    cr_assert_not_null(strstr(why, "-rdc=true"), "%s", why);
+    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
+    cr_assert_eq(texts.count, 2);
+    cr_assert_not_null(strstr(texts.items[0].bytes, ".entry plain"));
+    sg_texts_free(&texts);
+
+    /* the same without pointers */
+    uint8_t *bytes;
+    cr_assert_eq(api_bundle_of_wrapper(&image, &bytes, &size), GA_OK);
+    cr_assert_eq(api_image_open(bytes, size, &bundle), GA_OK);
+    cr_assert_eq(sg_image_texts(&bundle, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
+    cr_assert_eq(texts.count, 2);
+    sg_texts_free(&texts);
+    free(bytes);
+
+    units[2] = linked; /* machine code only */
+    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_not_null(strstr(why, "number 3 cannot be used: it holds machine code only"), "%s",
+                       why);
+    units[2] = "nonsense";
+    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_ERROR_INVALID_IMAGE);
+    units[0] = runtime;
+    units[1] = NULL;
+    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_ERROR_NO_BINARY_FOR_GPU);
     free(linked);
     free(unit);
+    free(other);
+    free(runtime);
+}
+
+Test(image_text, a_bundle_without_a_linked_image_is_all_units)
+{
+    size_t size;
+    char *unit = file_read("raw.fatbin", &size);
+    struct api_bundle_item items[2] = {{unit, size}};
+    char *text = file_read("kernels.ptx", &size);
+    items[1] = (struct api_bundle_item){text, size};
+    uint8_t *bytes;
+    struct api_image bundle;
+    struct sg_texts texts;
+    char why[256];
+    cr_assert_eq(api_bundle_make(0, items, 2, &bytes, &size), GA_OK);
+    cr_assert_eq(api_image_open(bytes, size, &bundle), GA_OK);
+    cr_assert_eq(sg_image_texts(&bundle, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
+    cr_assert_eq(texts.count, 2);
+    cr_assert_eq(texts.items[1].size, strlen(text));
+    sg_texts_free(&texts);
+    free(bytes);
+    free(unit);
+    free(text);
 }

@@ -25,6 +25,8 @@ else()
     _image(speed.fatbin -fatbin ${_both})
 endif()
 _image(machine.fatbin -fatbin -gencode arch=compute_75,code=sm_75)
+# What stands in for NVIDIA's device run time, which is known by this name.
+_image(devrt.fatbin -fatbin -gencode arch=compute_75,code=sm_75 -Dplain=cuda_device_runtime_cu)
 _image(newer.fatbin -fatbin -gencode arch=compute_90,code=compute_90)
 _image(many.fatbin -fatbin -gencode arch=compute_75,code=[sm_75,compute_75]
        -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=[sm_90,compute_90])

@@ -1,6 +1,6 @@
-/* Images as they come over the wire: containers, machine code, text; and what a software GPU takes
- * out of them, unpacked. */
-#include "api/image.h"
+/* Images as they come over the wire: containers, machine code, text, bundles of them; and what a
+ * software GPU takes out of them, unpacked. */
+#include "api/bundle.h"
 #include "softgpu/image_text.h"
 #include "tests/fuzz/input.h"
 
@@ -30,13 +30,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     FUZZ_CHECK(image.bytes == data && image.size <= size && image.wrapper == 0);
     walk(&image);
-    struct sg_text text = {0};
+    struct api_image unit;
+    for (size_t i = 0; i < 8 && api_bundle_unit(&image, i, &unit) == GA_OK; i++) {
+        FUZZ_CHECK(image.kind == API_IMAGE_BUNDLE && unit.kind != API_IMAGE_BUNDLE);
+        FUZZ_CHECK(unit.bytes > data && unit.size <= (size_t)(data + image.size - unit.bytes));
+        walk(&unit);
+    }
+    struct sg_texts texts = {0};
     char why[300] = "";
-    if (sg_image_text(&image, &text, why, sizeof why) == CUDA_SUCCESS) {
-        FUZZ_CHECK(text.bytes[text.size] == 0);
-        free(text.bytes);
+    if (sg_image_texts(&image, &texts, why, sizeof why) == CUDA_SUCCESS) {
+        FUZZ_CHECK(texts.count != 0);
+        for (size_t i = 0; i < texts.count; i++) {
+            FUZZ_CHECK(texts.items[i].bytes[texts.items[i].size] == 0);
+        }
+        sg_texts_free(&texts);
     } else {
-        FUZZ_CHECK(text.bytes == NULL && why[0] != 0);
+        FUZZ_CHECK(texts.items == NULL && why[0] != 0);
     }
     return 0;
 }
