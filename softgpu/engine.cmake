@@ -8,6 +8,7 @@ set(SG_PTX_SOURCES
     link.c
     variable.c
     opcode.c
+    table.c
     statement.c
     function.c
     module.c
@@ -21,6 +22,9 @@ set(SG_PTX_SOURCES
     decode_compare.c
     decode_flow.c
     decode_matrix.c
+    decode_call.c
+    decode_stack.c
+    call_graph.c
     decode_kernel.c)
 set(SG_EXEC_SOURCES
     program.c
@@ -36,6 +40,7 @@ set(SG_EXEC_SOURCES
     group.c
     barrier.c
     call.c
+    stack.c
     sched.c
     block.c
     const.c
@@ -74,7 +79,7 @@ target_link_libraries(softgpu_engine PUBLIC base m)
 # ---- tests ----
 # The kernels of the tests, compiled by nvcc.
 set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
-foreach(name basic maths features torture)
+foreach(name basic calls maths features torture)
     add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
         COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=compute_75 -Wno-deprecated-declarations
@@ -94,6 +99,7 @@ foreach(name
     link
     ops
     objects
+    calls
     matrix
     wmma)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)

@@ -23,28 +23,38 @@ static void copy_lane(struct sg_warp *warp, unsigned lane, uint64_t from, uint64
     }
 }
 
-static void copy_all(struct sg_warp *warp, uint32_t mask, const struct sg_copy *copies,
-                     uint32_t count, uint64_t from, uint64_t to)
+static void copy_all(struct sg_warp *warp, uint32_t mask, uint64_t from, uint64_t to,
+                     uint32_t bytes)
 {
-    for (uint32_t k = 0; k < count; k++) {
-        for (uint32_t left = mask; left; left &= left - 1) {
-            copy_lane(warp, (unsigned)__builtin_ctz(left), from + copies[k].from, to + copies[k].to,
-                      copies[k].bytes);
-        }
+    for (uint32_t left = mask; left; left &= left - 1) {
+        copy_lane(warp, (unsigned)__builtin_ctz(left), from, to, bytes);
     }
 }
 
-bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in)
+/* Below what may a frame of these lanes end? */
+static uint64_t frame_limit(const struct sg_warp *warp, uint32_t mask)
 {
-    const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
+    uint64_t limit = warp->local_bytes;
+    if (sg_block_code(warp->block)->allocates) {
+        for (uint32_t left = mask; left; left &= left - 1) {
+            uint64_t top = warp->stack_top[__builtin_ctz(left)];
+            limit = top < limit ? top : limit;
+        }
+    }
+    return limit;
+}
+
+static bool enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
+                  const struct sg_call *call, const struct sg_callee *callee)
+{
     uint64_t sp = warp->sp + call->caller_frame;
     uint32_t depth = group->frame ? group->frame->depth + 1 : 1;
     unsigned lane = (unsigned)__builtin_ctz(group->mask);
-    if (sp + call->callee_frame > warp->local_bytes || depth > DEPTH_MAX) {
+    if (sp + callee->frame_bytes > frame_limit(warp, group->mask) || depth > DEPTH_MAX) {
         sg_warp_fault(warp, in, lane, SG_FAULT_STACK, 0, "calls nested deeper than the stack");
         return false;
     }
-    struct sg_frame *frame = malloc(sizeof *frame + call->save_bytes);
+    struct sg_frame *frame = malloc(sizeof *frame + callee->save_bytes);
     if (!frame) {
         sg_warp_fault(warp, in, lane, SG_FAULT_NO_MEMORY, 0, "no memory for a call");
         return false;
@@ -52,17 +62,72 @@ bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg
     *frame = (struct sg_frame){
         .parent = group->frame,
         .call = call,
+        .callee = callee,
         .return_pc = group->pc + 1,
         .depth = depth,
         .lanes_left = (uint32_t)__builtin_popcount(group->mask),
         .sp = sp,
     };
-    memcpy(frame->saved, (uint8_t *)warp + call->save_begin, call->save_bytes);
-    copy_all(warp, group->mask, call->in, call->in_count, warp->sp, sp);
+    memcpy(frame->saved, (uint8_t *)warp + callee->save_begin, callee->save_bytes);
+    for (uint32_t k = 0; k < call->in_count; k++) {
+        copy_all(warp, group->mask, warp->sp + call->in[k].from, sp + callee->in[k].at,
+                 call->in[k].bytes);
+    }
     group->frame = frame;
-    group->pc = call->target;
+    group->pc = callee->first;
     warp->sp = sp;
     return true;
+}
+
+bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in)
+{
+    const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
+    return enter(warp, group, in, call, &sg_block_code(warp->block)->functions[call->target]);
+}
+
+const struct sg_callee *sg_code_callee(const struct sg_code *code, uint64_t address)
+{
+    uint64_t number = (address - code->code_base) / SG_CODE_UNIT;
+    if (address < code->code_base || address % SG_CODE_UNIT || number > code->pointer_count) {
+        return NULL;
+    }
+    uint32_t place = code->pointers[number];
+    return place ? &code->functions[place] : NULL;
+}
+
+/* A pointer of another type than the function's calls it with parameters that it does not have. */
+static bool fits(const struct sg_call *call, const struct sg_callee *callee)
+{
+    bool good = call->in_count == callee->in_count && call->out_count == callee->out_count;
+    for (uint32_t k = 0; good && k < call->in_count; k++) {
+        good = call->in[k].bytes == callee->in[k].bytes;
+    }
+    for (uint32_t k = 0; good && k < call->out_count; k++) {
+        good = call->out[k].bytes == callee->out[k].bytes;
+    }
+    return good;
+}
+
+bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in)
+{
+    const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
+    const uint64_t *row = sg_row(warp, in->a);
+    unsigned first = (unsigned)__builtin_ctz(group->mask);
+    uint32_t same = 0;
+    for (unsigned i = 0; i < SG_LANES; i++) {
+        same |= row[i] == row[first] ? 1u << i : 0;
+    }
+    const struct sg_callee *callee = sg_code_callee(sg_block_code(warp->block), row[first]);
+    if (!callee || !fits(call, callee)) {
+        sg_warp_fault(warp, in, first, SG_FAULT_INVALID_PC, row[first],
+                      callee ? "call of a function that has another signature"
+                             : "call of an address that is no function's");
+        return false;
+    }
+    if (group->mask & ~same) {
+        sg_group_split(warp, group, group->mask & ~same); /* comes here again */
+    }
+    return enter(warp, group, in, call, callee);
 }
 
 /* Rows come in 256-, 128- and 4-byte kinds. Which of them a byte range holds does not matter where
@@ -70,12 +135,12 @@ bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg
 static void restore(struct sg_warp *warp, const struct sg_frame *frame, uint32_t mask)
 {
     const struct sg_code *code = sg_block_code(warp->block);
-    const struct sg_call *call = frame->call;
-    for (uint32_t r = 0; r < call->row_count; r++) {
-        uint32_t row = code->rows[call->first_row + r];
+    const struct sg_callee *callee = frame->callee;
+    for (uint32_t r = 0; r < callee->row_count; r++) {
+        uint32_t row = code->rows[callee->first_row + r];
         uint32_t offset = SG_ROW_OFFSET(row);
         uint8_t *now = (uint8_t *)warp + offset;
-        const uint8_t *then = frame->saved + (offset - call->save_begin);
+        const uint8_t *then = frame->saved + (offset - callee->save_begin);
         if (SG_ROW_KIND(row) == SG_ROW_PREDICATE) {
             uint32_t old, bits;
             memcpy(&old, then, sizeof old);
@@ -106,7 +171,11 @@ void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
 {
     struct sg_frame *frame = group->frame;
     uint64_t caller_sp = frame->parent ? frame->parent->sp : 0;
-    copy_all(warp, group->mask, frame->call->out, frame->call->out_count, frame->sp, caller_sp);
+    const struct sg_call *call = frame->call;
+    for (uint32_t k = 0; k < call->out_count; k++) {
+        copy_all(warp, group->mask, frame->sp + frame->callee->out[k].at,
+                 caller_sp + call->out[k].to, call->out[k].bytes);
+    }
     restore(warp, frame, group->mask);
     group->pc = frame->return_pc;
     group->frame = drop(frame, (uint32_t)__builtin_popcount(group->mask));

@@ -205,7 +205,7 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     grid->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
     grid->local_bytes = grid->code->kernel.local_bytes;
-    if (grid->code->recursive) {
+    if (grid->code->recursive || grid->code->allocates) {
         uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
         grid->local_bytes += (stack + 63) / 64 * 64;
     }

@@ -9,6 +9,9 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
     warp->groups[0] = (struct sg_group){.mask = lanes};
     warp->spin = warp->fair = 0;
     warp->sp = 0;
+    for (int i = 0; i < SG_LANES; i++) {
+        warp->stack_top[i] = warp->local_bytes;
+    }
     warp->faulted = false;
 }
 

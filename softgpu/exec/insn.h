@@ -23,12 +23,14 @@ enum sg_insn_kind {
     SG_KIND_PLAIN,  /* handler, next instruction */
     SG_KIND_BRANCH, /* imm: target */
     SG_KIND_EXIT,
-    SG_KIND_CALL,       /* imm: index of a struct sg_call */
-    SG_KIND_RETURN,     /* of a .func; that of a kernel is EXIT */
-    SG_KIND_BARRIER,    /* a: number, b: threads (0: all); c: predicate, d: result of .red */
-    SG_KIND_COLLECTIVE, /* waits for the lanes of row e (0: none named), then handler */
-    SG_KIND_YIELD,      /* nanosleep: lets others go first */
+    SG_KIND_CALL,         /* imm: index of a struct sg_call */
+    SG_KIND_CALL_POINTER, /* the same; a: the address of the function */
+    SG_KIND_RETURN,       /* of a .func; that of a kernel is EXIT */
+    SG_KIND_BARRIER,      /* a: number, b: threads (0: all); c: predicate, d: result of .red */
+    SG_KIND_COLLECTIVE,   /* waits for the lanes of row e (0: none named), then handler */
+    SG_KIND_YIELD,        /* nanosleep: lets others go first */
     SG_KIND_TRAP,
+    SG_KIND_LOST,   /* a branch to nowhere */
     SG_KIND_ASSERT, /* imm: frame offset of __assertfail's parameters */
 };
 
@@ -69,13 +71,34 @@ enum { SG_ROW_32, SG_ROW_64, SG_ROW_PREDICATE };
 #define SG_ROW_KIND(row)     ((row)&3)
 
 struct sg_call {
-    uint32_t target;                     /* instruction index */
-    uint32_t caller_frame, callee_frame; /* bytes */
-    uint32_t save_begin, save_bytes;     /* register rows to keep when the callee may recurse */
-    uint32_t first_row, row_count;       /* the same as a part of sg_code.rows */
+    uint32_t target;       /* which function of sg_code.functions; not of calls through pointers */
+    uint32_t caller_frame; /* bytes */
+    /* The callee's end of a copy is the same in `callee`; calls through pointers know only that. */
     const struct sg_copy *in, *out;
     uint32_t in_count, out_count;
 };
+
+struct sg_slice { /* of a frame */
+    uint32_t at, bytes;
+};
+
+struct sg_callee {                   /* a function as calls reach it */
+    uint32_t first;                  /* instruction index */
+    uint32_t frame_bytes;            /* of its own frame */
+    uint32_t save_begin, save_bytes; /* register rows to keep if it may recurse */
+    uint32_t first_row, row_count;   /* the same as a part of sg_code.rows */
+    const struct sg_slice *in, *out;
+    uint32_t in_count, out_count;
+};
+
+/* Addresses of functions: multiples of SG_CODE_UNIT in a range of the program's own, far above all
+ * memory and all windows. The same function has the same address in all kernels of a program, and
+ * one of another program is no function here. */
+#define SG_CODE_BASE     (UINT64_C(3) << 46)
+#define SG_CODE_UNIT     16
+#define SG_CODE_POINTERS 65535
+#define SG_CODE_BYTES    ((uint64_t)SG_CODE_UNIT * (SG_CODE_POINTERS + 1))
+#define SG_CODE_RANGES   (1u << 24)
 
 enum sg_const_kind {
     SG_CONST_LITERAL,  /* value */

@@ -12,6 +12,10 @@ sg_handler sg_misc_fence, sg_misc_nothing, sg_misc_activemask;
 enum sg_window { SG_IN_GLOBAL, SG_IN_SHARED, SG_IN_LOCAL, SG_IN_PARAM, SG_IN_CONST };
 sg_handler sg_misc_isspacep;
 
+/* d: the top of the stack; a: the same, set; a: bytes, mode: alignment as a power of 2, d: where.
+ * imm: a struct sg_call whose caller_frame ends below. */
+sg_handler sg_stack_save, sg_stack_restore, sg_stack_alloca;
+
 /* d value, f predicate (0: none); a, b, c as in PTX */
 sg_handler sg_shfl_up, sg_shfl_down, sg_shfl_bfly, sg_shfl_idx;
 /* d result, a predicate, imm: nonzero to negate it */

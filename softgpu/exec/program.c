@@ -1,6 +1,7 @@
 /* Programs and images: loading from text, lookup, and initial contents of variables. */
 #include "softgpu/exec/program.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struc
                                init->bytes};
 }
 
-static void load_variable(struct sg_load *load, const struct sg_ptx_var *var,
-                          struct sg_module_variable *out)
+static void load_variable(struct sg_load *load, const struct sg_ptx_module *module,
+                          const struct sg_ptx_var *var, struct sg_module_variable *out)
 {
     if (var->bytes > (UINT64_C(1) << 40)) {
         sg_load_fail(load, SG_LOAD_SYNTAX, var->place, "variable too large");
@@ -49,6 +50,15 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_var *var,
         const struct sg_ptx_init *init = &var->inits.items[i];
         if (init->variable) {
             load_reloc(load, var, &table[out->reloc_count++], init);
+        } else if (init->func) {
+            if (!init->func->defined) {
+                sg_load_fail(load, SG_LOAD_UNRESOLVED, init->place,
+                             "the address of function '%.*s' is used, but it is not defined",
+                             SG_TEXT_ARGS(init->func->name));
+            }
+            uint64_t value = sg_ptx_func_address(module, init->func) + init->value;
+            value = init->mask ? (value & init->mask) >> __builtin_ctzll(init->mask) : value;
+            memcpy(bytes + init->offset, &value, init->bytes);
         } else {
             memcpy(bytes + init->offset, &init->value, init->bytes);
         }
@@ -64,7 +74,7 @@ static void load_variables(struct sg_load *load, const struct sg_ptx_module *mod
     program->variables =
         sg_load_alloc(load, load->keep, (module->variable_count + 1) * sizeof *program->variables);
     for (const struct sg_ptx_var *var = module->vars; var; var = var->next) {
-        load_variable(load, var, &program->variables[var->index]);
+        load_variable(load, module, var, &program->variables[var->index]);
     }
     program->variable_count = module->variable_count;
 }
@@ -82,11 +92,18 @@ static uint32_t const_bytes(const struct sg_program *program)
     return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
 }
 
+static uint64_t next_code_range(void)
+{
+    static _Atomic uint32_t last;
+    return SG_CODE_BASE + (atomic_fetch_add(&last, 1) % SG_CODE_RANGES) * SG_CODE_BYTES;
+}
+
 static void load_module(struct sg_load *load, struct sg_program *program)
 {
     struct sg_ptx_module *module = sg_parse_module(load);
     load->parsed = load->scratch;
     load->scratch = (struct sg_arena){NULL};
+    module->code_base = next_code_range();
     load_variables(load, module, program);
     size_t kernels = 0;
     for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {

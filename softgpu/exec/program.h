@@ -15,12 +15,19 @@ struct sg_code { /* a kernel with every function it can reach */
     uint32_t block_const_count; /* the first ones of consts: they change with the block */
     const struct sg_call *calls;
     uint32_t call_count;
+    const struct sg_callee *functions; /* the kernel itself is the first */
+    /* By number of address, from 1: its place in `functions`, 0 where this kernel cannot call it */
+    const uint32_t *pointers;
+    uint32_t pointer_count;
+    uint64_t code_base;
     const uint32_t *rows;  /* SG_ROW: of the functions that may recurse */
     const uint32_t *lists; /* offsets of the rows of instructions with more than fit into them */
     uint32_t warp_bytes;   /* struct sg_warp with its register file */
     uint32_t frame_bytes;  /* of the kernel itself */
-    bool recursive;
+    bool recursive, allocates; /* allocates: has alloca */
 };
+
+const struct sg_callee *sg_code_callee(const struct sg_code *code, uint64_t address);
 
 struct sg_reloc { /* one stored element of an initialiser that holds an address */
     uint64_t offset, addend, mask;

@@ -195,6 +195,9 @@ static bool run_special(struct sg_warp *warp, struct sg_group *group, const stru
     case SG_KIND_CALL:
         sg_call_enter(warp, separate(warp, group, mask), in);
         break;
+    case SG_KIND_CALL_POINTER:
+        sg_call_enter_pointer(warp, separate(warp, group, mask), in);
+        break;
     case SG_KIND_RETURN:
         sg_call_leave(warp, separate(warp, group, mask));
         break;
@@ -205,6 +208,10 @@ static bool run_special(struct sg_warp *warp, struct sg_group *group, const stru
     case SG_KIND_TRAP:
         sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_TRAP, 0,
                       "trap instruction");
+        break;
+    case SG_KIND_LOST:
+        sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_INVALID_PC, 0,
+                      "branch to a target that its list does not have");
         break;
     case SG_KIND_ASSERT:
         sg_call_assert(warp, in, mask);

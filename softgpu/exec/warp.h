@@ -16,9 +16,10 @@
 struct sg_frame { /* of one call by one group; lanes leave it one group at a time */
     struct sg_frame *parent;
     const struct sg_call *call;
+    const struct sg_callee *callee;
     uint32_t return_pc, depth, lanes_left;
     uint64_t sp;     /* of the callee */
-    uint8_t saved[]; /* call->save_bytes: the callee's rows as they were */
+    uint8_t saved[]; /* callee->save_bytes: its rows as they were */
 };
 
 enum sg_group_state {
@@ -45,9 +46,10 @@ struct sg_warp {
     uint8_t *local; /* 8-byte units, lane after lane: unit u of lane l at local + u*256 + l*8 */
     const uint8_t *params;
     uint64_t shared_bytes, local_bytes, param_bytes;
-    uint64_t sp;    /* frame of the running group */
-    uint32_t live;  /* lanes that have not exited */
-    uint32_t index; /* in the block */
+    uint64_t sp;                  /* frame of the running group */
+    uint64_t stack_top[SG_LANES]; /* what alloca has taken begins here; frames must stay below */
+    uint32_t live;                /* lanes that have not exited */
+    uint32_t index;               /* in the block */
     uint32_t group_count;
     uint32_t spin;      /* backward branches since the last change of group */
     uint32_t fair;      /* scheduling points left to a group that fairness chose */
@@ -129,6 +131,8 @@ void sg_collective_recheck(struct sg_warp *warp);
 
 /* call.c: false: a fault */
 bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
+/* Lanes that call another function than the first one does stay behind. */
+bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
 void sg_call_leave(struct sg_warp *warp, struct sg_group *group);
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
 void sg_call_assert(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);

@@ -3,6 +3,7 @@
 #ifndef SG_PTX_AST_H
 #define SG_PTX_AST_H
 
+#include "softgpu/exec/insn.h"
 #include "softgpu/ptx/load.h"
 
 enum sg_type {
@@ -55,12 +56,16 @@ struct sg_ptx_func;
 /* How a definition meets others of its name in other modules: the highest one stays. */
 enum sg_binding { SG_BINDING_LOCAL, SG_BINDING_COMMON, SG_BINDING_WEAK, SG_BINDING_STRONG };
 
-struct sg_ptx_init {        /* one stored element of an initialiser */
-    uint64_t offset, value; /* value: bits, or the addend of `variable` */
+struct sg_ptx_init { /* one stored element of an initialiser */
+    struct sg_place place;
+    uint64_t offset, value; /* value: bits, or the addend of `variable` or `func` */
     const struct sg_ptx_var *variable;
+    const struct sg_ptx_func *func; /* instead of `variable` */
     uint64_t mask; /* 0: all of it. Else, "0xFF00(name)": these bits of the sum, moved down */
     uint32_t bytes;
 };
+
+#define SG_PTX_DIMENSIONS 8
 
 struct sg_ptx_var {
     struct sg_text name;
@@ -68,9 +73,12 @@ struct sg_ptx_var {
     enum sg_ptx_space space;
     enum sg_type type;
     uint32_t align;
-    uint64_t bytes; /* 0 with `unsized`: extern .shared x[] */
+    uint64_t bytes;                          /* 0 with `unsized`: extern .shared x[] */
+    uint64_t inner_bytes[SG_PTX_DIMENSIONS]; /* of an element of each dimension but the last */
     bool external, visible, unsized;
     enum sg_binding binding;
+    bool in_register; /* a parameter in .reg space: it travels as the others do, and is moved */
+    uint32_t reg;
     struct {
         struct sg_ptx_init *items;
         uint32_t count, room;
@@ -95,6 +103,14 @@ enum sg_operand_kind {
     SG_OPERAND_LIST,    /* {..} or (..): items */
     SG_OPERAND_LABEL,   /* value: instruction index */
     SG_OPERAND_SINK,    /* _ */
+    SG_OPERAND_TABLE,   /* table */
+};
+
+/* What a label names that stands before .callprototype, .calltargets or .branchtargets */
+struct sg_ptx_table {
+    struct sg_ptx_func *prototype; /* of the functions that may be called; .branchtargets: NULL */
+    uint64_t *labels;              /* .branchtargets: instruction indices */
+    uint32_t label_count;
 };
 
 struct sg_operand {
@@ -106,6 +122,7 @@ struct sg_operand {
     struct sg_text text;
     struct sg_ptx_var *var;
     struct sg_ptx_func *func;
+    const struct sg_ptx_table *table;
     struct sg_operand *items;
     uint32_t item_count;
     struct sg_operand *pair; /* "p|q": q */
@@ -134,6 +151,7 @@ struct sg_ptx_func {
     struct sg_place place;
     bool entry, defined, external;
     enum sg_binding binding; /* of the definition */
+    uint32_t pointer; /* its number among the functions whose address is used, from 1; 0: none */
     struct {
         struct sg_ptx_var **items;
         uint32_t count, room;
@@ -158,6 +176,16 @@ struct sg_ptx_module {
     struct sg_ptx_var *vars, **vars_end; /* module scope, in order */
     struct sg_ptx_func *funcs, **funcs_end;
     uint32_t variable_count; /* GLOBAL and CONST */
+    uint32_t pointer_count;  /* functions whose address is used */
+    uint64_t code_base;      /* where their addresses begin */
 };
+
+/* What a kernel sees as the address of a function whose `pointer` is not 0. It is the same in all
+ * kernels of the module, and no memory lies there. */
+static inline uint64_t sg_ptx_func_address(const struct sg_ptx_module *module,
+                                           const struct sg_ptx_func *func)
+{
+    return module->code_base + (uint64_t)func->pointer * SG_CODE_UNIT;
+}
 
 #endif

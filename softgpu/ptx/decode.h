@@ -45,17 +45,20 @@ struct sg_draft_row {
     uint32_t offset; /* set at the end */
 };
 
+/* sg_call.target of a call through a pointer */
+#define SG_CALL_BY_POINTER UINT32_MAX
+
 struct sg_func_info {
     struct sg_ptx_func *func;
-    uint32_t first, end; /* instructions */
-    uint32_t *rows;      /* of its registers; 0: not seen yet */
+    uint32_t stack_row;   /* of a function with alloca: the stack's top when it began; else 0 */
+    uint32_t extra_bytes; /* behind its frame: arguments that are registers or constants */
+    uint32_t first, end;  /* instructions */
+    uint32_t *rows;       /* of its registers; 0: not seen yet */
     bool recursive;
     uint32_t first_row, row_count; /* in the code's table of rows, if recursive */
     uint32_t save_begin, save_bytes;
     uint32_t slots[3]; /* places that its rows need, by kind */
     uint32_t slot_base[3];
-    uint64_t deepest; /* bytes of frames from here on, without recursion */
-    uint8_t visit;
 };
 
 struct sg_decoder {
@@ -92,14 +95,14 @@ struct sg_decoder {
     struct {
         uint32_t *items;
         uint32_t count, room;
-    } callers; /* of calls: slot */
+    } callers;           /* of calls: slot */
+    bool calls_pointers; /* some call of the kernel goes through a pointer */
     struct {
         struct sg_func_info *items;
         uint32_t count, room;
     } funcs;
     uint64_t shared_bytes;
     bool dynamic_shared;
-    bool cyclic; /* some function may call itself, directly or not */
     /* where we are */
     uint32_t slot; /* of the function */
     const struct sg_ptx_insn *at;
@@ -122,6 +125,8 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
 /* A destination register, or a row nobody reads for '_' */
 uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *operand,
                        enum sg_type type);
+/* The address of a function, which must be defined. */
+uint32_t sg_row_function(struct sg_decoder *decoder, const struct sg_operand *operand);
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg);
 unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row);
 void sg_rows_finish(struct sg_decoder *decoder);
@@ -177,6 +182,8 @@ void sg_decode_cvt(struct sg_decoder *decoder);
 void sg_decode_setp(struct sg_decoder *decoder);
 void sg_decode_set(struct sg_decoder *decoder);
 void sg_decode_bra(struct sg_decoder *decoder);
+void sg_decode_brx(struct sg_decoder *decoder);
+void sg_decode_stack(struct sg_decoder *decoder); /* alloca, stacksave, stackrestore */
 void sg_decode_call(struct sg_decoder *decoder);
 void sg_decode_ret(struct sg_decoder *decoder);
 void sg_decode_barrier(struct sg_decoder *decoder);
@@ -193,6 +200,21 @@ void sg_decode_simple(struct sg_decoder *decoder); /* exit, trap, nanosleep, act
 /* Moves whose value is known and whose register is written nowhere else: the register becomes the
  * constant row, the instruction disappears. Marks such instructions in `skip`. */
 void sg_decode_constants(struct sg_decoder *decoder, uint8_t *skip);
+
+/* decode_memory.c: how an element of `type` meets a row of that kind */
+enum sg_mem_type sg_mem_type(struct sg_decoder *decoder, enum sg_type type, unsigned kind);
+
+/* decode_call.c */
+/* Of a function whose formal parameters are registers: at its begin, before it returns */
+void sg_decode_take_parameters(struct sg_decoder *decoder);
+void sg_decode_give_results(struct sg_decoder *decoder);
+/* decode_stack.c: the same for what alloca takes */
+void sg_decode_enter_stack(struct sg_decoder *decoder);
+void sg_decode_leave_stack(struct sg_decoder *decoder);
+void sg_decode_calls_finish(struct sg_decoder *decoder);
+/* call_graph.c: which functions may call themselves, and how deep frames can lie */
+void sg_call_graph(struct sg_decoder *decoder);
+uint64_t sg_frame_bytes(const struct sg_func_info *info);
 
 /* One kernel, whole. */
 void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,

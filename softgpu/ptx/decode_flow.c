@@ -1,4 +1,4 @@
-/* Branches, calls, barriers, and what a warp does together. */
+/* Branches, barriers, and what a warp does together. */
 #include "softgpu/ptx/decode.h"
 
 static struct sg_draft *emit_kind(struct sg_decoder *decoder, enum sg_insn_kind kind,
@@ -22,110 +22,79 @@ void sg_decode_bra(struct sg_decoder *decoder)
     draft->label = 1;
 }
 
+/* ---- brx.idx: a search among the targets; every branch of it is an ordinary one ---- */
+
+static uint32_t emit_jump(struct sg_decoder *decoder, uint32_t guard, bool negated)
+{
+    struct sg_draft *draft = sg_emit(decoder, NULL, NULL);
+    draft->in.kind = SG_KIND_BRANCH;
+    draft->in.guard = guard;
+    draft->in.guard_negated = negated;
+    return decoder->drafts.count - 1;
+}
+
+static uint32_t emit_below(struct sg_decoder *decoder, uint32_t index, uint32_t limit)
+{
+    uint32_t row = sg_row_new(decoder, SG_ROW_PREDICATE);
+    sg_emit_op(decoder, "x_lt_u32", row, index, sg_row_literal(decoder, limit, false), 0);
+    return row;
+}
+
+static void jump_comes_here(struct sg_decoder *decoder, uint32_t jump)
+{
+    decoder->drafts.items[jump].in.imm = decoder->drafts.count;
+}
+
+/* The index is one of first .. last - 1. */
+static void search_target(struct sg_decoder *decoder, uint32_t index,
+                          const struct sg_ptx_table *table, uint32_t first, uint32_t last)
+{
+    if (last - first == 1) {
+        struct sg_draft *draft = &decoder->drafts.items[emit_jump(decoder, 0, false)];
+        draft->in.imm = (int64_t)table->labels[first];
+        draft->label = 1;
+        return;
+    }
+    uint32_t middle = first + (last - first) / 2;
+    uint32_t upper = emit_jump(decoder, emit_below(decoder, index, middle), true);
+    search_target(decoder, index, table, first, middle);
+    jump_comes_here(decoder, upper);
+    search_target(decoder, index, table, middle, last);
+}
+
+void sg_decode_brx(struct sg_decoder *decoder)
+{
+    const struct sg_operand *operands = decoder->at->operands;
+    sg_modifiers_check(decoder, "idx uni", false);
+    sg_operands_check(decoder, 2, 2);
+    if (!sg_modifier(decoder, "idx")) {
+        sg_decode_unsupported(decoder);
+    }
+    if (operands[1].kind != SG_OPERAND_TABLE || !operands[1].table->labels) {
+        sg_decode_wrong(decoder, "a list of branch targets must stand here");
+    }
+    const struct sg_ptx_table *table = operands[1].table;
+    uint32_t index = sg_row_source(decoder, &operands[0], SG_TYPE_U32), over = 0;
+    if (decoder->guard) {
+        over = emit_jump(decoder, decoder->guard, !decoder->guard_negated);
+    }
+    uint32_t inside = emit_jump(decoder, emit_below(decoder, index, table->label_count), false);
+    sg_emit(decoder, NULL, NULL)->in.kind = SG_KIND_LOST;
+    jump_comes_here(decoder, inside);
+    search_target(decoder, index, table, 0, table->label_count);
+    if (over) {
+        jump_comes_here(decoder, over);
+    }
+}
+
 void sg_decode_ret(struct sg_decoder *decoder)
 {
     sg_modifiers_check(decoder, "uni", false);
     sg_operands_check(decoder, 0, 0);
     bool entry = decoder->funcs.items[decoder->slot].func->entry;
+    sg_decode_leave_stack(decoder);
+    sg_decode_give_results(decoder);
     emit_kind(decoder, entry ? SG_KIND_EXIT : SG_KIND_RETURN, NULL);
-}
-
-/* ---- calls ---- */
-
-uint32_t sg_func_slot(struct sg_decoder *decoder, struct sg_ptx_func *func)
-{
-    if (func->call_mark != decoder->pass) {
-        struct sg_func_info *info = SG_LOAD_PUSH(decoder->load, decoder->funcs);
-        *info = (struct sg_func_info){.func = func};
-        info->rows = sg_load_alloc(decoder->load, &decoder->load->scratch,
-                                   (func->regs.count + 1) * sizeof *info->rows);
-        func->call_mark = decoder->pass;
-        func->slot = decoder->funcs.count - 1;
-    }
-    return func->slot;
-}
-
-/* Pairs of what the call names and what the function declares; `to_callee`: arguments */
-static const struct sg_copy *copies(struct sg_decoder *decoder, const struct sg_operand *list,
-                                    struct sg_ptx_var *const *formals, uint32_t count,
-                                    bool to_callee)
-{
-    if ((list ? list->item_count : 0) != count) {
-        sg_decode_wrong(decoder, "another number of parameters than declared");
-    }
-    struct sg_copy *out =
-        sg_load_alloc(decoder->load, decoder->load->keep, (count + 1) * sizeof *out);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct sg_operand *actual = &list->items[i];
-        if (actual->kind != SG_OPERAND_VAR || actual->var->space != SG_PTX_PARAM) {
-            sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, actual->place,
-                         "only .param variables can be passed to functions");
-        }
-        if (actual->var->bytes != formals[i]->bytes) {
-            sg_load_fail(decoder->load, SG_LOAD_SYNTAX, actual->place,
-                         "a parameter of another size than declared");
-        }
-        uint32_t here = (uint32_t)actual->var->offset, there = (uint32_t)formals[i]->offset;
-        out[i] = (struct sg_copy){to_callee ? here : there, to_callee ? there : here,
-                                  (uint32_t)formals[i]->bytes};
-    }
-    return out;
-}
-
-static void check_callee(struct sg_decoder *decoder, const struct sg_ptx_func *func)
-{
-    static const char *const builtin[] = {"vprintf", "malloc", "free"};
-    for (size_t i = 0; i < sizeof builtin / sizeof builtin[0]; i++) {
-        if (!func->defined && sg_text_is(func->name, builtin[i])) {
-            sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->at->place,
-                         "function '%s' of the device run time is not supported", builtin[i]);
-        }
-    }
-    if (!func->defined) {
-        sg_load_fail(decoder->load, SG_LOAD_UNRESOLVED, decoder->at->place,
-                     "function '%.*s' is called but not defined", SG_TEXT_ARGS(func->name));
-    }
-    if (func->entry) {
-        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->at->place,
-                     "kernel '%.*s' cannot be called", SG_TEXT_ARGS(func->name));
-    }
-}
-
-void sg_decode_call(struct sg_decoder *decoder)
-{
-    const struct sg_ptx_insn *insn = decoder->at;
-    sg_modifiers_check(decoder, "uni", false);
-    uint32_t at = 0;
-    const struct sg_operand *results = NULL, *arguments = NULL;
-    if (insn->operand_count && insn->operands[0].kind == SG_OPERAND_LIST) {
-        results = &insn->operands[at++];
-    }
-    if (at >= insn->operand_count) {
-        sg_decode_wrong(decoder, "the function is missing");
-    }
-    const struct sg_operand *callee = &insn->operands[at++];
-    if (callee->kind != SG_OPERAND_FUNC) {
-        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, callee->place,
-                     "calls through pointers are not supported");
-    }
-    if (at < insn->operand_count && insn->operands[at].kind == SG_OPERAND_LIST) {
-        arguments = &insn->operands[at++];
-    }
-    sg_operands_check(decoder, at, at);
-    struct sg_ptx_func *func = callee->func;
-    bool assertion = !func->defined && sg_text_is(func->name, "__assertfail");
-    if (!assertion) {
-        check_callee(decoder, func);
-    }
-    struct sg_call call = {.target = assertion ? 0 : sg_func_slot(decoder, func)};
-    call.in_count = func->params.count;
-    call.out_count = func->returns.count;
-    call.in = copies(decoder, arguments, func->params.items, func->params.count, true);
-    call.out = copies(decoder, results, func->returns.items, func->returns.count, false);
-    *SG_LOAD_PUSH(decoder->load, decoder->calls) = call;
-    *SG_LOAD_PUSH(decoder->load, decoder->callers) = decoder->slot;
-    struct sg_draft *draft = emit_kind(decoder, assertion ? SG_KIND_ASSERT : SG_KIND_CALL, NULL);
-    draft->in.imm = decoder->calls.count - 1;
 }
 
 /* ---- barriers ---- */
@@ -329,6 +298,13 @@ void sg_decode_simple(struct sg_decoder *decoder)
     } else if (sg_text_is(insn->opcode, "trap")) {
         sg_operands_check(decoder, 0, 0);
         emit_kind(decoder, SG_KIND_TRAP, NULL);
+    } else if (sg_text_is(insn->opcode, "brkpt")) { /* there is no debugger to go on from it */
+        sg_operands_check(decoder, 0, 0);
+        emit_kind(decoder, SG_KIND_TRAP, NULL);
+    } else if (sg_text_is(insn->opcode, "pmevent")) { /* there is no monitor to count it */
+        sg_modifiers_check(decoder, "mask", false);
+        sg_operands_check(decoder, 1, 1);
+        emit_kind(decoder, SG_KIND_PLAIN, sg_misc_nothing);
     } else if (sg_text_is(insn->opcode, "nanosleep")) {
         sg_modifiers_check(decoder, "u32", false);
         sg_operands_check(decoder, 1, 1);

@@ -3,9 +3,6 @@
 
 #include "softgpu/ptx/decode.h"
 
-#define FRAME_UNIT    64
-#define FUNCTIONS_MAX 2000 /* the walk over calls is recursive, on our own stack */
-
 static const struct {
     const char *name;
     void (*decode)(struct sg_decoder *);
@@ -17,6 +14,7 @@ static const struct {
     {"setp", sg_decode_setp},
     {"set", sg_decode_set},
     {"bra", sg_decode_bra},
+    {"brx", sg_decode_brx},
     {"cvt", sg_decode_cvt},
     {"cvta", sg_decode_cvta},
     {"isspacep", sg_decode_isspacep},
@@ -43,6 +41,11 @@ static const struct {
     {"activemask", sg_decode_simple},
     {"prefetch", sg_decode_simple},
     {"prefetchu", sg_decode_simple},
+    {"brkpt", sg_decode_simple},
+    {"pmevent", sg_decode_simple},
+    {"alloca", sg_decode_stack},
+    {"stacksave", sg_decode_stack},
+    {"stackrestore", sg_decode_stack},
 };
 
 static void decode_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *insn)
@@ -79,6 +82,8 @@ static void decode_function(struct sg_decoder *decoder, uint32_t slot)
     decoder->slot = slot;
     decoder->carry_row = 0;
     decoder->guard = 0;
+    sg_decode_enter_stack(decoder);
+    sg_decode_take_parameters(decoder);
     sg_decode_constants(decoder, skip);
     for (uint32_t i = 0; i < count; i++) {
         starts[i] = decoder->drafts.count;
@@ -88,115 +93,15 @@ static void decode_function(struct sg_decoder *decoder, uint32_t slot)
     }
     starts[count] = decoder->drafts.count;
     decoder->guard = 0; /* a body may end without ret */
+    sg_decode_leave_stack(decoder);
+    sg_decode_give_results(decoder);
     sg_emit(decoder, NULL, NULL)->in.kind = (uint8_t)(func->entry ? SG_KIND_EXIT : SG_KIND_RETURN);
     decoder->funcs.items[slot].first = first;
     decoder->funcs.items[slot].end = decoder->drafts.count;
     resolve_labels(decoder, first, starts);
 }
 
-/* ---- the graph of calls ---- */
-
-static bool is_call(const struct sg_decoder *decoder, uint32_t call)
-{
-    return decoder->calls.items[call].target != 0; /* slot 0 is the kernel: assertions, no call */
-}
-
-static bool reaches(struct sg_decoder *decoder, uint32_t from, uint32_t to)
-{
-    for (uint32_t i = 0; i < decoder->calls.count; i++) {
-        uint32_t callee = decoder->calls.items[i].target;
-        if (decoder->callers.items[i] != from || !is_call(decoder, i)) {
-            continue;
-        }
-        if (callee == to) {
-            return true;
-        }
-        if (!decoder->funcs.items[callee].visit) {
-            decoder->funcs.items[callee].visit = 1;
-            if (reaches(decoder, callee, to)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static uint64_t frame_bytes(const struct sg_func_info *info)
-{
-    uint64_t bytes = (info->func->frame_bytes + FRAME_UNIT - 1) / FRAME_UNIT * FRAME_UNIT;
-    return bytes == 0 && !info->func->entry ? FRAME_UNIT : bytes;
-}
-
-/* visit: 0 new, 1 being visited, 2 done */
-static uint64_t deepest(struct sg_decoder *decoder, uint32_t slot)
-{
-    uint64_t below = 0;
-    decoder->funcs.items[slot].visit = 1;
-    for (uint32_t i = 0; i < decoder->calls.count; i++) {
-        uint32_t callee = decoder->calls.items[i].target;
-        if (decoder->callers.items[i] != slot || !is_call(decoder, i)) {
-            continue;
-        }
-        const struct sg_func_info *info = &decoder->funcs.items[callee];
-        decoder->cyclic |= info->visit == 1;
-        uint64_t bytes = info->visit == 2   ? info->deepest
-                         : info->visit == 1 ? 0
-                                            : deepest(decoder, callee);
-        below = bytes > below ? bytes : below;
-    }
-    struct sg_func_info *info = &decoder->funcs.items[slot];
-    info->visit = 2;
-    info->deepest = frame_bytes(info) + below;
-    return info->deepest;
-}
-
-static void clear_visits(struct sg_decoder *decoder)
-{
-    for (uint32_t i = 0; i < decoder->funcs.count; i++) {
-        decoder->funcs.items[i].visit = 0;
-    }
-}
-
-static void find_recursion(struct sg_decoder *decoder)
-{
-    if (decoder->funcs.count > FUNCTIONS_MAX) {
-        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->funcs.items[0].func->place,
-                     "a kernel that reaches more than %d functions is not supported",
-                     FUNCTIONS_MAX);
-    }
-    decoder->code->kernel.local_bytes = (uint32_t)deepest(decoder, 0);
-    decoder->code->frame_bytes = (uint32_t)frame_bytes(&decoder->funcs.items[0]);
-    for (uint32_t i = 0; decoder->cyclic && i < decoder->funcs.count; i++) {
-        clear_visits(decoder);
-        decoder->funcs.items[i].recursive = reaches(decoder, i, i);
-        decoder->code->recursive |= decoder->funcs.items[i].recursive;
-    }
-}
-
 /* ---- the result ---- */
-
-static void finish_calls(struct sg_decoder *decoder)
-{
-    struct sg_call *calls = sg_load_alloc(decoder->load, decoder->load->keep,
-                                          (decoder->calls.count + 1) * sizeof *calls);
-    for (uint32_t i = 0; i < decoder->calls.count; i++) {
-        struct sg_call *call = &calls[i];
-        *call = decoder->calls.items[i];
-        const struct sg_func_info *callee = &decoder->funcs.items[call->target];
-        call->caller_frame =
-            (uint32_t)frame_bytes(&decoder->funcs.items[decoder->callers.items[i]]);
-        call->callee_frame = (uint32_t)frame_bytes(callee);
-        call->target = callee->first;
-        if (callee->recursive) {
-            call->save_begin = callee->save_begin;
-            call->save_bytes = callee->save_bytes;
-            call->first_row = callee->first_row;
-            call->row_count = callee->row_count;
-        }
-    }
-    decoder->code->calls = calls;
-    decoder->code->call_count = decoder->calls.count;
-}
 
 static void finish_insns(struct sg_decoder *decoder)
 {
@@ -279,10 +184,10 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
         decoder->shared_bytes =
             (decoder->shared_bytes + DYNAMIC_ALIGN - 1) / DYNAMIC_ALIGN * DYNAMIC_ALIGN;
     }
-    find_recursion(decoder);
+    sg_call_graph(decoder);
     sg_rows_finish(decoder);
     sg_rows_table(decoder);
-    finish_calls(decoder);
+    sg_decode_calls_finish(decoder);
     finish_insns(decoder);
     finish_consts(decoder);
     describe(decoder, func);

@@ -45,8 +45,7 @@ static struct memory modifiers(struct sg_decoder *decoder)
     return m;
 }
 
-/* How an element of `type` meets a row of that kind */
-static enum sg_mem_type mem_type(struct sg_decoder *decoder, enum sg_type type, unsigned kind)
+enum sg_mem_type sg_mem_type(struct sg_decoder *decoder, enum sg_type type, unsigned kind)
 {
     bool is_signed = sg_type_is_signed(type), wide = kind == SG_ROW_64;
     if (kind == SG_ROW_PREDICATE || (sg_type_bytes(type) == 8 && !wide)) {
@@ -217,7 +216,7 @@ static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct mem
     if (is_f16(m->type)) {
         sg_decode_unsupported(decoder);
     }
-    sg_handler *handler = handlers[mem_type(decoder, m->type, kind)];
+    sg_handler *handler = handlers[sg_mem_type(decoder, m->type, kind)];
     struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, handler, handler));
     set_elements(&draft->in, rows);
     draft->in.mode = (uint8_t)m->count;

@@ -115,10 +115,6 @@ void sg_decode_mov(struct sg_decoder *decoder)
                 pack(decoder, from, sg_type_bytes(type)));
     } else if (to->kind == SG_OPERAND_LIST) {
         unpack(decoder, to, sg_row_source(decoder, from, type), sg_type_bytes(type));
-    } else if (from->kind == SG_OPERAND_FUNC) {
-        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, insn->place,
-                     "addresses of functions are not supported ('%.*s')",
-                     SG_TEXT_ARGS(from->func->name));
     } else {
         uint32_t source = sg_row_source(decoder, from, type);
         mov_row(decoder, sg_row_target(decoder, to, type), source);

@@ -180,6 +180,7 @@ bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand 
     case SG_OPERAND_INT:
     case SG_OPERAND_F32:
     case SG_OPERAND_F64:
+    case SG_OPERAND_FUNC:
         return true;
     case SG_OPERAND_SPECIAL:
         return !sg_text_starts(operand->text, "%clock") &&
@@ -223,6 +224,11 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
         return special_row(decoder, operand, kind == SG_ROW_64);
     case SG_OPERAND_VAR:
         return sg_row_address(decoder, operand->var, operand->value, kind == SG_ROW_64);
+    case SG_OPERAND_FUNC:
+        if (kind != SG_ROW_64) {
+            sg_decode_wrong(decoder, "a function's address is 64 bits wide");
+        }
+        return sg_row_function(decoder, operand);
     default:
         sg_decode_wrong(decoder, "an operand of the wrong kind");
     }

@@ -44,8 +44,9 @@ static uint32_t field(const struct sg_insn *in, unsigned f)
 static bool ends(const struct sg_draft *draft)
 {
     unsigned kind = draft->in.kind;
-    return !draft->in.guard && (kind == SG_KIND_BRANCH || kind == SG_KIND_EXIT ||
-                                kind == SG_KIND_RETURN || kind == SG_KIND_TRAP);
+    return !draft->in.guard &&
+           (kind == SG_KIND_BRANCH || kind == SG_KIND_EXIT || kind == SG_KIND_RETURN ||
+            kind == SG_KIND_TRAP || kind == SG_KIND_LOST);
 }
 
 static void number_rows(struct liveness *l, uint32_t slot)

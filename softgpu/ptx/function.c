@@ -145,11 +145,26 @@ static struct sg_ptx_func *begin(struct sg_parser *parser, struct sg_ptx_func *f
         func = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *func);
     }
     struct sg_ptx_func *next = func->next;
+    uint32_t pointer = func->pointer;
     *func = *head;
     func->next = next;
+    func->pointer = pointer;
     func->external = linkage.external;
     func->binding = linkage.binding;
     return func;
+}
+
+void sg_parse_signature(struct sg_parser *parser)
+{
+    struct sg_ptx_func *func = parser->func;
+    if (!func->entry && sg_parse_take(parser, '(')) {
+        parse_param_list(parser, true);
+    }
+    func->place = parser->token.place;
+    func->name = sg_parse_name(parser, "the name of a function");
+    if (sg_parse_take(parser, '(')) {
+        parse_param_list(parser, false);
+    }
 }
 
 void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage linkage)
@@ -161,14 +176,7 @@ void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage l
     parser->func = &head;
     parser->frame_cursor = 0;
     sg_scope_open(parser, &scope);
-    if (!entry && sg_parse_take(parser, '(')) {
-        parse_param_list(parser, true);
-    }
-    head.place = parser->token.place;
-    head.name = sg_parse_name(parser, "the name of a function");
-    if (sg_parse_take(parser, '(')) {
-        parse_param_list(parser, false);
-    }
+    sg_parse_signature(parser);
     parse_performance(parser);
 
     parser->scope = module_scope;

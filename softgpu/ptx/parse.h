@@ -11,6 +11,7 @@ enum sg_symbol_kind {
     SG_SYMBOL_REG,
     SG_SYMBOL_REG_RANGE, /* ".reg .b32 %r<9>": named "%r" */
     SG_SYMBOL_LABEL,
+    SG_SYMBOL_TABLE,
 };
 
 struct sg_symbol {
@@ -21,6 +22,7 @@ struct sg_symbol {
     uint32_t first, count; /* registers, or the label's instruction index */
     struct sg_ptx_var *var;
     struct sg_ptx_func *func;
+    struct sg_ptx_table *table;
 };
 
 struct sg_label_use {
@@ -28,6 +30,7 @@ struct sg_label_use {
     struct sg_text name;
     struct sg_place place;
     uint32_t insn, operand;
+    uint64_t *entry; /* of a table; NULL: it is that operand */
 };
 
 struct sg_scope {
@@ -111,8 +114,18 @@ bool sg_parse_space(struct sg_parser *parser, enum sg_ptx_space *space);
 /* function.c: after ".entry" / ".func" has been taken */
 void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage linkage);
 
+/* A return list may precede, then the name, then the parameters: what a function and a prototype
+ * share. Variables go into parser->func. */
+void sg_parse_signature(struct sg_parser *parser);
+
+/* table.c: what stands behind "label:" is a table; the label becomes its name */
+bool sg_parse_at_table(const struct sg_parser *parser);
+void sg_parse_table(struct sg_parser *parser, struct sg_symbol *label);
+
 /* statement.c */
 void sg_parse_insn(struct sg_parser *parser);
+/* The function's address is used: it gets one. */
+void sg_parse_pointer(struct sg_parser *parser, struct sg_ptx_func *func);
 struct sg_operand sg_parse_operand(struct sg_parser *parser);
 
 /* opcode.c */

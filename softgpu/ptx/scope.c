@@ -10,6 +10,10 @@ void sg_scope_open(struct sg_parser *parser, struct sg_scope *scope)
 
 static void resolve_label(struct sg_parser *parser, const struct sg_label_use *use, uint32_t index)
 {
+    if (use->entry) {
+        *use->entry = index;
+        return;
+    }
     struct sg_operand *operand = &parser->func->insns.items[use->insn].operands[use->operand];
     operand->kind = SG_OPERAND_LABEL;
     operand->value = index;

@@ -65,6 +65,10 @@ static struct sg_operand name_operand(struct sg_parser *parser)
         operand.kind = SG_OPERAND_FUNC;
         operand.func = symbol->func;
         break;
+    case SG_SYMBOL_TABLE:
+        operand.kind = SG_OPERAND_TABLE;
+        operand.table = symbol->table;
+        break;
     default:
         operand.kind = SG_OPERAND_REG;
         break;
@@ -184,7 +188,8 @@ static void note_label_use(struct sg_parser *parser, const struct sg_operand *op
                            uint32_t insn, uint32_t index)
 {
     struct sg_label_use *use = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *use);
-    *use = (struct sg_label_use){parser->scope->uses, operand->text, operand->place, insn, index};
+    *use = (struct sg_label_use){
+        parser->scope->uses, operand->text, operand->place, insn, index, NULL};
     parser->scope->uses = use;
 }
 
@@ -228,7 +233,23 @@ static void parse_opcode(struct sg_parser *parser, struct sg_ptx_insn *insn, str
 
 static void declare_label(struct sg_parser *parser, struct sg_text name, struct sg_place place)
 {
-    sg_scope_declare(parser, name, place, SG_SYMBOL_LABEL)->first = parser->func->insns.count;
+    struct sg_symbol *label = sg_scope_declare(parser, name, place, SG_SYMBOL_LABEL);
+    label->first = parser->func->insns.count;
+    if (sg_parse_at_table(parser)) {
+        sg_parse_table(parser, label);
+    }
+}
+
+void sg_parse_pointer(struct sg_parser *parser, struct sg_ptx_func *func)
+{
+    if (func->pointer == 0) {
+        func->pointer = ++parser->module->pointer_count;
+    }
+    if (func->pointer > SG_CODE_POINTERS) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                     "a module that uses the addresses of more than %d functions is not supported",
+                     SG_CODE_POINTERS);
+    }
 }
 
 void sg_parse_insn(struct sg_parser *parser)
@@ -255,6 +276,9 @@ void sg_parse_insn(struct sg_parser *parser)
                 unknown_name(parser, &operand);
             }
             note_label_use(parser, &operand, index, insn.operand_count);
+        }
+        if (operand.kind == SG_OPERAND_FUNC && !sg_text_is(name, "call")) {
+            sg_parse_pointer(parser, operand.func);
         }
         insn.operands[insn.operand_count++] = operand;
         if (!sg_parse_take(parser, ',')) {

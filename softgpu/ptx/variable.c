@@ -121,27 +121,41 @@ static void place_in_frame(struct sg_parser *parser, struct sg_ptx_var *var)
     }
 }
 
-/* "[4][8]" after the name */
+/* inner_bytes: of an element of each dimension, from its size in elements of the next one */
+static void note_dimensions(struct sg_ptx_var *var, const uint64_t *sizes, uint32_t count)
+{
+    uint64_t bytes = sg_type_bytes(var->type);
+    for (uint32_t i = count; i-- > 1;) {
+        bytes *= sizes[i];
+        var->inner_bytes[i] = bytes;
+    }
+}
+
+/* "[4][8]" after the name; a vector is one dimension more */
 static void parse_dimensions(struct sg_parser *parser, struct sg_ptx_var *var, unsigned vector)
 {
-    uint64_t elements = vector;
-    bool first = true;
+    uint64_t elements = vector, sizes[SG_PTX_DIMENSIONS] = {0};
+    uint32_t count = 0;
     while (sg_parse_take(parser, '[')) {
-        if (first && sg_parse_at(parser, ']')) {
+        struct sg_place place = parser->token.place;
+        uint64_t size = 0;
+        if (count == 0 && sg_parse_at(parser, ']')) {
             var->unsized = true;
-            elements = 0;
         } else {
-            struct sg_place place = parser->token.place;
-            uint64_t size = sg_parse_int(parser, "an array size", UINT64_C(1) << 40);
-            if (size && elements > (UINT64_C(1) << 40) / size) {
-                sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "array too large");
-            }
-            elements *= size;
+            size = sg_parse_int(parser, "an array size", UINT64_C(1) << 40);
         }
+        if (count == SG_PTX_DIMENSIONS - 1 || (size && elements > (UINT64_C(1) << 40) / size)) {
+            sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "array too large");
+        }
+        elements *= var->unsized && count == 0 ? 1 : size;
+        sizes[count++] = size;
         sg_parse_expect(parser, ']');
-        first = false;
     }
-    var->bytes = elements * sg_type_bytes(var->type);
+    if (vector > 1) {
+        sizes[count++] = vector;
+    }
+    note_dimensions(var, sizes, count);
+    var->bytes = var->unsized ? 0 : elements * sg_type_bytes(var->type);
 }
 
 static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct declaration *d,
@@ -169,7 +183,7 @@ static struct sg_ptx_init *push_init(struct sg_parser *parser, struct sg_ptx_var
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more initialisers than elements");
     }
     struct sg_ptx_init *init = SG_LOAD_PUSH(parser->load, var->inits);
-    *init = (struct sg_ptx_init){.offset = *at, .bytes = bytes};
+    *init = (struct sg_ptx_init){.place = place, .offset = *at, .bytes = bytes};
     *at += bytes;
     return init;
 }
@@ -186,15 +200,15 @@ static void parse_init_address(struct sg_parser *parser, struct sg_ptx_init *ini
     struct sg_text name = sg_parse_name(parser, "the name of a variable");
     struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
     if (symbol && symbol->kind == SG_SYMBOL_FUNC) {
-        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place,
-                     "addresses of functions are not supported ('%.*s')", SG_TEXT_ARGS(name));
-    }
-    if (!symbol || symbol->kind != SG_SYMBOL_VAR ||
-        (symbol->var->space != SG_PTX_GLOBAL && symbol->var->space != SG_PTX_CONST)) {
+        sg_parse_pointer(parser, symbol->func);
+        init->func = symbol->func;
+    } else if (!symbol || symbol->kind != SG_SYMBOL_VAR ||
+               (symbol->var->space != SG_PTX_GLOBAL && symbol->var->space != SG_PTX_CONST)) {
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is no .global or .const variable",
                      SG_TEXT_ARGS(name));
+    } else {
+        init->variable = symbol->var;
     }
-    init->variable = symbol->var;
     if (generic) {
         sg_parse_expect(parser, ')');
     }
@@ -269,15 +283,18 @@ static void parse_init_element(struct sg_parser *parser, struct sg_ptx_var *var,
     init->value = value;
 }
 
+/* Braces may follow the array's dimensions, each for one element of its dimension; what they leave
+ * out is zeros. */
 static void parse_init(struct sg_parser *parser, struct sg_ptx_var *var, uint64_t *at, int depth)
 {
+    struct sg_place place = parser->token.place;
+    uint64_t begin = *at;
     if (!sg_parse_take(parser, '{')) {
         parse_init_element(parser, var, at);
         return;
     }
-    if (depth > 1) {
-        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
-                     "nested initialisers are not supported");
+    if (depth > 0 && (depth >= SG_PTX_DIMENSIONS || var->inner_bytes[depth] == 0)) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more braces than dimensions");
     }
     while (!sg_parse_at(parser, '}')) {
         parse_init(parser, var, at, depth + 1);
@@ -286,6 +303,12 @@ static void parse_init(struct sg_parser *parser, struct sg_ptx_var *var, uint64_
         }
     }
     sg_parse_expect(parser, '}');
+    if (depth > 0) {
+        if (*at > begin + var->inner_bytes[depth]) {
+            sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more initialisers than elements");
+        }
+        *at = begin + var->inner_bytes[depth];
+    }
 }
 
 void sg_variable_define(struct sg_ptx_var *declared, const struct sg_ptx_var *definition)
@@ -355,22 +378,41 @@ void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
     sg_parse_expect(parser, ';');
 }
 
+/* "_" stands for names nobody needs, as in prototypes. */
+static void declare_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
+{
+    struct sg_ptx_func *func = parser->func;
+    if (var->in_register) {
+        var->reg = func->regs.count;
+        SG_LOAD_PUSH(parser->load, func->regs)->type = var->type;
+    }
+    if (sg_text_is(var->name, "_")) {
+        return;
+    }
+    struct sg_symbol *symbol = sg_scope_declare(parser, var->name, var->place,
+                                                var->in_register ? SG_SYMBOL_REG : SG_SYMBOL_VAR);
+    symbol->var = var;
+    symbol->first = var->reg;
+    symbol->count = 1;
+}
+
 struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
 {
-    if (sg_parse_at_dot(parser, "reg")) {
-        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
-                     "parameters in .reg space are not supported");
-    }
-    if (!sg_parse_take_dot(parser, "param")) {
+    struct sg_ptx_func *func = parser->func;
+    bool in_register = !func->entry && sg_parse_take_dot(parser, "reg");
+    if (!in_register && !sg_parse_take_dot(parser, "param")) {
         sg_parse_unexpected(parser, "'.param'");
     }
     struct declaration d = parse_declaration(parser);
     struct sg_ptx_var *var = parse_variable(parser, &d, SG_PTX_PARAM);
+    var->in_register = in_register;
     if (var->unsized || var->bytes > 65536) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, var->place,
                      "parameters without size, or of more than 64 KiB, are not supported");
     }
-    struct sg_ptx_func *func = parser->func;
+    if (in_register && var->bytes != sg_type_bytes(var->type)) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "a register is no array");
+    }
     if (func->entry) {
         uint64_t at = (func->param_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
         var->offset = at;
@@ -378,6 +420,6 @@ struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
     } else {
         place_in_frame(parser, var);
     }
-    sg_scope_declare(parser, var->name, var->place, SG_SYMBOL_VAR)->var = var;
+    declare_parameter(parser, var);
     return var;
 }
