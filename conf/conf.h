@@ -50,6 +50,7 @@ struct conf_gpu {
     uint64_t memory_bytes;
     bool virtual_memory;
     uint32_t sms;
+    uint32_t capability; /* 75 for 7.5 */
 };
 
 struct conf {

@@ -169,6 +169,19 @@ static bool flag_read(const char *text, bool *flag)
     return true;
 }
 
+/* "7.5" as 75; those that softgpu knows */
+static bool capability_read(const char *text, uint32_t *capability)
+{
+    static const char *const known[] = {"7.5", "8.0", "8.6", "8.9", "9.0"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(text, known[i]) == 0) {
+            *capability = (uint32_t)((text[0] - '0') * 10 + text[2] - '0');
+            return true;
+        }
+    }
+    return false;
+}
+
 bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into)
 {
     void *member = (char *)into + key->offset;
@@ -198,6 +211,8 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return driver_read(text, member);
     case CONF_TYPE_FLAG:
         return flag_read(text, member);
+    case CONF_TYPE_CAPABILITY:
+        return capability_read(text, member);
     case CONF_TYPE_LISTEN:
         return listen_read(text, line, into);
     }

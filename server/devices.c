@@ -107,8 +107,9 @@ static char *softgpu_devices(const struct devices *devices, const struct conf *c
         if (gpu->driver != CONF_DRIVER_SOFT) {
             continue;
         }
-        fprintf(out, "%smemory=%llu,sms=%u,uuid=", separator,
-                (unsigned long long)(gpu->memory_bytes & ~UINT64_C(0x1fffff)), gpu->sms);
+        fprintf(out, "%smemory=%llu,sms=%u,capability=%u.%u,uuid=", separator,
+                (unsigned long long)(gpu->memory_bytes & ~UINT64_C(0x1fffff)), gpu->sms,
+                gpu->capability / 10, gpu->capability % 10);
         uuid_write(out, conf, gpu->number);
         if (!gpu->virtual_memory) {
             fputs(",vmm=no", out);

@@ -1,4 +1,4 @@
-/* Device attributes of a software GPU of compute capability 7.5.
+/* Device attributes of a software GPU.
  *
  * What a reader would get wrong: 0 means "has not", and is the answer for everything that is not
  * built yet (textures, managed memory, memory pools, export of handles): an application must never
@@ -30,29 +30,63 @@ static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
     A(MEMORY_CLOCK_RATE, 1000000),
     A(GLOBAL_MEMORY_BUS_WIDTH, 64),
     A(L2_CACHE_SIZE, 1 << 20),
-    A(MAX_THREADS_PER_MULTIPROCESSOR, SG_THREADS_SM),
     A(ASYNC_ENGINE_COUNT, 2),
     A(UNIFIED_ADDRESSING, 1),
     A(TEXTURE_PITCH_ALIGNMENT, 32),
-    A(COMPUTE_CAPABILITY_MAJOR, SG_CC_MAJOR),
-    A(COMPUTE_CAPABILITY_MINOR, SG_CC_MINOR),
     A(STREAM_PRIORITIES_SUPPORTED, 1),
     A(GLOBAL_L1_CACHE_SUPPORTED, 1),
     A(LOCAL_L1_CACHE_SUPPORTED, 1),
-    A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, SG_SHARED_SM),
     A(MAX_REGISTERS_PER_MULTIPROCESSOR, SG_REGISTERS_SM),
     A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2),
     A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1),
     A(COOPERATIVE_LAUNCH, 1),
-    A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, SG_SHARED_BLOCK_OPTIN_MAX),
     A(HOST_REGISTER_SUPPORTED, 1),
-    A(MAX_BLOCKS_PER_MULTIPROCESSOR, SG_BLOCKS_SM),
     A(MEM_SYNC_DOMAIN_COUNT, 1),
     A(CAN_USE_64_BIT_STREAM_MEM_OPS, 1),
     A(CAN_USE_STREAM_WAIT_VALUE_NOR, 1),
     A(NUMA_ID, -1),
     A(HOST_NUMA_ID, -1),
 };
+
+static const struct sg_capability capabilities[] = {
+    {75, 64 << 10, 64 << 10, 0, 1024, 16},      {80, 164 << 10, 163 << 10, 1024, 2048, 32},
+    {86, 100 << 10, 99 << 10, 1024, 1536, 16},  {89, 100 << 10, 99 << 10, 1024, 1536, 24},
+    {90, 228 << 10, 227 << 10, 1024, 2048, 32},
+};
+
+const struct sg_capability *sg_device_capability(const struct sg_device *device)
+{
+    size_t i = sizeof capabilities / sizeof capabilities[0] - 1;
+    while (i > 0 && capabilities[i].number != device->config.capability) {
+        i--;
+    }
+    return &capabilities[i];
+}
+
+/* False: not one of those that differ. */
+static bool capability_attribute(const struct sg_capability *capability,
+                                 CUdevice_attribute attribute, int *value)
+{
+    const struct {
+        CUdevice_attribute attribute;
+        unsigned value;
+    } differing[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, capability->number / 10},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, capability->number % 10},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, capability->shared_sm},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, capability->shared_block_optin},
+        {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, capability->shared_reserved},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, capability->threads_sm},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, capability->blocks_sm},
+    };
+    for (size_t i = 0; i < sizeof differing / sizeof differing[0]; i++) {
+        if (differing[i].attribute == attribute) {
+            *value = (int)differing[i].value;
+            return true;
+        }
+    }
+    return false;
+}
 
 CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
                              int *value)
@@ -74,7 +108,9 @@ CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute 
         *value = (int)device->ordinal;
         break;
     default:
-        *value = table[attribute];
+        if (!capability_attribute(sg_device_capability(device), attribute, value)) {
+            *value = table[attribute];
+        }
         break;
     }
     return CUDA_SUCCESS;

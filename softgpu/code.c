@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "softgpu/image_text.h"
 #include "softgpu/module.h"
+#include "softgpu/process.h"
 
 #define LOG_BYTES 4096
 
@@ -74,6 +75,9 @@ static CUresult code_parse(const struct sg_texts *texts, struct sg_jit *jit, str
         return result;
     }
     code->ptx_version = ptx_version(texts->items[0].bytes);
+    for (size_t i = 0; i < texts->count; i++) {
+        code->sm = texts->items[i].sm > code->sm ? texts->items[i].sm : code->sm;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -81,7 +85,12 @@ CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct 
 {
     char why[256] = "";
     struct sg_texts texts;
-    CUresult result = sg_image_texts(image, &texts, why, sizeof why);
+    unsigned least, most;
+    sg_process_capabilities(&least, &most);
+    CUresult result = sg_image_texts(image, least, &texts, why, sizeof why);
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU && most > least) {
+        result = sg_image_texts(image, most, &texts, why, sizeof why);
+    }
     if (result != CUDA_SUCCESS) {
         jit_error(jit, why);
         ga_error("softgpu: device code refused: %s", why);

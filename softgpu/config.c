@@ -13,8 +13,9 @@
 #include "softgpu/physical.h"
 
 #define ALLOWED                                                                                    \
-    "allowed: name=TEXT, memory=NUMBER[KiB|MiB|GiB], sms=1..1024, vmm=yes|no, "                    \
-    "uuid=32 hexadecimal digits, separated by ',', devices by ';'"
+    "allowed: name=TEXT, memory=NUMBER[KiB|MiB|GiB], sms=1..1024, "                                \
+    "capability=7.5|8.0|8.6|8.9|9.0, vmm=yes|no, uuid=32 hexadecimal digits, separated by ',', "   \
+    "devices by ';'"
 
 static uint64_t machine_memory(void)
 {
@@ -34,7 +35,7 @@ static uint32_t machine_cores(void)
 
 static void config_default(struct sg_device_config *device)
 {
-    *device = (struct sg_device_config){.sms = machine_cores(), .vmm = true};
+    *device = (struct sg_device_config){.sms = machine_cores(), .capability = 75, .vmm = true};
     snprintf(device->name, sizeof device->name, "gpuaas software GPU");
     uint64_t half = machine_memory() / 2;
     device->memory = half < ((uint64_t)4 << 30) ? half : (uint64_t)4 << 30;
@@ -98,6 +99,21 @@ static bool read_sms(const char *text, uint32_t *sms)
     return true;
 }
 
+static bool read_capability(const char *text, unsigned *capability)
+{
+    static const struct {
+        const char *name;
+        unsigned number;
+    } known[] = {{"7.5", 75}, {"8.0", 80}, {"8.6", 86}, {"8.9", 89}, {"9.0", 90}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(text, known[i].name) == 0) {
+            *capability = known[i].number;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_uuid(const char *text, uint8_t uuid[16])
 {
     unsigned digits = 0;
@@ -143,6 +159,8 @@ static enum ga_status read_pair(char *pair, struct sg_device_config *device, boo
         right = read_memory(value, &device->memory);
     } else if (strcmp(pair, "sms") == 0) {
         right = read_sms(value, &device->sms);
+    } else if (strcmp(pair, "capability") == 0) {
+        right = read_capability(value, &device->capability);
     } else if (strcmp(pair, "vmm") == 0) {
         device->vmm = strcmp(value, "yes") == 0;
         right = device->vmm || strcmp(value, "no") == 0;

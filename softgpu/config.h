@@ -16,7 +16,8 @@ struct sg_device_config {
     char name[SG_NAME_BYTES];
     uint64_t memory; /* bytes, a multiple of 2 MiB */
     uint32_t sms;
-    bool vmm; /* virtual memory management: mapping memory at given addresses */
+    unsigned capability; /* compute capability: 75 for 7.5 */
+    bool vmm;            /* virtual memory management: mapping memory at given addresses */
     uint8_t uuid[16];
 };
 

@@ -13,18 +13,11 @@
 #include "softgpu/engine.h"
 #include "softgpu/physical.h"
 
-#define SG_CC_MAJOR 7
-#define SG_CC_MINOR 5
-
-#define SG_WARP_LANES             32
-#define SG_BLOCK_THREADS_MAX      1024
-#define SG_SHARED_BLOCK_DEFAULT   (48u << 10)
-#define SG_SHARED_BLOCK_OPTIN_MAX (64u << 10)
-#define SG_SHARED_SM              (64u << 10)
-#define SG_REGISTERS_SM           65536u
-#define SG_THREADS_SM             1024
-#define SG_BLOCKS_SM              16
-#define SG_PCI_BUS_FIRST          0x10
+#define SG_WARP_LANES           32
+#define SG_BLOCK_THREADS_MAX    1024
+#define SG_SHARED_BLOCK_DEFAULT (48u << 10)
+#define SG_REGISTERS_SM         65536u
+#define SG_PCI_BUS_FIRST        0x10
 
 /* What runs an item of a stream. Device-to-device copies and fills count as compute. */
 enum sg_engine_kind {
@@ -68,6 +61,16 @@ void sg_device_fini(struct sg_device *device);
 /* Attribute table: CUDA_ERROR_INVALID_VALUE for what CUDA does not name. */
 CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
                              int *value);
+
+/* What differs between compute capabilities (CUDA C++ Programming Guide, "Compute Capabilities") */
+struct sg_capability {
+    unsigned number;                        /* 75 for 7.5 */
+    unsigned shared_sm, shared_block_optin; /* bytes */
+    unsigned shared_reserved;               /* bytes of each block that the system keeps */
+    unsigned threads_sm, blocks_sm;
+};
+
+const struct sg_capability *sg_device_capability(const struct sg_device *device);
 
 static inline int sg_device_pci_bus(const struct sg_device *device)
 {

@@ -6,7 +6,7 @@
  * and above 2^47 are never host memory: there lie the windows through which generic addresses
  * reach shared, local and parameter space (SG_WINDOW_*).
  *
- * Source of semantics: PTX ISA 9.0; target compute_75. */
+ * Source of semantics: PTX ISA 9.0, up to compute_90. */
 #ifndef SG_ENGINE_H
 #define SG_ENGINE_H
 

@@ -9,22 +9,20 @@
 #include <zstd.h>
 
 #include "api/bundle.h"
-#include "softgpu/device.h"
-
-#define SM (SG_CC_MAJOR * 10 + SG_CC_MINOR)
 
 struct found {
+    unsigned sm;                 /* that of the GPU */
     bool ptx, code;              /* any PTX, any machine code */
     uint32_t newest;             /* lowest PTX that is too new, 0: none */
     struct api_image_entry best; /* size 0: none */
 };
 
-static bool entry_fits(const struct api_image_entry *entry)
+static bool entry_fits(const struct api_image_entry *entry, unsigned sm)
 {
     if ((entry->flags & (API_IMAGE_ARCH_SPECIFIC | API_IMAGE_FAMILY_SPECIFIC)) != 0) {
-        return entry->sm == SM;
+        return entry->sm == sm;
     }
-    return entry->sm <= SM;
+    return entry->sm <= sm;
 }
 
 static CUresult search(const struct api_image *image, struct found *found)
@@ -38,7 +36,7 @@ static CUresult search(const struct api_image *image, struct found *found)
             continue;
         }
         found->ptx = true;
-        if (!entry_fits(&entry)) {
+        if (!entry_fits(&entry, found->sm)) {
             found->newest =
                 found->newest == 0 || entry.sm < found->newest ? entry.sm : found->newest;
         } else if (found->best.size == 0 || entry.sm > found->best.sm) {
@@ -79,6 +77,7 @@ static CUresult take(const struct api_image_entry *entry, struct sg_text *text, 
     bytes[entry->unpacked_size] = 0;
     text->bytes = bytes;
     text->size = strlen(bytes);
+    text->sm = entry->sm;
     return CUDA_SUCCESS;
 }
 
@@ -126,9 +125,9 @@ static CUresult nothing_fits(const struct found *found, const char *where, char 
 {
     if (found->ptx) {
         snprintf(why, why_bytes,
-                 "%sits PTX is for compute capability %u.%u and newer, this GPU has %d.%d: build "
+                 "%sits PTX is for compute capability %u.%u and newer, this GPU has %u.%u: build "
                  "with -gencode arch=compute_75,code=compute_75",
-                 where, found->newest / 10, found->newest % 10, SG_CC_MAJOR, SG_CC_MINOR);
+                 where, found->newest / 10, found->newest % 10, found->sm / 10, found->sm % 10);
     } else {
         snprintf(why, why_bytes,
                  "%sit holds machine code only, which a software GPU cannot run: build with PTX "
@@ -142,7 +141,7 @@ static CUresult unit_take(const struct api_image *unit, size_t index, struct sg_
                           char *why, size_t why_bytes)
 {
     char where[64];
-    struct found found = {0};
+    struct found found = {.sm = texts->sm};
     CUresult result = search(unit, &found);
     if (result != CUDA_SUCCESS) {
         return result;
@@ -176,7 +175,7 @@ static CUresult units_take(const struct api_image *image, struct sg_texts *texts
 static CUresult gather(const struct api_image *image, struct sg_texts *texts, char *why,
                        size_t why_bytes)
 {
-    struct found found = {0};
+    struct found found = {.sm = texts->sm};
     struct api_image linked;
     bool plain = image->kind != API_IMAGE_BUNDLE && image->prelinked == NULL;
     enum ga_status status = plain ? GA_OK : api_bundle_linked(image, &linked);
@@ -196,10 +195,10 @@ static CUresult gather(const struct api_image *image, struct sg_texts *texts, ch
     return result;
 }
 
-CUresult sg_image_texts(const struct api_image *image, struct sg_texts *texts, char *why,
-                        size_t why_bytes)
+CUresult sg_image_texts(const struct api_image *image, unsigned sm, struct sg_texts *texts,
+                        char *why, size_t why_bytes)
 {
-    struct sg_texts made = {0};
+    struct sg_texts made = {.sm = sm};
     snprintf(why, why_bytes, "the container is damaged");
     CUresult result = gather(image, &made, why, why_bytes);
     if (result == CUDA_SUCCESS) {

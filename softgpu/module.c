@@ -102,6 +102,12 @@ static CUresult functions_make(struct sg_module *module)
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
                         struct sg_library *library, struct sg_module **module)
 {
+    if (code->sm > context->device->config.capability) {
+        ga_error("softgpu: device code for compute capability %u.%u on a GPU of %u.%u",
+                 code->sm / 10, code->sm % 10, context->device->config.capability / 10,
+                 context->device->config.capability % 10);
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
     struct sg_module *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;

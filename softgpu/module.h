@@ -22,6 +22,7 @@ struct sg_code {
     unsigned references;
     struct sg_program *program;
     int ptx_version; /* 90 for PTX ISA 9.0 */
+    unsigned sm;     /* the compute capability it was made for, 75 for 7.5; 0: any */
 };
 
 /* What an application set for a kernel on a device. */
@@ -78,7 +79,8 @@ struct sg_jit {
     struct sg_log error, info;
 };
 
-/* Finds the PTX in the image and parses it. Without the lock. A failure is explained in the error
+/* Finds the PTX in the image and parses it: the newest that all devices of the process can run, or,
+ * if there is none, the newest that any can. Without the lock. A failure is explained in the error
  * log and on stderr. */
 CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code);
 void sg_code_drop(struct sg_code *code);

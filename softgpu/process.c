@@ -1,6 +1,7 @@
 /* cuInit, once; and condemnation. */
 #include "softgpu/process.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 
@@ -151,5 +152,16 @@ void sg_process_condemn(CUresult code)
     int none = 0;
     if (atomic_compare_exchange_strong(&sg_process.condemned, &none, (int)code)) {
         atomic_store(&sg_process.stop, 1);
+    }
+}
+
+void sg_process_capabilities(unsigned *least, unsigned *most)
+{
+    *least = UINT_MAX;
+    *most = 0;
+    for (unsigned i = 0; i < sg_process.device_count; i++) {
+        unsigned capability = sg_process.devices[i].config.capability;
+        *least = capability < *least ? capability : *least;
+        *most = capability > *most ? capability : *most;
     }
 }

@@ -63,6 +63,8 @@ static inline CUresult sg_process_state(void)
     return (CUresult)atomic_load_explicit(&sg_process.condemned, memory_order_relaxed);
 }
 
+/* The lowest and the highest compute capability of the devices, 75 for 7.5. After cuInit. */
+void sg_process_capabilities(unsigned *least, unsigned *most);
 /* Sees to it that `pool` is there. With the lock held. */
 CUresult sg_process_pool(void);
 /* Makes `code` the answer of every later call; the first one wins. With the lock held. */

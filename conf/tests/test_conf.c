@@ -54,6 +54,7 @@ Test(conf, smallest_file_gives_defaults)
     cr_assert_eq(conf.gpus[0].driver, CONF_DRIVER_SOFT);
     cr_assert_eq(conf.gpus[0].memory_bytes, 1u << 30);
     cr_assert_eq(conf.gpus[0].sms, 4);
+    cr_assert_eq(conf.gpus[0].capability, 75);
 }
 
 Test(conf, lists_units_and_gpus_in_order_of_number)
@@ -80,6 +81,7 @@ Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
 {
     expect_one(SMALLEST "sms = 0\n", "f:5: [gpu.0] sms: \"0\" is not allowed; allowed: 1 to 1024");
     expect_one(SMALLEST "sms = 4x\n", "1 to 1024");
+    expect_one(SMALLEST "capability = 9.9\n", "8.0");
     expect_one(SMALLEST "memory = 1 GB\n", "f:5: [gpu.0] memory");
     expect_one(SMALLEST "memory = 99999999999999999999\n", "2MiB to 1TiB");
 }

@@ -7,6 +7,7 @@ struct subject {
     const struct sg_kernel *kernel;
     const struct sg_code *code;
     struct sg_kernel_settings *settings;
+    const struct sg_capability *capability; /* of the device */
 };
 
 static CUresult attribute_get(const struct subject *subject, CUfunction_attribute attribute,
@@ -31,7 +32,7 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *value = SG_CC_MAJOR * 10 + SG_CC_MINOR;
+        *value = (int)subject->capability->number;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         *value = (int)sg_dynamic_shared_max(kernel, subject->settings);
@@ -52,8 +53,8 @@ static CUresult attribute_set(const struct subject *subject, CUfunction_attribut
                               int value)
 {
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-        if (value < 0 ||
-            (uint64_t)value + subject->kernel->shared_bytes > SG_SHARED_BLOCK_OPTIN_MAX) {
+        if (value < 0 || (uint64_t)value + subject->kernel->shared_bytes >
+                             subject->capability->shared_block_optin) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         subject->settings->dynamic_shared_max = value;
@@ -103,8 +104,10 @@ static CUresult function_enter(CUfunction handle, struct sg_function **function)
 
 static struct subject function_subject(struct sg_function *function)
 {
-    return (struct subject){
-        .kernel = function->kernel, .code = function->module->code, .settings = function->settings};
+    return (struct subject){.kernel = function->kernel,
+                            .code = function->module->code,
+                            .settings = function->settings,
+                            .capability = sg_device_capability(function->module->context->device)};
 }
 
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
@@ -233,7 +236,8 @@ static CUresult kernel_enter(CUkernel handle, CUdevice dev, struct subject *subj
     }
     *subject = (struct subject){.kernel = kernel->kernel,
                                 .code = kernel->library->code,
-                                .settings = &kernel->settings[device->ordinal]};
+                                .settings = &kernel->settings[device->ordinal],
+                                .capability = sg_device_capability(device)};
     return CUDA_SUCCESS;
 }
 

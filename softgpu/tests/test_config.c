@@ -27,13 +27,16 @@ Test(config, nothing_means_one_default_device)
 
 Test(config, keys_are_read)
 {
-    cr_assert_eq(sg_config_read("name=My GPU (1),memory=1GiB,sms=4; name=B,memory=3145729", &config,
-                                why, sizeof why),
-                 GA_OK, "%s", why);
+    cr_assert_eq(
+        sg_config_read("name=My GPU (1),memory=1GiB,sms=4; name=B,memory=3145729,capability=9.0",
+                       &config, why, sizeof why),
+        GA_OK, "%s", why);
     cr_assert_eq(config.count, 2);
     cr_assert_str_eq(config.devices[0].name, "My GPU (1)");
     cr_assert_eq(config.devices[0].memory, (uint64_t)1 << 30);
     cr_assert_eq(config.devices[0].sms, 4);
+    cr_assert_eq(config.devices[0].capability, 75);
+    cr_assert_eq(config.devices[1].capability, 90);
     cr_assert_str_eq(config.devices[1].name, "B");
     cr_assert_eq(config.devices[1].memory, (uint64_t)2 << 20);
 }
@@ -57,6 +60,7 @@ Test(config, errors_name_what_is_allowed)
     refused("name", "name");
     refused("name=", "name");
     refused("memory=1", "memory");
+    refused("capability=9.1", "9.1");
     refused("memory=1XB", "1XB");
     refused("memory=-1GiB", "-1GiB");
     refused("memory=99999999999999999999GiB", "memory");

@@ -23,10 +23,11 @@ static char *file_read(const char *name, size_t *size)
     return bytes;
 }
 
-static CUresult text_of_image(const struct api_image *image, struct sg_text *text, char *why)
+static CUresult text_of_image(const struct api_image *image, unsigned sm, struct sg_text *text,
+                              char *why)
 {
     struct sg_texts texts;
-    CUresult result = sg_image_texts(image, &texts, why, 256);
+    CUresult result = sg_image_texts(image, sm, &texts, why, 256);
     if (result == CUDA_SUCCESS) {
         cr_assert_eq(texts.count, 1);
         *text = texts.items[0];
@@ -35,13 +36,13 @@ static CUresult text_of_image(const struct api_image *image, struct sg_text *tex
     return result;
 }
 
-static CUresult text_of(const char *name, struct sg_text *text, char *why)
+static CUresult text_of(const char *name, unsigned sm, struct sg_text *text, char *why)
 {
     size_t size;
     char *bytes = file_read(name, &size);
     struct api_image image;
     cr_assert_eq(api_image_open(bytes, size, &image), GA_OK, "%s", name);
-    CUresult result = text_of_image(&image, text, why);
+    CUresult result = text_of_image(&image, sm, text, why);
     free(bytes);
     return result;
 }
@@ -52,10 +53,10 @@ Test(image_text, every_compression_mode_gives_the_same_text)
                                         "size.fatbin", "speed.fatbin", NULL};
     struct sg_text first, text;
     char why[256];
-    cr_assert_eq(text_of("raw.fatbin", &first, why), CUDA_SUCCESS);
+    cr_assert_eq(text_of("raw.fatbin", 75, &first, why), CUDA_SUCCESS);
     cr_assert_not_null(strstr(first.bytes, ".entry plain"));
     for (unsigned i = 0; names[i] != NULL; i++) {
-        cr_assert_eq(text_of(names[i], &text, why), CUDA_SUCCESS, "%s: %s", names[i], why);
+        cr_assert_eq(text_of(names[i], 75, &text, why), CUDA_SUCCESS, "%s: %s", names[i], why);
         cr_assert_eq(text.size, first.size);
         cr_assert_str_eq(text.bytes, first.bytes);
         free(text.bytes);
@@ -67,10 +68,14 @@ Test(image_text, the_newest_that_fits_is_taken)
 {
     struct sg_text text;
     char why[256];
-    cr_assert_eq(text_of("many.fatbin", &text, why), CUDA_SUCCESS);
+    cr_assert_eq(text_of("many.fatbin", 75, &text, why), CUDA_SUCCESS);
     cr_assert_not_null(strstr(text.bytes, ".target sm_75"));
+    cr_assert_eq(text.sm, 75);
     free(text.bytes);
-    cr_assert_eq(text_of("kernels.ptx", &text, why), CUDA_SUCCESS);
+    cr_assert_eq(text_of("many.fatbin", 90, &text, why), CUDA_SUCCESS);
+    cr_assert_not_null(strstr(text.bytes, ".target sm_90"));
+    free(text.bytes);
+    cr_assert_eq(text_of("kernels.ptx", 75, &text, why), CUDA_SUCCESS);
     cr_assert_not_null(strstr(text.bytes, ".entry plain"));
     free(text.bytes);
 }
@@ -79,10 +84,10 @@ Test(image_text, what_cannot_run_says_how_to_build_it)
 {
     struct sg_text text;
     char why[256];
-    cr_assert_eq(text_of("machine.fatbin", &text, why), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(text_of("machine.fatbin", 75, &text, why), CUDA_ERROR_NO_BINARY_FOR_GPU);
     cr_assert_not_null(strstr(why, "machine code only"), "%s", why);
-    cr_assert_eq(text_of("kernels.cubin", &text, why), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    cr_assert_eq(text_of("newer.fatbin", &text, why), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(text_of("kernels.cubin", 75, &text, why), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(text_of("newer.fatbin", 75, &text, why), CUDA_ERROR_NO_BINARY_FOR_GPU);
     cr_assert_not_null(strstr(why, "9.0 and newer"), "%s", why);
 }
 
@@ -103,7 +108,7 @@ Test(image_text, a_damaged_payload_is_an_invalid_image)
                 memset((char *)bytes + (entry.bytes - (const uint8_t *)bytes), 0xff, entry.size);
             }
         }
-        cr_assert_eq(text_of_image(&image, &text, why), CUDA_ERROR_INVALID_IMAGE);
+        cr_assert_eq(text_of_image(&image, 75, &text, why), CUDA_ERROR_INVALID_IMAGE);
         free(bytes);
     }
 }
@@ -125,7 +130,7 @@ Test(image_text, the_units_behind_a_device_link_are_taken)
     struct sg_texts texts;
     char why[256];
     cr_assert_eq(api_image_open(&wrapper, API_IMAGE_UNBOUNDED, &image), GA_OK);
-    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
+    cr_assert_eq(sg_image_texts(&image, 75, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
     cr_assert_eq(texts.count, 2);
     cr_assert_not_null(strstr(texts.items[0].bytes, ".entry plain"));
     sg_texts_free(&texts);
@@ -134,20 +139,20 @@ Test(image_text, the_units_behind_a_device_link_are_taken)
     uint8_t *bytes;
     cr_assert_eq(api_bundle_of_wrapper(&image, &bytes, &size), GA_OK);
     cr_assert_eq(api_image_open(bytes, size, &bundle), GA_OK);
-    cr_assert_eq(sg_image_texts(&bundle, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
+    cr_assert_eq(sg_image_texts(&bundle, 75, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
     cr_assert_eq(texts.count, 2);
     sg_texts_free(&texts);
     free(bytes);
 
     units[2] = linked; /* machine code only */
-    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(sg_image_texts(&image, 75, &texts, why, sizeof why), CUDA_ERROR_NO_BINARY_FOR_GPU);
     cr_assert_not_null(strstr(why, "number 3 cannot be used: it holds machine code only"), "%s",
                        why);
     units[2] = "nonsense";
-    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_ERROR_INVALID_IMAGE);
+    cr_assert_eq(sg_image_texts(&image, 75, &texts, why, sizeof why), CUDA_ERROR_INVALID_IMAGE);
     units[0] = runtime;
     units[1] = NULL;
-    cr_assert_eq(sg_image_texts(&image, &texts, why, sizeof why), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(sg_image_texts(&image, 75, &texts, why, sizeof why), CUDA_ERROR_NO_BINARY_FOR_GPU);
     free(linked);
     free(unit);
     free(other);
@@ -167,7 +172,7 @@ Test(image_text, a_bundle_without_a_linked_image_is_all_units)
     char why[256];
     cr_assert_eq(api_bundle_make(0, items, 2, &bytes, &size), GA_OK);
     cr_assert_eq(api_image_open(bytes, size, &bundle), GA_OK);
-    cr_assert_eq(sg_image_texts(&bundle, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
+    cr_assert_eq(sg_image_texts(&bundle, 75, &texts, why, sizeof why), CUDA_SUCCESS, "%s", why);
     cr_assert_eq(texts.count, 2);
     cr_assert_eq(texts.items[1].size, strlen(text));
     sg_texts_free(&texts);

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct sg_texts texts = {0};
     char why[300] = "";
-    if (sg_image_texts(&image, &texts, why, sizeof why) == CUDA_SUCCESS) {
+    if (sg_image_texts(&image, 75, &texts, why, sizeof why) == CUDA_SUCCESS) {
         FUZZ_CHECK(texts.count != 0);
         for (size_t i = 0; i < texts.count; i++) {
             FUZZ_CHECK(texts.items[i].bytes[texts.items[i].size] == 0);
