@@ -1,7 +1,9 @@
 /* Loads and stores. A vector access has `in->mode` elements whose rows are d, b, c, e; a row of 0
  * is an element nobody wants. The kernel's own races are its own business: this file is compiled
  * without TSan. */
-#include "softgpu/exec/access.h"
+#include <string.h>
+
+#include "softgpu/exec/vector.h"
 
 static inline const uint32_t *element_rows(const struct sg_insn *in, uint32_t rows[4])
 {
@@ -124,7 +126,12 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
                     BODY(T, R)                                                                     \
                 }                                                                                  \
             }                                                                                      \
-        } else if (shape != ACCESS_FAULT) {                                                        \
+        } else if (shape == ACCESS_FAULT) {                                                        \
+            return;                                                                                \
+        } else if (count > 1 && sizeof(T) == sizeof(R) && (x.bytes == 8 || x.bytes == 16)) {       \
+            vector_access(warp, rows, count, sizeof(T), &access, shape, mask,                      \
+                          (NEED) == SG_MAP_WRITE);                                                 \
+        } else {                                                                                   \
             const uint32_t step = count;                                                           \
             for (uint32_t k = 0; k < count; k++) {                                                 \
                 const uint32_t at = k * (uint32_t)sizeof(T);                                       \

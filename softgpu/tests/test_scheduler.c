@@ -256,6 +256,21 @@ Test(scheduler, blocks_of_a_cooperative_grid_wait_for_each_other)
     grid_barriers(3);
 }
 
+/* Look-back scans (CUB) keep a value and its flag in one vector. */
+Test(scheduler, vectors_are_not_torn)
+{
+    unsigned *torn = engine_memory(&engine, 4096);
+    void *place = engine_memory(&engine, 4096);
+    const char *const kernels[] = {"vectors_of_16", "vectors_of_8"};
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t threads = 31; threads <= 32; threads++) {
+            ENGINE_LAUNCH(&engine, kernels[i], 16, threads, 0, PTR(place), PTR(torn), 20000);
+            cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s", engine.fault.text);
+            cr_assert_eq(*torn, 0, "%s: %u vectors are torn", kernels[i], *torn);
+        }
+    }
+}
+
 Test(faults, a_grid_barrier_without_a_cooperative_launch)
 {
     int *value = engine_memory(&engine, 4096);

@@ -203,3 +203,38 @@ extern "C" __global__ void endless_calls(unsigned *out)
 {
     out[threadIdx.x] = tree(out[threadIdx.x]);
 }
+
+// Even blocks write vectors whose elements are equal, odd ones count those that they find torn.
+extern "C" __global__ void vectors_of_16(ulonglong2 *place, unsigned *torn, unsigned rounds)
+{
+    for (unsigned i = 1; i <= rounds; i++) {
+        unsigned long long x = i, y = i;
+        if (blockIdx.x % 2 == 0) {
+            asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(place + threadIdx.x),
+                         "l"(x), "l"(y) : "memory");
+        } else {
+            asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y)
+                         : "l"(place + threadIdx.x) : "memory");
+            if (x != y) {
+                atomicAdd(torn, 1u);
+            }
+        }
+    }
+}
+
+extern "C" __global__ void vectors_of_8(uint2 *place, unsigned *torn, unsigned rounds)
+{
+    for (unsigned i = 1; i <= rounds; i++) {
+        unsigned x = i, y = i;
+        if (blockIdx.x % 2 == 0) {
+            asm volatile("st.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(place + threadIdx.x),
+                         "r"(x), "r"(y) : "memory");
+        } else {
+            asm volatile("ld.volatile.global.v2.u32 {%0, %1}, [%2];" : "=r"(x), "=r"(y)
+                         : "l"(place + threadIdx.x) : "memory");
+            if (x != y) {
+                atomicAdd(torn, 1u);
+            }
+        }
+    }
+}
