@@ -20,6 +20,7 @@ set(SG_PTX_SOURCES
     decode_memory.c
     decode_convert.c
     decode_compare.c
+    decode_builtin.c
     decode_flow.c
     decode_matrix.c
     decode_call.c
@@ -41,6 +42,8 @@ set(SG_EXEC_SOURCES
     barrier.c
     call.c
     stack.c
+    format.c
+    print.c
     sched.c
     block.c
     const.c
@@ -79,7 +82,7 @@ target_link_libraries(softgpu_engine PUBLIC base m)
 # ---- tests ----
 # The kernels of the tests, compiled by nvcc.
 set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
-foreach(name basic calls maths features torture)
+foreach(name basic calls maths features torture print)
     add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
         COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=compute_75 -Wno-deprecated-declarations
@@ -100,6 +103,8 @@ foreach(name
     ops
     objects
     calls
+    format
+    print
     matrix
     wmma)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)

@@ -132,6 +132,7 @@ struct sg_kernel { /* borrowed from the program */
     uint32_t max_threads;  /* per block: product of .maxntid or .reqntid, else 1024 */
     uint32_t reqntid[3];   /* 0,0,0: none */
     uint32_t min_blocks;   /* .minnctapersm, 0: none */
+    bool prints;           /* it may call printf */
 };
 
 size_t sg_program_kernel_count(const struct sg_program *program);
@@ -185,6 +186,15 @@ void sg_pool_destroy(struct sg_pool *pool);
 
 struct sg_objects;
 
+/* Where what kernels print goes. `write` is called by any thread that works on the grid: a record
+ * of `bytes` (not 0), already formatted, that counts as `charge` bytes of a FIFO as GPUs have it.
+ */
+enum sg_output { SG_OUTPUT_STDOUT = 1, SG_OUTPUT_STDERR = 2 };
+struct sg_printer {
+    void (*write)(struct sg_printer *printer, enum sg_output output, const char *text, size_t bytes,
+                  uint32_t charge);
+};
+
 struct sg_launch {
     const struct sg_image *image;
     const struct sg_kernel *kernel; /* of the image's program */
@@ -200,6 +210,7 @@ struct sg_launch {
      * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
      * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
     void *workspace;
+    struct sg_printer *printer; /* NULL: what is printed is thrown away */
     struct sg_objects *objects; /* textures and surfaces (texture.h); NULL: there are none */
 };
 

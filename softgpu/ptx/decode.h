@@ -197,6 +197,9 @@ void sg_decode_wmma(struct sg_decoder *decoder);
 void sg_decode_ldmatrix(struct sg_decoder *decoder); /* and stmatrix, movmatrix */
 void sg_decode_simple(struct sg_decoder *decoder); /* exit, trap, nanosleep, activemask, prefetch */
 
+/* The function of the driver that a call of `func` means; NULL: none. */
+sg_handler *sg_decode_builtin(struct sg_decoder *decoder, const struct sg_ptx_func *func);
+
 /* Moves whose value is known and whose register is written nowhere else: the register becomes the
  * constant row, the instruction disappears. Marks such instructions in `skip`. */
 void sg_decode_constants(struct sg_decoder *decoder, uint8_t *skip);

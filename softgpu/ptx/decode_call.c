@@ -130,7 +130,7 @@ static void take_results(struct sg_decoder *decoder, const struct sg_operand *li
 
 static void check_callee(struct sg_decoder *decoder, const struct sg_ptx_func *func)
 {
-    static const char *const builtin[] = {"vprintf", "malloc", "free"};
+    static const char *const builtin[] = {"malloc", "free"};
     for (size_t i = 0; i < sizeof builtin / sizeof builtin[0]; i++) {
         if (!func->defined && sg_text_is(func->name, builtin[i])) {
             sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->at->place,
@@ -206,12 +206,13 @@ void sg_decode_call(struct sg_decoder *decoder)
     struct sg_ptx_func *func = signature_of(decoder, &parts);
     bool direct = parts.callee->kind == SG_OPERAND_FUNC;
     bool assertion = direct && !func->defined && sg_text_is(func->name, "__assertfail");
+    sg_handler *builtin = direct ? sg_decode_builtin(decoder, func) : NULL;
     struct sg_call call = {.target = SG_CALL_BY_POINTER};
     uint32_t pointer = 0, spilled = 0;
     if (!direct) {
         pointer = sg_row_source(decoder, parts.callee, SG_TYPE_B64);
         reach_pointers(decoder);
-    } else if (assertion) {
+    } else if (assertion || builtin) {
         call.target = 0;
     } else {
         check_callee(decoder, func);
@@ -223,8 +224,9 @@ void sg_decode_call(struct sg_decoder *decoder)
     call.out = copies(decoder, parts.results, func->returns.items, call.out_count, &spilled, false);
     *SG_LOAD_PUSH(decoder->load, decoder->calls) = call;
     *SG_LOAD_PUSH(decoder->load, decoder->callers) = decoder->slot;
-    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, NULL, NULL));
+    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, builtin, builtin));
     draft->in.kind = (uint8_t)(assertion ? SG_KIND_ASSERT
+                               : builtin ? SG_KIND_PLAIN
                                : direct  ? SG_KIND_CALL
                                          : SG_KIND_CALL_POINTER);
     draft->in.imm = decoder->calls.count - 1;

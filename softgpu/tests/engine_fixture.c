@@ -126,6 +126,7 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
         .max_workers = engine->max_workers,
         .stop = engine->stop,
         .workspace = engine->workspace,
+        .printer = engine->printer,
     };
     sg_grid_run(engine->pool, &launch, &engine->fault);
 }

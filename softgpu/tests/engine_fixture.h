@@ -15,6 +15,7 @@ struct engine {
     const _Atomic int *stop;
     uint32_t max_workers;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
+    struct sg_printer *printer;
 };
 
 /* All of them end the test with a message when they fail. */

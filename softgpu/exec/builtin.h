@@ -1,0 +1,38 @@
+/* Functions that kernels call and the driver provides. A call of one is a PLAIN instruction whose
+ * imm is the index of its struct sg_call: in[k].from and out[0].to say where in the caller's frame
+ * its arguments are and where the result goes. */
+#ifndef SG_EXEC_BUILTIN_H
+#define SG_EXEC_BUILTIN_H
+
+#include "softgpu/exec/warp.h"
+
+sg_handler sg_builtin_vprintf;
+
+static inline const struct sg_call *sg_builtin_call(const struct sg_warp *warp,
+                                                    const struct sg_insn *in)
+{
+    return sg_block_call(warp->block, (uint32_t)in->imm);
+}
+
+/* The lane's argument number `index`, of 8 bytes at most. */
+static inline uint64_t sg_builtin_argument(const struct sg_warp *warp, const struct sg_call *call,
+                                           uint32_t index, unsigned lane)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < call->in[index].bytes && i < sizeof value; i++) {
+        uint64_t byte = *sg_local_at(warp, lane, warp->sp + call->in[index].from + i);
+        value |= byte << (8 * i);
+    }
+    return value;
+}
+
+/* Gives the result, if the caller has declared one. */
+static inline void sg_builtin_return(struct sg_warp *warp, const struct sg_call *call,
+                                     unsigned lane, uint64_t value)
+{
+    for (uint32_t i = 0; call->out_count != 0 && i < call->out[0].bytes && i < 8; i++) {
+        *sg_local_at(warp, lane, warp->sp + call->out[0].to + i) = (uint8_t)(value >> (8 * i));
+    }
+}
+
+#endif
