@@ -6,6 +6,7 @@
 
 #include "softgpu/memory.h"
 #include "softgpu/module.h"
+#include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
 
@@ -23,6 +24,7 @@ void sg_context_drop(struct sg_context *context)
 {
     assert(context->references > 0);
     if (--context->references == 0) {
+        sg_print_drop(context->print);
         free(context);
     }
 }
@@ -31,7 +33,9 @@ void sg_context_drop(struct sg_context *context)
 static void context_defaults(struct sg_context *context)
 {
     context->stack_bytes = 1024;
-    context->printf_bytes = (size_t)1 << 20;
+    context->printf_bytes = SG_PRINT_BYTES;
+    context->printed = false;
+    sg_print_resize(context->print, context->printf_bytes);
     context->heap_bytes = (size_t)8 << 20;
     context->l2_granularity = 64;
     context->launch_count = 2048;
@@ -51,9 +55,13 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
                          struct sg_context **context)
 {
     struct sg_context *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    struct sg_print *print = sg_print_make();
+    if (made == NULL || print == NULL) {
+        free(made);
+        free(print);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    made->print = print;
     made->device = device;
     made->primary = primary;
     made->flags = flags;
@@ -65,13 +73,13 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
     ga_list_init(&made->modules);
     ga_list_init(&made->ranges);
     if (ga_handle_table_make(&sg_process.contexts, made, &made->handle) != GA_OK) {
-        free(made);
+        sg_context_drop(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult result = primary ? CUDA_SUCCESS : sg_context_activate(made);
     if (result != CUDA_SUCCESS) {
         ga_handle_table_remove(&sg_process.contexts, made->handle);
-        free(made);
+        sg_context_drop(made);
         return result;
     }
     *context = made;

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "softgpu/device.h"
 
+struct sg_print;
 struct sg_stream;
 
 struct sg_context {
@@ -29,6 +30,8 @@ struct sg_context {
     struct ga_list events;
     struct ga_list modules;
     struct ga_list ranges;
+    struct sg_print *print; /* what its kernels print */
+    bool printed;           /* a kernel that may print was launched: the FIFO's size stays */
     size_t stack_bytes, printf_bytes, heap_bytes, l2_granularity, launch_count;
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
 
@@ -14,6 +15,7 @@ struct launch {
     const struct sg_kernel *kernel;
     struct sg_launch_shape shape;
     uint32_t stack_bytes;
+    struct sg_print *print;        /* held */
     struct sg_range *workspace;    /* of a cooperative grid; else NULL */
     _Alignas(16) uint8_t params[]; /* kernel->param_bytes */
 };
@@ -68,7 +70,8 @@ static CUresult launch_run(struct sg_item *item)
                             .sm_count = device->config.sms,
                             .max_workers = device->config.sms,
                             .stack_bytes = launch->stack_bytes,
-                            .stop = &sg_process.stop};
+                            .stop = &sg_process.stop,
+                            .printer = sg_print_printer(launch->print)};
     if (launch->workspace != NULL) {
         run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
     }
@@ -87,6 +90,7 @@ static void launch_drop(struct sg_item *item)
         sg_heap_free(launch->workspace);
     }
     sg_module_drop(launch->module);
+    sg_print_drop(launch->print);
 }
 
 static CUresult shape_check(const struct sg_function *function, const struct sg_launch_shape *shape)
@@ -218,7 +222,10 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     launch->kernel = function->kernel;
     launch->shape = *shape;
     launch->stack_bytes = (uint32_t)stream->context->stack_bytes;
+    launch->print = stream->context->print;
+    stream->context->printed |= function->kernel->prints;
     sg_module_hold(launch->module);
+    sg_print_hold(launch->print);
     sg_submit(stream, &launch->item);
     return CUDA_SUCCESS;
 }

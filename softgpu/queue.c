@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "softgpu/print.h"
 #include "softgpu/process.h"
 
 /* Submitters beyond this wait: an application that never waits must not eat the machine. */
@@ -223,6 +224,7 @@ CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item)
     }
     struct stream_point point = {.stream = stream, .sequence = sequence};
     CUresult result = sg_wait_for(item_passed, &point);
+    sg_print_due(stream->context->print);
     sg_stream_drop(stream);
     return result;
 }

@@ -109,7 +109,8 @@ bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence);
 void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item));
 /* Puts the item, now the queue's, at the end of the stream. Waits while the queue is overfull. */
 void sg_submit(struct sg_stream *stream, struct sg_item *item);
-/* The same, and waits until it has finished; may run it in the calling thread. */
+/* The same, and waits until it has finished; may run it in the calling thread. What kernels of the
+ * context have printed is due then. */
 CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
@@ -134,7 +135,9 @@ void sg_item_finish(struct sg_item *item, CUresult result);
 
 /* ---- waits.c ---- */
 
-/* Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock
+/* What kernels have printed is due when somebody has waited for a stream or a context.
+ *
+ * Waits, releasing the lock meanwhile, until `passed(argument)`, which is called with the lock
  * held, or until the process is condemned (whose code it returns). */
 CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
 /* The same before a teardown: the process being condemned is no reason to go on (what runs still

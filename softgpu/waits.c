@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
 
@@ -101,6 +102,7 @@ CUresult sg_stream_wait(struct sg_stream *stream)
     struct stream_point point = {.stream = stream, .sequence = sg_process.sequence};
     sg_stream_hold(stream);
     CUresult result = sg_wait_for(stream_point_passed, &point);
+    sg_print_due(stream->context->print);
     sg_stream_drop(stream);
     return result;
 }
@@ -139,6 +141,7 @@ CUresult sg_context_wait(struct sg_context *context)
     struct context_point point = {.context = context, .sequence = sg_process.sequence};
     sg_context_hold(context);
     CUresult result = sg_wait_for(context_point_passed, &point);
+    sg_print_due(context->print);
     sg_context_drop(context);
     return result;
 }
@@ -148,6 +151,7 @@ bool sg_context_quiet(struct sg_context *context)
     struct context_point point = {.context = context, .sequence = sg_process.sequence};
     sg_context_hold(context);
     bool quiet = sg_wait_quiet(context_point_passed, &point);
+    sg_print_due(context->print);
     sg_context_drop(context);
     return quiet;
 }

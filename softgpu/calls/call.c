@@ -3,10 +3,26 @@
 
 #include "front/front.h"
 
+/* After an execution fault every call brings out what kernels have printed before it. */
+static void print_all(void)
+{
+    uint32_t index = 0;
+    uint64_t handle;
+    const struct sg_context *context;
+    sg_lock();
+    while ((context = ga_handle_table_next(&sg_process.contexts, &index, &handle)) != NULL) {
+        sg_print_due(context->print);
+    }
+    (void)sg_leave(CUDA_SUCCESS);
+}
+
 static CUresult enter(CUresult result)
 {
     if (result == CUDA_SUCCESS) {
         result = sg_process_state();
+        if (result != CUDA_SUCCESS) {
+            print_all();
+        }
     }
     if (result == CUDA_SUCCESS) {
         sg_lock();

@@ -6,6 +6,7 @@
 
 #include "front/front.h"
 #include "softgpu/context.h"
+#include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
 
@@ -17,10 +18,11 @@ CUresult sg_enter(struct sg_context **context);
 /* The same as sg_enter_process, also in a condemned process: for what gives things back. */
 CUresult sg_enter_teardown(void);
 
-/* Releases the lock; `return sg_leave(result);`. */
+/* Releases the lock; `return sg_leave(result);`. Prints what kernels have printed and is due. */
 static inline CUresult sg_leave(CUresult result)
 {
     sg_unlock();
+    sg_print_write();
     return result;
 }
 

@@ -55,7 +55,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
         sg_context_destroy(device->primary);
     }
     CUcontext handle = sg_context_handle(device->primary);
-    sg_unlock();
+    (void)sg_leave(CUDA_SUCCESS);
     if (last) {
         front_context_reset(handle);
     }
@@ -80,7 +80,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
         result = sg_context_activate(device->primary);
     }
     CUcontext handle = sg_context_handle(device->primary);
-    sg_unlock();
+    (void)sg_leave(CUDA_SUCCESS);
     front_context_reset(handle);
     return result != CUDA_SUCCESS ? result : sg_process_state();
 }
@@ -184,7 +184,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
     }
     sg_context_destroy(context);
-    sg_unlock();
+    (void)sg_leave(CUDA_SUCCESS);
     front_context_gone(ctx);
     return CUDA_SUCCESS;
 }

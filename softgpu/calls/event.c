@@ -110,7 +110,12 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sg_leave(event->mark != NULL ? sg_mark_wait(event->mark) : CUDA_SUCCESS);
+    struct sg_context *context = event->context;
+    sg_context_hold(context);
+    result = event->mark != NULL ? sg_mark_wait(event->mark) : CUDA_SUCCESS;
+    sg_print_due(context->print);
+    sg_context_drop(context);
+    return sg_leave(result);
 }
 
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)

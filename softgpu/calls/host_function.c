@@ -9,6 +9,9 @@ struct host_function {
 static CUresult host_function_run(struct sg_item *item)
 {
     const struct host_function *made = ga_container(item, struct host_function, item);
+    sg_lock();
+    sg_print_due(item->stream->context->print);
+    (void)sg_leave(CUDA_SUCCESS);
     front_host_call_run(&made->call, (CUresult)atomic_load(&sg_process.condemned));
     return CUDA_SUCCESS;
 }

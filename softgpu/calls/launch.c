@@ -15,6 +15,7 @@ static CUresult launch(CUfunction f, const struct sg_launch_shape *shape, CUstre
     struct sg_stream *stream;
     result = sg_call_stream(context, handle, &stream);
     if (result == CUDA_SUCCESS) {
+        sg_print_due(stream->context->print);
         result = sg_function_find(f, stream->context, &function);
     }
     if (result == CUDA_SUCCESS) {

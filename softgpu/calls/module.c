@@ -10,6 +10,7 @@ static CUresult module_enter(struct sg_code *code, CUmodule *module)
     CUresult result = sg_enter(&context);
     bool entered = result == CUDA_SUCCESS;
     if (entered) {
+        sg_print_due(context->print);
         result = sg_module_make(context, code, NULL, &made);
     } else {
         sg_lock();

@@ -44,6 +44,12 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     if (kept == NULL) {
         return sg_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
     }
+    if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) {
+        if (context->printed) {
+            return sg_leave(CUDA_ERROR_INVALID_VALUE);
+        }
+        sg_print_resize(context->print, value);
+    }
     *kept = limit_cut(limit, value);
     return sg_leave(CUDA_SUCCESS);
 }
