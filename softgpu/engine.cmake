@@ -26,6 +26,7 @@ set(SG_PTX_SOURCES
     decode_call.c
     decode_stack.c
     call_graph.c
+    decode_texture.c
     decode_kernel.c)
 set(SG_EXEC_SOURCES
     program.c
@@ -37,6 +38,9 @@ set(SG_EXEC_SOURCES
     matrix.c
     matrix_memory.c
     reach.c
+    surface.c
+    query.c
+    cube.c
     generic.c
     group.c
     barrier.c
@@ -62,7 +66,7 @@ else()
     list(APPEND SG_HANDLER_FLAGS -O2 -ftree-vectorize)
 endif()
 set(SG_HANDLER_SOURCES exec/alu_int.c exec/alu_float.c exec/alu_convert.c exec/alu_compare.c
-    exec/memory.c exec/isa.c)
+    exec/memory.c exec/isa.c exec/tex.c exec/sample.c exec/texel.c)
 foreach(isa v3 base)
     add_library(sg_handlers_${isa} OBJECT ${SG_HANDLER_SOURCES})
     target_include_directories(sg_handlers_${isa} PRIVATE ${CMAKE_SOURCE_DIR})
@@ -72,7 +76,7 @@ endforeach()
 target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
 # Of atomics TSan sees nothing either, or it would miss the order they make between kernels.
 set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/matrix_memory.c
-    PROPERTIES COMPILE_OPTIONS
+    exec/surface.c PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
 gpuaas_library(softgpu_engine map.c texture.c objects.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
@@ -102,6 +106,7 @@ foreach(name
     link
     ops
     objects
+    textures
     calls
     format
     print
@@ -116,8 +121,10 @@ foreach(name
     add_dependencies(test_softgpu_${name} softgpu_test_kernels)
 endforeach()
 
+target_sources(test_softgpu_textures PRIVATE tests/texture_fixture.c)
+
 # The same once more with the handlers that run on any x86-64.
-foreach(name programs maths)
+foreach(name programs maths textures)
     add_test(NAME test_softgpu_${name}_base COMMAND test_softgpu_${name})
     set_tests_properties(test_softgpu_${name}_base PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT SOFTGPU_ISA=base)

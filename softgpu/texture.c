@@ -94,11 +94,13 @@ static bool shape_allows(const struct sg_texels *texels, const struct sg_level *
 static bool level_is_right(const struct sg_texels *texels, const struct sg_level *level)
 {
     const uint64_t end = UINT64_C(1) << SG_ADDRESS_BITS, texel = sg_texel_bytes(texels);
-    if (level->width == 0 || level->height == 0 || level->depth == 0) {
+    const uint32_t most = 1u << 29; /* texels along one axis */
+    if (level->width == 0 || level->height == 0 || level->depth == 0 || level->width > most ||
+        level->height > most || level->depth > most || level->row_bytes > UINT32_MAX) {
         return false;
     }
     if (((level->base | level->row_bytes | level->slice_bytes) & (texel - 1)) != 0 ||
-        level->base >= end || level->row_bytes >= end || level->slice_bytes >= end) {
+        level->base >= end || level->slice_bytes >= end) {
         return false;
     }
     unsigned __int128 last =

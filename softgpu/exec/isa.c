@@ -6,6 +6,7 @@ struct sg_op_list SG_ISA_NAME(sg_ops_float)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_convert)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_compare)(void);
 const struct sg_mem_ops *SG_ISA_NAME(sg_mem_ops)(void);
+sg_handler SG_ISA_NAME(sg_tex);
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
@@ -16,6 +17,7 @@ const struct sg_isa *SG_ISA_NAME(sg_isa)(void)
         .name = TEXT(SG_ISA),
         .lists = {SG_ISA_NAME(sg_ops_int), SG_ISA_NAME(sg_ops_float), SG_ISA_NAME(sg_ops_convert),
                   SG_ISA_NAME(sg_ops_compare)},
+        .tex = SG_ISA_NAME(sg_tex),
     };
     isa.mem = SG_ISA_NAME(sg_mem_ops)(); /* called under pthread_once, by op.c */
     return &isa;

@@ -68,6 +68,7 @@ struct sg_isa {
     const char *name;
     struct sg_op_list (*lists[4])(void);
     const struct sg_mem_ops *mem;
+    sg_handler *tex; /* exec/tex.h */
 };
 
 const struct sg_isa *sg_isa_v3(void);   /* x86-64-v3 */

@@ -99,7 +99,8 @@ enum sg_operand_kind {
     SG_OPERAND_SPECIAL, /* text: "%tid.x" joined */
     SG_OPERAND_VAR,     /* var + value */
     SG_OPERAND_FUNC,
-    SG_OPERAND_ADDRESS, /* [items[0] + value]; items[0] a REG, VAR or (no item) absolute */
+    SG_OPERAND_ADDRESS, /* [items[0] + value]; items[0] a REG, VAR or (no item) absolute; textures
+                           and surfaces have more: [items[0], items[1]] */
     SG_OPERAND_LIST,    /* {..} or (..): items */
     SG_OPERAND_LABEL,   /* value: instruction index */
     SG_OPERAND_SINK,    /* _ */
@@ -125,7 +126,7 @@ struct sg_operand {
     const struct sg_ptx_table *table;
     struct sg_operand *items;
     uint32_t item_count;
-    struct sg_operand *pair; /* "p|q": q */
+    struct sg_operand *pair; /* "p|q" and "{..}|q": q */
 };
 
 #define SG_PTX_MODIFIERS 12

@@ -103,7 +103,7 @@ static uint32_t address_reg(struct sg_decoder *decoder, const struct sg_operand 
 static uint32_t address(struct sg_decoder *decoder, const struct sg_operand *operand,
                         struct memory *m, int64_t *offset)
 {
-    if (operand->kind != SG_OPERAND_ADDRESS) {
+    if (operand->kind != SG_OPERAND_ADDRESS || operand->item_count > 1) {
         sg_decode_wrong(decoder, "an address in brackets must stand here");
     }
     *offset = (int64_t)operand->value;

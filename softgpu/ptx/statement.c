@@ -90,29 +90,30 @@ static void add_offset(struct sg_parser *parser, struct sg_operand *operand)
     }
 }
 
-static void parse_address(struct sg_parser *parser, struct sg_operand *address)
+static void nest(struct sg_parser *parser, const struct sg_operand *operand)
 {
-    address->kind = SG_OPERAND_ADDRESS;
-    if (parser->token.kind == SG_TOKEN_NAME) {
-        uint32_t room = 0;
-        struct sg_operand base = name_operand(parser);
-        if (base.kind == SG_OPERAND_NONE) {
-            unknown_name(parser, &base);
-        }
-        *push_item(parser, address, &room) = base;
-        add_offset(parser, address);
-    } else {
-        address->value = parse_signed(parser);
+    if (++parser->depth > SG_PARSE_DEPTH) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, operand->place, "lists nested too deep");
     }
-    sg_parse_expect(parser, ']');
+}
+
+static void parse_coordinates(struct sg_parser *parser, struct sg_operand *address, uint32_t *room)
+{
+    nest(parser, address);
+    while (sg_parse_take(parser, ',')) {
+        struct sg_operand item = sg_parse_operand(parser);
+        if (item.kind == SG_OPERAND_NONE) {
+            unknown_name(parser, &item);
+        }
+        *push_item(parser, address, room) = item;
+    }
+    parser->depth--;
 }
 
 static void parse_list(struct sg_parser *parser, struct sg_operand *list, char close)
 {
     uint32_t room = 0;
-    if (++parser->depth > SG_PARSE_DEPTH) {
-        sg_load_fail(parser->load, SG_LOAD_SYNTAX, list->place, "lists nested too deep");
-    }
+    nest(parser, list);
     list->kind = SG_OPERAND_LIST;
     while (!sg_parse_at(parser, close)) {
         struct sg_operand item = sg_parse_operand(parser);
@@ -126,6 +127,27 @@ static void parse_list(struct sg_parser *parser, struct sg_operand *list, char c
     }
     sg_parse_expect(parser, close);
     parser->depth--;
+}
+
+/* "[a+4]", or "[texture, {x, y}]" */
+static void parse_address(struct sg_parser *parser, struct sg_operand *address)
+{
+    address->kind = SG_OPERAND_ADDRESS;
+    if (parser->token.kind == SG_TOKEN_NAME) {
+        uint32_t room = 0;
+        struct sg_operand base = name_operand(parser);
+        if (base.kind == SG_OPERAND_NONE) {
+            unknown_name(parser, &base);
+        }
+        *push_item(parser, address, &room) = base;
+        add_offset(parser, address);
+        if (sg_parse_at(parser, ',')) {
+            parse_coordinates(parser, address, &room);
+        }
+    } else {
+        address->value = parse_signed(parser);
+    }
+    sg_parse_expect(parser, ']');
 }
 
 static void parse_number(struct sg_parser *parser, struct sg_operand *operand)
@@ -149,6 +171,19 @@ static void parse_number(struct sg_parser *parser, struct sg_operand *operand)
     sg_parse_advance(parser);
 }
 
+/* "|q", if it is there */
+static void parse_pair(struct sg_parser *parser, struct sg_operand *operand)
+{
+    if (sg_parse_take(parser, '|')) {
+        struct sg_operand *pair = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *pair);
+        *pair = name_operand(parser);
+        if (pair->kind != SG_OPERAND_REG && pair->kind != SG_OPERAND_SINK) {
+            unknown_name(parser, pair);
+        }
+        operand->pair = pair;
+    }
+}
+
 struct sg_operand sg_parse_operand(struct sg_parser *parser)
 {
     struct sg_operand operand = {.place = parser->token.place};
@@ -156,6 +191,7 @@ struct sg_operand sg_parse_operand(struct sg_parser *parser)
         parse_address(parser, &operand);
     } else if (sg_parse_take(parser, '{')) {
         parse_list(parser, &operand, '}');
+        parse_pair(parser, &operand);
     } else if (sg_parse_take(parser, '(')) {
         parse_list(parser, &operand, ')');
     } else if (sg_parse_take(parser, '!')) {
@@ -169,15 +205,7 @@ struct sg_operand sg_parse_operand(struct sg_parser *parser)
         if (operand.kind == SG_OPERAND_VAR) {
             add_offset(parser, &operand);
         }
-        if (sg_parse_take(parser, '|')) {
-            struct sg_operand *pair =
-                sg_load_alloc(parser->load, &parser->load->scratch, sizeof *pair);
-            *pair = name_operand(parser);
-            if (pair->kind != SG_OPERAND_REG && pair->kind != SG_OPERAND_SINK) {
-                unknown_name(parser, pair);
-            }
-            operand.pair = pair;
-        }
+        parse_pair(parser, &operand);
     } else {
         parse_number(parser, &operand);
     }
@@ -279,6 +307,11 @@ void sg_parse_insn(struct sg_parser *parser)
         }
         if (operand.kind == SG_OPERAND_FUNC && !sg_text_is(name, "call")) {
             sg_parse_pointer(parser, operand.func);
+        }
+        if (operand.kind == SG_OPERAND_LIST && operand.pair && !sg_text_is(name, "tex") &&
+            !sg_text_is(name, "tld4")) {
+            sg_load_fail(parser->load, SG_LOAD_SYNTAX, operand.pair->place,
+                         "'|' after a list that cannot have one");
         }
         insn.operands[insn.operand_count++] = operand;
         if (!sg_parse_take(parser, ',')) {

@@ -127,6 +127,7 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
         .stop = engine->stop,
         .workspace = engine->workspace,
         .printer = engine->printer,
+        .objects = engine->objects,
     };
     sg_grid_run(engine->pool, &launch, &engine->fault);
 }

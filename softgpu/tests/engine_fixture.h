@@ -14,6 +14,7 @@ struct engine {
     struct sg_fault fault; /* of the last launch */
     const _Atomic int *stop;
     uint32_t max_workers;
+    struct sg_objects *objects;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
 };

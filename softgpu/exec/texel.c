@@ -1,0 +1,84 @@
+/* Texels from memory to what a kernel reads. */
+#include <math.h>
+#include <pthread.h>
+
+#include "softgpu/exec/sample.h"
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float srgb[256];
+
+static void srgb_fill(void)
+{
+    for (int i = 0; i < 256; i++) {
+        double c = i / 255.0;
+        srgb[i] = (float)(c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+}
+
+static float snorm(int value, float most)
+{
+    float x = (float)value / most;
+    return x < -1 ? -1 : x;
+}
+
+/* `v` of channel `c` as bits */
+#define DECODE_COUNT(name, T, COUNT, ...)                                                          \
+    static void name##_##COUNT(const uint8_t *base, const uint64_t *offset, uint32_t mask,         \
+                               sg_colours out)                                                     \
+    {                                                                                              \
+        for (int i = 0; i < SG_LANES; i++) {                                                       \
+            if (LANE_ON) {                                                                         \
+                const T *at = (const T *)(const void *)(base + offset[i]);                         \
+                for (int c = 0; c < (COUNT); c++) {                                                \
+                    const T v = at[c];                                                             \
+                    out[c][i] = (__VA_ARGS__);                                                     \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define DECODE(name, T, ...)                                                                       \
+    DECODE_COUNT(name, T, 1, __VA_ARGS__)                                                          \
+    DECODE_COUNT(name, T, 2, __VA_ARGS__)                                                          \
+    DECODE_COUNT(name, T, 4, __VA_ARGS__)
+#define ENTRY(name)                                                                                \
+    {                                                                                              \
+        name##_1, name##_2, name##_4                                                               \
+    }
+
+DECODE(u8, uint8_t, v)
+DECODE(s8, int8_t, (uint32_t)(int32_t)v)
+DECODE(u16, uint16_t, v)
+DECODE(s16, int16_t, (uint32_t)(int32_t)v)
+DECODE(raw, uint32_t, v)
+DECODE(half, uint16_t, bits_of(sg_half_to_float(v)))
+DECODE(unorm8, uint8_t, bits_of((float)v / 255.0f))
+DECODE(snorm8, int8_t, bits_of(snorm(v, 127.0f)))
+DECODE(unorm16, uint16_t, bits_of((float)v / 65535.0f))
+DECODE(snorm16, int16_t, bits_of(snorm(v, 32767.0f)))
+DECODE(srgb8, uint8_t, bits_of(c < 3 ? srgb[v] : (float)v / 255.0f))
+
+void SG_ISA_NAME(sg_texels_decode)(enum sg_decoding decoding, uint32_t channels,
+                                   const uint8_t *base, const uint64_t *offset, uint32_t mask,
+                                   sg_colours out)
+{
+    typedef void decoder(const uint8_t *, const uint64_t *, uint32_t, sg_colours);
+    static decoder *const decoders[SG_DECODINGS][3] = {
+        [SG_DECODE_U8] = ENTRY(u8),           [SG_DECODE_S8] = ENTRY(s8),
+        [SG_DECODE_U16] = ENTRY(u16),         [SG_DECODE_S16] = ENTRY(s16),
+        [SG_DECODE_32] = ENTRY(raw),          [SG_DECODE_HALF] = ENTRY(half),
+        [SG_DECODE_UNORM8] = ENTRY(unorm8),   [SG_DECODE_SNORM8] = ENTRY(snorm8),
+        [SG_DECODE_UNORM16] = ENTRY(unorm16), [SG_DECODE_SNORM16] = ENTRY(snorm16),
+        [SG_DECODE_SRGB8] = ENTRY(srgb8),
+    };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (decoding == SG_DECODE_SRGB8) {
+        pthread_once(&once, srgb_fill);
+    }
+    decoders[decoding][channels / 2](base, offset, mask, out);
+}
