@@ -11,6 +11,11 @@ COMMON = ("ResultDatabase.cpp OptionParser.cpp Option.cpp Timer.cpp CTimer.cpp P
 STENCIL = ("HostStencil.cpp HostStencilFactory.cpp InitializeMatrix2D.cpp Matrix2D.cpp "
            "Matrix2DFileSupport.cpp Matrix2DStatics.cpp SerialStencilUtil.cpp StencilFactory.cpp "
            "StencilUtil.cpp ValidateMatrix2D.cpp")
+# What its configure script would say of this machine.
+CONFIG = """#define HAVE_CLOCK_GETTIME 1
+#define HAVE_CLOCK_PROCESS_CPUTIME_ID 1
+#define restrict __restrict__
+"""
 # name: folder, sources, further sources of src/common, whether common/main.cpp is its main
 PROGRAMS = {
     "BusSpeedDownload": ("level0", "BusSpeedDownload.cu", "", True),
@@ -31,6 +36,8 @@ PROGRAMS = {
     "Triad": ("level1/triad", "Triad.cu", "", True),
     "S3D": ("level2/s3d", "S3D.cu", "", True),
 }
+# What cannot run here, and why.
+WITHOUT = {"NeuralNet": "needs cuBLAS, whose kernels are machine code"}
 
 
 def shoc_programs(checkout, work, nvcc, pick, say, copy_tree):
@@ -40,10 +47,13 @@ def shoc_programs(checkout, work, nvcc, pick, say, copy_tree):
     with open(shim, "w") as file:
         file.write(SHIM)
     with open(os.path.join(source, "src/common/config.h"), "w") as file:
-        file.write("#define HAVE_CLOCK_GETTIME 1\n#define HAVE_CLOCK_PROCESS_CPUTIME_ID 1\n")
+        file.write(CONFIG)
     common, cuda = os.path.join(source, "src/common"), os.path.join(source, "src/cuda")
     for name, (folder, sources, further, has_main) in PROGRAMS.items():
         if not pick(name):
+            continue
+        if name in WITHOUT:
+            yield Program(name, None, source, reason=WITHOUT[name])
             continue
         say(f"building {name}")
         folder = os.path.join(cuda, folder)

@@ -64,12 +64,19 @@ def drop(folder, sample):
 
 
 def configure(source, build, nvcc, say):
+    """What could not be configured, by name, with the reason; done once, it takes a while."""
+    known = os.path.join(os.path.dirname(build), "dropped.json")
+    if os.path.exists(known):
+        with open(known) as file:
+            return json.load(file)
     dropped = {}
     for _ in range(8):
         done = subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build,
                                "-DCMAKE_CUDA_COMPILER=" + nvcc, "-DCMAKE_BUILD_TYPE=Release"],
                               capture_output=True, text=True)
         if done.returncode == 0:
+            with open(known, "w") as file:
+                json.dump(dropped, file)
             return dropped
         text = done.stdout + done.stderr
         wrong = set(re.findall(r"CMake Error at (Samples/[^/\s]+/[^/\s]+)/CMakeLists", text))
