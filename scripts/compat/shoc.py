@@ -15,6 +15,12 @@ STENCIL = ("HostStencil.cpp HostStencilFactory.cpp InitializeMatrix2D.cpp Matrix
 CONFIG = """#define HAVE_CLOCK_GETTIME 1
 #define HAVE_CLOCK_PROCESS_CPUTIME_ID 1
 #define restrict __restrict__
+#ifdef __cplusplus
+#include <sstream>
+#include <string>
+#include <vector>
+using namespace std; /* the compilers of its time let names be found that are not there yet */
+#endif
 """
 # name: folder, sources, further sources of src/common, whether common/main.cpp is its main
 PROGRAMS = {

@@ -280,7 +280,7 @@ static struct sg_fragment accessed_fragment(struct sg_decoder *decoder, enum sg_
 static void decode_access(struct sg_decoder *decoder, bool store)
 {
     const struct sg_operand *operands = decoder->at->operands;
-    enum sg_element element;
+    enum sg_element element = SG_ELEMENT_F16;
     check_words(decoder, store ? "store d global shared shared::cta"
                                : "load a b c global shared shared::cta");
     if (read_elements(decoder, &element, 1) != 1) {
