@@ -107,6 +107,8 @@ foreach(name
     ops
     objects
     textures
+    surfaces
+    texture_objects
     calls
     format
     print
@@ -121,7 +123,9 @@ foreach(name
     add_dependencies(test_softgpu_${name} softgpu_test_kernels)
 endforeach()
 
-target_sources(test_softgpu_textures PRIVATE tests/texture_fixture.c)
+foreach(name textures surfaces texture_objects)
+    target_sources(test_softgpu_${name} PRIVATE tests/texture_fixture.c)
+endforeach()
 
 # The same once more with the handlers that run on any x86-64.
 foreach(name programs maths textures)

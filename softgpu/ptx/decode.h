@@ -195,8 +195,8 @@ void sg_decode_redux(struct sg_decoder *decoder);
 void sg_decode_mma(struct sg_decoder *decoder);
 void sg_decode_wmma(struct sg_decoder *decoder);
 void sg_decode_ldmatrix(struct sg_decoder *decoder); /* and stmatrix, movmatrix */
-void sg_decode_tex(struct sg_decoder *decoder);   /* tex, tld4 */
-void sg_decode_query(struct sg_decoder *decoder); /* txq, suq */
+void sg_decode_tex(struct sg_decoder *decoder);      /* tex, tld4 */
+void sg_decode_query(struct sg_decoder *decoder);    /* txq, suq */
 void sg_decode_istypep(struct sg_decoder *decoder);
 void sg_decode_surface(struct sg_decoder *decoder); /* suld, sust, sured */
 void sg_decode_simple(struct sg_decoder *decoder); /* exit, trap, nanosleep, activemask, prefetch */

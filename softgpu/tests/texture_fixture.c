@@ -2,6 +2,7 @@
 #include "softgpu/tests/texture_fixture.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void fill(void *memory, uint64_t bytes, enum sg_channel channel, uint64_t *seed)
@@ -379,4 +380,24 @@ bool texture_is(const struct texture_colour *colour, const struct sg_object *obj
     const bool is_signed =
         object->texels.channel >= SG_CHANNEL_S8 && object->texels.channel <= SG_CHANNEL_S32;
     return colour->value[c] == (is_signed ? (double)(int32_t)bits : (double)bits);
+}
+
+/* ---- small kernels ---- */
+
+void texture_load(struct engine *engine, const char *body)
+{
+    char text[4096];
+    snprintf(text, sizeof text,
+             ".version 8.1\n.target sm_75\n.address_size 64\n"
+             ".visible .entry k(.param .u64 handle, .param .u64 out, .param .u32 x0,\n"
+             ".param .u32 step, .param .u32 y, .param .u32 z)\n{\n"
+             ".reg .b64 %%rd<9>; .reg .b32 %%r<16>; .reg .b16 %%h<9>; .reg .pred %%p<4>;\n"
+             ".reg .b32 %%x; .reg .b32 %%y; .reg .b32 %%z; .reg .b32 %%t;\n"
+             "ld.param.u64 %%rd1, [handle];\nld.param.u64 %%rd3, [out];\n"
+             "ld.param.u32 %%x, [x0];\nld.param.u32 %%r1, [step];\n"
+             "ld.param.u32 %%y, [y];\nld.param.u32 %%z, [z];\n"
+             "mov.u32 %%t, %%tid.x;\nmad.lo.u32 %%x, %%t, %%r1, %%x;\n"
+             "mul.wide.u32 %%rd2, %%t, 64;\nadd.u64 %%rd3, %%rd3, %%rd2;\n%s\nret;\n}\n",
+             body);
+    engine_load_text(engine, text);
 }

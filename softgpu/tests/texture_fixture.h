@@ -36,4 +36,9 @@ struct texture_colour texture_gather(const struct sg_object *object,
 bool texture_is(const struct texture_colour *colour, const struct sg_object *object, unsigned c,
                 uint32_t bits);
 
+/* A kernel "k" whose body is given: the handle in %rd1, in %rd3 where the thread has 64 bytes of
+ * output, its coordinates in %x, %y, %z, its number in %t; %r2..15, %rd4..8, %h1..8, %p1..3 are
+ * free. Parameters: handle, output, x of thread 0, what x grows by, y, z. */
+void texture_load(struct engine *engine, const char *body);
+
 #endif
