@@ -16,6 +16,7 @@ enum ga_handle_type {
     GA_HANDLE_FUNCTION,
     GA_HANDLE_LIBRARY,
     GA_HANDLE_KERNEL,
+    GA_HANDLE_LINK,
     GA_HANDLE_TYPES
 };
 

@@ -97,6 +97,14 @@ static CUresult stream_id(CUcontext handle, CUstream stream, unsigned long long 
     return rc;
 }
 
+static CUresult module_try(const void *image, unsigned option_count, CUjit_option *options,
+                           void **values)
+{
+    CUmodule module;
+    CUresult rc = cuModuleLoadDataEx(&module, image, option_count, options, values);
+    return rc == CUDA_SUCCESS ? cuModuleUnload(module) : rc;
+}
+
 const struct front_host front_host = {
     .forwards = true,
     .init = client_process_start,
@@ -115,4 +123,5 @@ const struct front_host front_host = {
     .pointer = client_pointer,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,
+    .module_try = module_try,
 };

@@ -5,7 +5,8 @@
  * front/ itself implements the CUDA functions that api/cuda says `front` of. It learns about
  * devices and contexts through struct front_host, which the library defines.
  *
- * Order of locks: front/ calls the host without holding a lock of its own; the host may call
+ * Order of locks: front/ calls the host without holding a lock of its own (cuLinkComplete loads a
+ * module with that of the links, which nothing else wants); the host may call
  * front_* with its own locks held, except front_context_gone and front_context_reset, which call
  * destructors of the program. */
 #ifndef FRONT_FRONT_H
@@ -89,6 +90,10 @@ struct front_host {
     /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
     CUresult (*module_function_count)(unsigned int *count, CUmodule module);
     CUresult (*module_functions)(CUfunction *functions, unsigned int capacity, CUmodule module);
+    /* Could this image be loaded as a module in the current context? Answers, and writes logs, as
+     * cuModuleLoadDataEx; nothing of it stays. */
+    CUresult (*module_try)(const void *image, unsigned option_count, CUjit_option *options,
+                           void **values);
 };
 
 /* Defined by the library that front/ is part of. */

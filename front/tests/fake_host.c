@@ -1,6 +1,8 @@
 /* Answers only what front/ asks. */
 #include "front/tests/fake_host.h"
 
+#include "api/image.h"
+
 #include <string.h>
 
 int fake_init_failures;
@@ -127,6 +129,15 @@ static CUresult module_function_count(unsigned int *count, CUmodule module)
     return CUDA_SUCCESS;
 }
 
+static CUresult module_try(const void *image, unsigned option_count, CUjit_option *options,
+                           void **values)
+{
+    (void)option_count, (void)options, (void)values;
+    struct api_image opened;
+    return api_image_open(image, API_IMAGE_UNBOUNDED, &opened) == GA_OK ? CUDA_SUCCESS
+                                                                        : CUDA_ERROR_INVALID_IMAGE;
+}
+
 static CUresult module_functions(CUfunction *functions, unsigned int capacity, CUmodule module)
 {
     (void)module;
@@ -153,4 +164,5 @@ const struct front_host front_host = {
     .pointer = pointer,
     .module_function_count = module_function_count,
     .module_functions = module_functions,
+    .module_try = module_try,
 };

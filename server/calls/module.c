@@ -81,14 +81,53 @@ static CUresult linked_make(const struct api_image *bundle, struct linked *linke
     return status == GA_AGAIN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
+static CUresult link_parts(struct server_conn *conn, const struct api_image *bundle,
+                           CUlinkState state, CUmodule *module)
+{
+    static const CUjitInputType types[] = {[API_IMAGE_PTX] = CU_JIT_INPUT_PTX,
+                                           [API_IMAGE_ELF] = CU_JIT_INPUT_CUBIN,
+                                           [API_IMAGE_FATBIN] = CU_JIT_INPUT_FATBINARY};
+    struct api_image part;
+    enum ga_status status;
+    for (size_t i = 0; (status = api_bundle_unit(bundle, i, &part)) == GA_OK; i++) {
+        CUresult rc = conn->driver->cuLinkAddData_v2(
+            state, types[part.kind], (void *)(uintptr_t)part.bytes, part.size, NULL, 0, NULL, NULL);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+    }
+    void *made;
+    size_t size;
+    CUresult rc = status == GA_AGAIN ? conn->driver->cuLinkComplete(state, &made, &size)
+                                     : CUDA_ERROR_INVALID_IMAGE;
+    return rc == CUDA_SUCCESS ? conn->driver->cuModuleLoadData(module, made) : rc;
+}
+
+/* What the program has linked at run time (cuLinkComplete) is linked here, by the driver. */
+static CUresult link_here(struct server_conn *conn, const struct api_image *bundle,
+                          struct module_options *options, CUmodule *module)
+{
+    CUlinkState state;
+    CUresult rc =
+        conn->driver->cuLinkCreate_v2(options->count, options->names, options->values, &state);
+    if (rc == CUDA_SUCCESS) {
+        rc = link_parts(conn, bundle, state, module);
+        (void)conn->driver->cuLinkDestroy(state);
+    }
+    return rc;
+}
+
 static CUresult driver_load(struct server_conn *conn, const struct api_image *opened,
                             const uint8_t *image, struct module_options *options, CUmodule *module)
 {
     struct linked linked = {0};
     struct api_image part;
     CUresult rc = CUDA_SUCCESS;
-    bool is_linked =
-        opened->kind == API_IMAGE_BUNDLE && api_bundle_linked(opened, &part) != GA_AGAIN;
+    bool is_bundle = opened->kind == API_IMAGE_BUNDLE;
+    bool is_linked = is_bundle && api_bundle_linked(opened, &part) != GA_AGAIN;
+    if (is_bundle && !is_linked) {
+        return link_here(conn, opened, options, module);
+    }
     if (is_linked) {
         rc = linked_make(opened, &linked);
     }

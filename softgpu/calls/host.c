@@ -3,6 +3,7 @@
 
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/calls/load.h"
 #include "softgpu/module.h"
 
 static CUresult host_device_count(int *count)
@@ -110,6 +111,19 @@ static CUresult host_stream_id(CUcontext handle, CUstream stream, unsigned long 
     return sg_leave(result);
 }
 
+static CUresult host_module_try(const void *image, unsigned option_count, CUjit_option *options,
+                                void **values)
+{
+    struct sg_code *code = NULL;
+    CUresult result = sg_load_image(image, option_count, options, values, &code);
+    if (result == CUDA_SUCCESS) {
+        sg_lock();
+        sg_code_drop(code);
+        sg_unlock();
+    }
+    return result;
+}
+
 const struct front_host front_host = {
     .init = sg_process_init,
     .device_count = host_device_count,
@@ -127,4 +141,5 @@ const struct front_host front_host = {
     .pointer = sg_call_pointer,
     .module_function_count = cuModuleGetFunctionCount,
     .module_functions = cuModuleEnumerateFunctions,
+    .module_try = host_module_try,
 };

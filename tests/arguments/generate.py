@@ -47,6 +47,7 @@ ROLES = {
                           ("of_another_context", "good_other_function", False)],
     "library": HANDLE + [("stale", "new_dead_library", True), ("a_kernel", "good_kernel", True)],
     "kernel": HANDLE + [("stale", "new_dead_kernel", True), ("a_library", "good_library", True)],
+    "link": HANDLE + [("stale", "new_dead_link", True), ("a_stream", "good_stream", True)],
     "physical": HANDLE,
 }
 SIZES = ("size_t", "unsigned int", "unsigned long long", "cuuint64_t", "cuuint32_t")

@@ -146,6 +146,28 @@ uint64_t new_dead_module(void)
     return module;
 }
 
+uint64_t new_link(void)
+{
+    CUlinkState link;
+    MUST(driver.cuLinkCreate_v2(0, NULL, NULL, &link));
+    return HANDLE(link);
+}
+
+uint64_t new_dead_link(void)
+{
+    uint64_t link = new_link();
+    MUST(driver.cuLinkDestroy((CUlinkState)link));
+    return link;
+}
+
+uint64_t new_full_link(void)
+{
+    uint64_t link = new_link();
+    MUST(driver.cuLinkAddData_v2((CUlinkState)link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx,
+                                 sizeof ptx, "ptx", 0, NULL, NULL));
+    return link;
+}
+
 static uint64_t function_of(uint64_t module)
 {
     CUfunction function;
@@ -287,6 +309,7 @@ static void make_texts(const char *this_file)
     good.kernel_name = HANDLE("store");
     good.variable_name = HANDLE("variable");
     good.ptx = HANDLE(ptx);
+    good.ptx_size = sizeof ptx;
     good.wrong_ptx = HANDLE(wrong_ptx);
 }
 

@@ -1,6 +1,7 @@
-/* Images as they come over the wire: containers, machine code, text, bundles of them; and what a
- * software GPU takes out of them, unpacked. */
+/* Images as they come over the wire: containers, machine code, text, bundles of them, objects and
+ * archives; and what a software GPU takes out of them, unpacked. */
 #include "api/bundle.h"
+#include "api/host_object.h"
 #include "softgpu/image_text.h"
 #include "tests/fuzz/input.h"
 
@@ -22,9 +23,32 @@ static void walk(const struct api_image *image)
     FUZZ_CHECK(status == GA_AGAIN); /* opening has looked at all of it */
 }
 
+static void walk_objects(const uint8_t *data, size_t size)
+{
+    struct api_object_walk at = {0};
+    struct api_image found;
+    for (unsigned i = 0; i < 64 && api_object_next(data, size, &at, &found) == GA_OK; i++) {
+        FUZZ_CHECK(found.bytes >= data && found.size <= (size_t)(data + size - found.bytes));
+        walk(&found);
+    }
+}
+
+/* Objects and archives of the host, in which a program that links looks for device code. */
+static void walk_host(const uint8_t *data, size_t size)
+{
+    struct api_member member;
+    size_t at = 0;
+    walk_objects(data, size);
+    for (unsigned i = 0; i < 64 && api_archive_next(data, size, &at, &member) == GA_OK; i++) {
+        FUZZ_CHECK(member.bytes > data && member.size <= (size_t)(data + size - member.bytes));
+        walk_objects(member.bytes, member.size);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct api_image image;
+    walk_host(data, size);
     if (size == 0 || api_image_open(data, size, &image) != GA_OK) {
         return 0;
     }
