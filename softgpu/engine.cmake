@@ -19,6 +19,7 @@ set(SG_PTX_SOURCES
     decode_move.c
     decode_memory.c
     decode_convert.c
+    decode_pack.c
     decode_compare.c
     decode_builtin.c
     decode_flow.c
@@ -65,8 +66,17 @@ if(GPUAAS_SANITIZE STREQUAL "none")
 else()
     list(APPEND SG_HANDLER_FLAGS -O2 -ftree-vectorize)
 endif()
-set(SG_HANDLER_SOURCES exec/alu_int.c exec/alu_float.c exec/alu_convert.c exec/alu_compare.c
-    exec/memory.c exec/isa.c exec/tex.c exec/sample.c exec/texel.c)
+set(SG_HANDLER_SOURCES
+    exec/alu_int.c
+    exec/alu_float.c
+    exec/alu_half.c
+    exec/alu_convert.c
+    exec/alu_compare.c
+    exec/memory.c
+    exec/isa.c
+    exec/tex.c
+    exec/sample.c
+    exec/texel.c)
 foreach(isa v3 base)
     add_library(sg_handlers_${isa} OBJECT ${SG_HANDLER_SOURCES})
     target_include_directories(sg_handlers_${isa} PRIVATE ${CMAKE_SOURCE_DIR})
@@ -113,7 +123,9 @@ foreach(name
     format
     print
     matrix
-    wmma)
+    wmma
+    half
+    conversions)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()
@@ -121,6 +133,9 @@ foreach(name
                      LIBS softgpu_engine)
     target_compile_definitions(test_softgpu_${name} PRIVATE SG_TEST_KERNELS="${SG_TEST_KERNELS}")
     add_dependencies(test_softgpu_${name} softgpu_test_kernels)
+endforeach()
+foreach(name half conversions)
+    target_sources(test_softgpu_${name} PRIVATE tests/half_reference.c)
 endforeach()
 
 foreach(name textures surfaces texture_objects)
@@ -140,5 +155,5 @@ target_link_libraries(bench_engine PRIVATE softgpu_engine)
 target_compile_definitions(bench_engine PRIVATE SG_TEST_KERNELS="${SG_TEST_KERNELS}")
 add_dependencies(bench_engine softgpu_test_kernels)
 set_target_properties(bench_engine PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-set_source_files_properties(tests/test_ops.c PROPERTIES COMPILE_OPTIONS
+set_source_files_properties(tests/test_ops.c tests/half_reference.c PROPERTIES COMPILE_OPTIONS
     "-ffp-contract=off;-frounding-math;-Wno-conversion;-Wno-unused-function")

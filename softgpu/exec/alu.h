@@ -7,6 +7,7 @@
 #ifndef SG_EXEC_ALU_H
 #define SG_EXEC_ALU_H
 
+#include "softgpu/exec/half.h"
 #include "softgpu/exec/op.h"
 #include "softgpu/exec/op_math.h"
 
@@ -19,15 +20,15 @@
 #define SG_ISA_NAME(name) SG_JOIN(name##_, SG_ISA)
 
 /* row element and value type of each operand type */
-typedef uint32_t row_u16, row_s16, row_u32, row_p;
+typedef uint32_t row_u16, row_s16, row_u32, row_p, row_f16, row_bf16, row_f16x2, row_bf16x2;
 typedef int32_t row_s32;
 typedef float row_f32;
 typedef uint64_t row_u64;
 typedef int64_t row_s64;
 typedef double row_f64;
-typedef uint16_t val_u16;
+typedef uint16_t val_u16, val_f16, val_bf16;
 typedef int16_t val_s16;
-typedef uint32_t val_u32, val_p;
+typedef uint32_t val_u32, val_p, val_f16x2, val_bf16x2;
 typedef int32_t val_s32;
 typedef float val_f32;
 typedef uint64_t val_u64;
@@ -37,7 +38,11 @@ typedef double val_f64;
 #define GET(T, row, i)  GET_##T(row, i)
 #define GET_u16(row, i) (val_u16)(row)[i]
 #define GET_s16(row, i) (val_s16)(val_u16)(row)[i]
+#define GET_f16         GET_u16
+#define GET_bf16        GET_u16
 #define GET_u32(row, i) (row)[i]
+#define GET_f16x2       GET_u32
+#define GET_bf16x2      GET_u32
 #define GET_s32(row, i) (row)[i]
 #define GET_f32(row, i) (row)[i]
 #define GET_u64(row, i) (row)[i]

@@ -15,6 +15,10 @@ enum sg_op_type { /* of an operand */
                   SG_OP_s16,
                   SG_OP_u32,
                   SG_OP_s32,
+                  SG_OP_f16,
+                  SG_OP_bf16,
+                  SG_OP_f16x2,
+                  SG_OP_bf16x2,
                   SG_OP_f32,
                   SG_OP_u64,
                   SG_OP_s64,
@@ -63,10 +67,12 @@ struct sg_mem_ops {
     sg_handler *store[SG_MEM_FRAME + 1][SG_MEM_TYPES];
 };
 
+#define SG_OP_LISTS 5 /* .def files */
+
 /* Everything compiled for one instruction set */
 struct sg_isa {
     const char *name;
-    struct sg_op_list (*lists[4])(void);
+    struct sg_op_list (*lists[SG_OP_LISTS])(void);
     const struct sg_mem_ops *mem;
     sg_handler *tex; /* exec/tex.h */
 };

@@ -24,6 +24,7 @@ enum sg_type {
     SG_TYPE_F16,
     SG_TYPE_F16X2,
     SG_TYPE_BF16,
+    SG_TYPE_BF16X2,
     SG_TYPE_F32,
     SG_TYPE_F64,
     SG_TYPE_PRED,

@@ -1,13 +1,16 @@
 /* Arithmetic and logic: the typed opcode is looked up by name in op.def. What the table has not in
- * an .ftz or .sat form is put together: operands flushed before, result flushed and clamped after.
- */
+ * an .ftz, .sat or .relu form is put together of x_ftz_TYPE and its like: operands flushed before,
+ * result flushed and clamped after. */
 #include "softgpu/ptx/decode.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { FTZ = 1, SAT = 2, RELU = 4, ALL = 7 };
 
 struct wanted {
     char name[96];
-    bool ftz, sat;
+    unsigned left; /* of FTZ, SAT, RELU: what `name` does not say */
 };
 
 static bool drops_rn(struct sg_text opcode)
@@ -29,19 +32,24 @@ static void append(struct sg_decoder *decoder, struct wanted *wanted, struct sg_
     wanted->name[used + text.len] = '\0';
 }
 
-/* The name with or without .ftz and .sat; without, they are left to do. */
-static const struct sg_op *find(struct sg_decoder *decoder, struct wanted *wanted, bool keep_ftz,
-                                bool keep_sat)
+static unsigned clamp_of(struct sg_text text)
+{
+    return sg_text_is(text, "ftz")    ? FTZ
+           : sg_text_is(text, "sat")  ? SAT
+           : sg_text_is(text, "relu") ? RELU
+                                      : 0;
+}
+
+/* The name without those of .ftz, .sat and .relu that are in `drop`; they are left to do. */
+static const struct sg_op *find(struct sg_decoder *decoder, struct wanted *wanted, unsigned drop)
 {
     const struct sg_ptx_insn *insn = decoder->at;
     *wanted = (struct wanted){.name = ""};
     append(decoder, wanted, insn->opcode);
     for (uint32_t i = 0; i < insn->modifier_count; i++) {
         struct sg_text text = insn->modifiers[i];
-        if (sg_text_is(text, "ftz") && !keep_ftz) {
-            wanted->ftz = true;
-        } else if (sg_text_is(text, "sat") && !keep_sat) {
-            wanted->sat = true;
+        if (clamp_of(text) & drop) {
+            wanted->left |= clamp_of(text);
         } else if (!(sg_text_is(text, "rn") && drops_rn(insn->opcode))) {
             append(decoder, wanted, text);
         }
@@ -49,20 +57,39 @@ static const struct sg_op *find(struct sg_decoder *decoder, struct wanted *wante
     return sg_op_find(wanted->name);
 }
 
+/* The operation that flushes or clamps values of a type; NULL: its values have no such thing */
+static const char *clamp_name(unsigned clamp, unsigned op_type)
+{
+    static const char *const types[] = {
+        [SG_OP_f16] = "f16",       [SG_OP_bf16] = "bf16", [SG_OP_f16x2] = "f16x2",
+        [SG_OP_bf16x2] = "bf16x2", [SG_OP_f32] = "f32",   [SG_OP_f64] = "f64"};
+    char name[32];
+    if (op_type >= sizeof types / sizeof types[0] || !types[op_type]) {
+        return NULL;
+    }
+    snprintf(name, sizeof name, "x_%s_%s",
+             clamp == FTZ   ? "ftz"
+             : clamp == SAT ? "sat"
+                            : "relu",
+             types[op_type]);
+    const struct sg_op *op = sg_op_find(name);
+    return op ? op->name : NULL;
+}
+
+/* Can what is left be put together? */
+static bool can_finish(const struct sg_op *op, unsigned left)
+{
+    return !((left & FTZ) && !clamp_name(FTZ, op->types[0]) && !clamp_name(FTZ, op->types[1])) &&
+           !((left & SAT) && !clamp_name(SAT, op->types[0])) &&
+           !((left & RELU) &&
+             !(clamp_name(RELU, op->types[0]) && strncmp(op->name, "fma", 3) == 0));
+}
+
 static const struct sg_op *find_best(struct sg_decoder *decoder, struct wanted *wanted)
 {
-    static const bool tries[][2] = {{true, true}, {true, false}, {false, true}, {false, false}};
-    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
-        const struct sg_op *op = find(decoder, wanted, tries[i][0], tries[i][1]);
-        /* .ftz concerns f32, .sat f32 and f64: not to be dropped from integer operations */
-        if (op && (wanted->ftz || wanted->sat) && op->types[0] != SG_OP_f32 &&
-            !(op->types[0] == SG_OP_f64 && !wanted->ftz) && op->types[1] != SG_OP_f32) {
-            continue;
-        }
-        if (op && wanted->sat && op->types[0] != SG_OP_f32 && op->types[0] != SG_OP_f64) {
-            continue;
-        }
-        if (op && strncmp(op->name, "x_", 2) != 0) {
+    for (unsigned drop = 0; drop <= ALL; drop++) {
+        const struct sg_op *op = find(decoder, wanted, drop);
+        if (op && can_finish(op, wanted->left) && strncmp(op->name, "x_", 2) != 0) {
             return op;
         }
     }
@@ -76,6 +103,8 @@ static enum sg_type operand_type(unsigned op_type)
         return SG_TYPE_PRED;
     case SG_OP_u16:
     case SG_OP_s16:
+    case SG_OP_f16:
+    case SG_OP_bf16:
         return SG_TYPE_B16;
     case SG_OP_f32:
         return SG_TYPE_F32;
@@ -89,17 +118,20 @@ static enum sg_type operand_type(unsigned op_type)
     }
 }
 
+static uint32_t clamped(struct sg_decoder *decoder, const char *name, uint32_t row)
+{
+    uint32_t out = sg_row_new(decoder, sg_row_kind(decoder, row));
+    sg_emit_op(decoder, name, out, row, 0, 0);
+    return out;
+}
+
 /* -1 as a 16-bit operand must not look like a 32-bit one: handlers cast, so it does not. */
 static uint32_t alu_source(struct sg_decoder *decoder, const struct sg_operand *operand,
                            const struct wanted *wanted, unsigned op_type)
 {
     uint32_t row = sg_row_source(decoder, operand, operand_type(op_type));
-    if (wanted->ftz && op_type == SG_OP_f32) {
-        uint32_t flushed = sg_row_new(decoder, SG_ROW_32);
-        sg_emit_op(decoder, "x_ftz_f32", flushed, row, 0, 0);
-        row = flushed;
-    }
-    return row;
+    const char *flush = wanted->left & FTZ ? clamp_name(FTZ, op_type) : NULL;
+    return flush ? clamped(decoder, flush, row) : row;
 }
 
 static unsigned source_count(const struct sg_op *op)
@@ -111,17 +143,22 @@ static unsigned source_count(const struct sg_op *op)
     return count;
 }
 
-static void finish_float(struct sg_decoder *decoder, const struct wanted *wanted,
-                         const struct sg_op *op, uint32_t raw, uint32_t target)
+/* What is left, in this order; the last step writes the target, under the guard. */
+static void finish_float(struct sg_decoder *decoder, unsigned left, const struct sg_op *op,
+                         uint32_t row, uint32_t target)
 {
-    bool narrow = op->types[0] == SG_OP_f32;
-    if (wanted->ftz && wanted->sat && narrow) {
-        uint32_t flushed = sg_row_new(decoder, SG_ROW_32);
-        sg_emit_op(decoder, "x_ftz_f32", flushed, raw, 0, 0);
-        raw = flushed;
+    const char *names[3];
+    unsigned count = 0;
+    for (unsigned clamp = FTZ; clamp <= RELU; clamp *= 2) {
+        const char *name = left & clamp ? clamp_name(clamp, op->types[0]) : NULL;
+        if (name) {
+            names[count++] = name;
+        }
     }
-    const char *last = wanted->sat ? (narrow ? "x_sat_f32" : "x_sat_f64") : "x_ftz_f32";
-    sg_guard(decoder, sg_emit_op(decoder, last, target, raw, 0, 0));
+    for (unsigned i = 0; i + 1 < count; i++) {
+        row = clamped(decoder, names[i], row);
+    }
+    sg_guard(decoder, sg_emit_op(decoder, names[count - 1], target, row, 0, 0));
 }
 
 void sg_decode_alu(struct sg_decoder *decoder)
@@ -148,7 +185,8 @@ void sg_decode_alu(struct sg_decoder *decoder)
         length = sg_row_source(decoder, &insn->operands[4], SG_TYPE_B32);
     }
     uint32_t target = sg_row_target(decoder, &insn->operands[0], operand_type(op->types[0]));
-    bool composed = (wanted.ftz && op->types[0] == SG_OP_f32) || wanted.sat;
+    bool composed =
+        (wanted.left & (SAT | RELU)) || ((wanted.left & FTZ) && clamp_name(FTZ, op->types[0]));
     uint32_t result = composed ? sg_row_new(decoder, sg_row_kind(decoder, target)) : target;
     struct sg_draft *draft = sg_emit_op(decoder, op->name, result, rows[0], rows[1], rows[2]);
     if (bfi) {
@@ -162,7 +200,7 @@ void sg_decode_alu(struct sg_decoder *decoder)
         draft->in.imm = (int64_t)insn->operands[4].value;
     }
     if (composed) {
-        finish_float(decoder, &wanted, op, result, target);
+        finish_float(decoder, wanted.left, op, result, target);
     } else {
         sg_guard(decoder, draft);
     }

@@ -32,27 +32,58 @@ static const struct comparison *comparison_of(struct sg_decoder *decoder)
     sg_decode_unsupported(decoder);
 }
 
-/* The predicate a <comparison> b */
-static uint32_t compare(struct sg_decoder *decoder, enum sg_type type)
+static uint32_t step(struct sg_decoder *decoder, const char *name, uint32_t row)
+{
+    uint32_t out = sg_row_new(decoder, SG_ROW_32);
+    sg_emit_op(decoder, name, out, row, 0, 0);
+    return out;
+}
+
+static bool is_half(enum sg_type type)
+{
+    return type >= SG_TYPE_F16 && type <= SG_TYPE_BF16X2;
+}
+
+static bool is_pair(enum sg_type type)
+{
+    return type == SG_TYPE_F16X2 || type == SG_TYPE_BF16X2;
+}
+
+/* An operand as it is compared: flushed if .ftz says so, f16 and bf16 as f32 */
+static uint32_t operand_row(struct sg_decoder *decoder, const struct sg_operand *operand,
+                            enum sg_type type, bool high)
+{
+    bool ftz = sg_modifier(decoder, "ftz"), f16 = type == SG_TYPE_F16 || type == SG_TYPE_F16X2;
+    uint32_t row = sg_row_source(decoder, operand, type);
+    if (ftz && type == SG_TYPE_F32) {
+        row = step(decoder, "x_ftz_f32", row);
+    } else if (ftz && f16) {
+        row = step(decoder, is_pair(type) ? "x_ftz_f16x2" : "x_ftz_f16", row);
+    }
+    if (!is_half(type)) {
+        return row;
+    }
+    return step(decoder,
+                high  ? (f16 ? "x_f32_f16_hi" : "x_f32_bf16_hi")
+                : f16 ? "cvt_f32_f16"
+                      : "cvt_f32_bf16",
+                row);
+}
+
+/* The predicate a <comparison> b; of pairs: of their lower or upper halves */
+static uint32_t compare(struct sg_decoder *decoder, enum sg_type type, bool high)
 {
     const struct comparison *c = comparison_of(decoder);
     const struct sg_ptx_insn *insn = decoder->at;
     uint32_t first = sg_text_is(insn->opcode, "setp") || sg_text_is(insn->opcode, "set") ? 1 : 0;
-    uint32_t a = sg_row_source(decoder, &insn->operands[first], type);
-    uint32_t b = sg_row_source(decoder, &insn->operands[first + 1], type);
+    uint32_t a = operand_row(decoder, &insn->operands[first], type, high);
+    uint32_t b = operand_row(decoder, &insn->operands[first + 1], type, high);
     bool is_float = sg_type_is_float(type);
-    unsigned bits = sg_type_bytes(type) * 8;
+    unsigned bits = is_half(type) ? 32 : sg_type_bytes(type) * 8;
     char name[32];
     if ((c->floats && !is_float) || (c->unsigned_only && (is_float || sg_type_is_signed(type))) ||
         bits == 8) {
         sg_decode_wrong(decoder, "a comparison that its type does not have");
-    }
-    if (sg_modifier(decoder, "ftz") && type == SG_TYPE_F32) {
-        uint32_t fa = sg_row_new(decoder, SG_ROW_32), fb = sg_row_new(decoder, SG_ROW_32);
-        sg_emit_op(decoder, "x_ftz_f32", fa, a, 0, 0);
-        sg_emit_op(decoder, "x_ftz_f32", fb, b, 0, 0);
-        a = fa;
-        b = fb;
     }
     bool equality = strcmp(c->table, "eq") == 0 || strcmp(c->table, "ne") == 0;
     char kind = is_float ? 'f' : equality ? 'b' : sg_type_is_signed(type) ? 's' : 'u';
@@ -96,8 +127,7 @@ static uint32_t join(struct sg_decoder *decoder, uint32_t predicate, uint32_t op
 static enum sg_type checked_type(struct sg_decoder *decoder, unsigned index)
 {
     enum sg_type type = sg_modifier_type(decoder, index);
-    if (type == SG_TYPE_NONE || type == SG_TYPE_PRED ||
-        (sg_type_is_float(type) && type != SG_TYPE_F32 && type != SG_TYPE_F64)) {
+    if (type == SG_TYPE_NONE || type == SG_TYPE_PRED) {
         sg_decode_unsupported(decoder);
     }
     return type;
@@ -111,7 +141,7 @@ void sg_decode_setp(struct sg_decoder *decoder)
     sg_modifiers_check(decoder, COMPARE_WORDS, true);
     sg_operands_check(decoder, 3, 4);
     enum sg_type type = checked_type(decoder, 0);
-    uint32_t plain = compare(decoder, type);
+    uint32_t plain = compare(decoder, type, false);
     const struct sg_operand *p = &insn->operands[0], *q = p->pair;
     uint32_t joined = join(decoder, plain, 3);
     bool simple = joined == plain && !q && !decoder->guard && p->kind == SG_OPERAND_REG;
@@ -121,10 +151,15 @@ void sg_decode_setp(struct sg_decoder *decoder)
         return;
     }
     uint32_t inverse = 0;
-    if (q && q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite */
-        uint32_t opposite = sg_row_new(decoder, SG_ROW_PREDICATE);
-        sg_emit_op(decoder, "not_pred", opposite, plain, 0, 0);
-        inverse = join(decoder, opposite, 3);
+    if (q && q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite, or of the upper half */
+        uint32_t other;
+        if (is_pair(type)) {
+            other = compare(decoder, type, true);
+        } else {
+            other = sg_row_new(decoder, SG_ROW_PREDICATE);
+            sg_emit_op(decoder, "not_pred", other, plain, 0, 0);
+        }
+        inverse = join(decoder, other, 3);
     }
     if (inverse) {
         uint32_t guard = decoder->guard;
@@ -144,19 +179,56 @@ void sg_decode_setp(struct sg_decoder *decoder)
     }
 }
 
-/* set.cmp.dtype.stype: 1.0 or all ones where true */
+/* 1.0, or all ones */
+static uint32_t yes_of(struct sg_decoder *decoder, enum sg_type to)
+{
+    switch (to) {
+    case SG_TYPE_F32:
+        return 0x3f800000;
+    case SG_TYPE_F16:
+    case SG_TYPE_F16X2:
+        return 0x3c00;
+    case SG_TYPE_BF16:
+    case SG_TYPE_BF16X2:
+        return 0x3f80;
+    case SG_TYPE_U16:
+    case SG_TYPE_S16:
+        return 0xffff;
+    case SG_TYPE_U32:
+    case SG_TYPE_S32:
+        return 0xffffffff;
+    default:
+        sg_decode_unsupported(decoder);
+    }
+}
+
+static uint32_t chosen(struct sg_decoder *decoder, enum sg_type from, bool high, uint32_t yes)
+{
+    uint32_t predicate = join(decoder, compare(decoder, from, high), 3);
+    uint32_t out = sg_row_new(decoder, SG_ROW_32);
+    sg_emit_op(decoder, "selp_b32", out, sg_row_literal(decoder, yes, false),
+               sg_row_literal(decoder, 0, false), predicate);
+    return out;
+}
+
+/* set.cmp.dtype.stype; of pairs: a half for each, in any 32-bit type */
 void sg_decode_set(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
     sg_modifiers_check(decoder, COMPARE_WORDS, true);
     sg_operands_check(decoder, 3, 4);
     enum sg_type to = checked_type(decoder, 0), from = checked_type(decoder, 1);
-    if (to != SG_TYPE_U32 && to != SG_TYPE_S32 && to != SG_TYPE_F32) {
-        sg_decode_unsupported(decoder);
+    uint32_t yes = yes_of(decoder, to);
+    if (is_pair(from) ? sg_type_bytes(to) != 4 || to == SG_TYPE_F32 : is_pair(to)) {
+        sg_decode_wrong(decoder, "types that do not fit");
     }
-    uint32_t predicate = join(decoder, compare(decoder, from), 3);
-    uint32_t yes = sg_row_literal(decoder, to == SG_TYPE_F32 ? 0x3f800000 : 0xffffffff, false);
-    uint32_t no = sg_row_literal(decoder, 0, false);
-    uint32_t target = sg_row_target(decoder, &insn->operands[0], SG_TYPE_B32);
-    sg_guard(decoder, sg_emit_op(decoder, "selp_b32", target, yes, no, predicate));
+    uint32_t row = chosen(decoder, from, false, is_pair(from) ? yes & 0xffff : yes);
+    const char *last = "x_mov32";
+    uint32_t high = 0;
+    if (is_pair(from)) {
+        high = chosen(decoder, from, true, yes & 0xffff);
+        last = "x_pack_16_32";
+    }
+    uint32_t target = sg_row_target(decoder, &insn->operands[0], to);
+    sg_guard(decoder, sg_emit_op(decoder, last, target, row, high, 0));
 }

@@ -98,17 +98,29 @@ static uint32_t int_result(struct sg_decoder *decoder, uint32_t row, bool is_sig
     return kind == SG_ROW_64 ? widen(decoder, row, sg_type_is_signed(to)) : row;
 }
 
-static uint32_t float_source(struct sg_decoder *decoder, enum sg_type from)
+static bool is_half(enum sg_type type)
 {
-    uint32_t row = sg_row_source(decoder, &decoder->at->operands[1], from);
-    return sg_modifier(decoder, "ftz") && from == SG_TYPE_F32
-               ? step(decoder, "x_ftz_f32", row, SG_ROW_32)
-               : row;
+    return type == SG_TYPE_F16 || type == SG_TYPE_BF16;
 }
 
 static const char *float_name(enum sg_type type)
 {
-    return type == SG_TYPE_F64 ? "f64" : "f32";
+    return type == SG_TYPE_F64   ? "f64"
+           : type == SG_TYPE_F32 ? "f32"
+           : type == SG_TYPE_F16 ? "f16"
+                                 : "bf16";
+}
+
+/* f16 and bf16 as f32, which holds their values */
+static uint32_t float_source(struct sg_decoder *decoder, enum sg_type from)
+{
+    uint32_t row = sg_row_source(decoder, &decoder->at->operands[1], from);
+    if (is_half(from)) {
+        return step(decoder, from == SG_TYPE_F16 ? "cvt_f32_f16" : "cvt_f32_bf16", row, SG_ROW_32);
+    }
+    return sg_modifier(decoder, "ftz") && from == SG_TYPE_F32
+               ? step(decoder, "x_ftz_f32", row, SG_ROW_32)
+               : row;
 }
 
 static uint32_t float_to_int(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
@@ -120,7 +132,8 @@ static uint32_t float_to_int(struct sg_decoder *decoder, enum sg_type to, enum s
     if (round[0] == '\0' || round[2] != 'i') {
         sg_decode_wrong(decoder, "an integer rounding (.rni, .rzi, .rmi, .rpi) is needed");
     }
-    snprintf(name, sizeof name, "cvt_%s_%s_%s", round, int_name(through), float_name(from));
+    snprintf(name, sizeof name, "cvt_%s_%s_%s", round, int_name(through),
+             from == SG_TYPE_F64 ? "f64" : "f32");
     uint32_t row = step(decoder, name, float_source(decoder, from),
                         sg_type_bytes(through) == 8 ? SG_ROW_64 : SG_ROW_32);
     bool is_signed = sg_type_is_signed(to);
@@ -130,40 +143,75 @@ static uint32_t float_to_int(struct sg_decoder *decoder, enum sg_type to, enum s
     return int_result(decoder, row, is_signed, to, kind);
 }
 
+static void check_rounding(struct sg_decoder *decoder, const char *round)
+{
+    if (round[0] == '\0' || round[2] != '\0') {
+        sg_decode_wrong(decoder, "a rounding (.rn, .rz, .rm, .rp) is needed");
+    }
+}
+
+/* The last step to f16 or bf16: from f32 */
+static uint32_t to_half(struct sg_decoder *decoder, enum sg_type to, const char *round,
+                        uint32_t row)
+{
+    char name[48];
+    snprintf(name, sizeof name, "cvt_%s_%s_f32", round, float_name(to));
+    return step(decoder, name, row, SG_ROW_32);
+}
+
 static uint32_t int_to_float(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
                              const char *round)
 {
     char name[48];
     enum sg_type through =
         sg_type_bytes(from) < 4 ? (sg_type_is_signed(from) ? SG_TYPE_S32 : SG_TYPE_U32) : from;
-    if (round[0] == '\0' || round[2] != '\0') {
-        sg_decode_wrong(decoder, "a rounding (.rn, .rz, .rm, .rp) is needed");
+    check_rounding(decoder, round);
+    uint32_t row = int_source(decoder, &decoder->at->operands[1], from);
+    if (is_half(to)) { /* through f32, rounded to odd where it cannot hold the integer */
+        row = widen(decoder, row, sg_type_is_signed(from));
+        row = step(decoder, sg_type_is_signed(from) ? "x_odd_f32_s64" : "x_odd_f32_u64", row,
+                   SG_ROW_32);
+        return to_half(decoder, to, round, row);
     }
     snprintf(name, sizeof name, "cvt_%s_%s_%s", round, float_name(to), int_name(through));
-    return step(decoder, name, int_source(decoder, &decoder->at->operands[1], from),
-                sg_row_kind_of(to));
+    return step(decoder, name, row, sg_row_kind_of(to));
+}
+
+static uint32_t round_to_int(struct sg_decoder *decoder, enum sg_type type, const char *round,
+                             uint32_t row)
+{
+    char name[48];
+    if (round[2] != 'i') {
+        sg_decode_wrong(decoder, "an integer rounding is needed");
+    }
+    const char *through = type == SG_TYPE_F64 ? "f64" : "f32";
+    snprintf(name, sizeof name, "cvt_%s_%s_%s", round, through, through);
+    row = step(decoder, name, row, type == SG_TYPE_F64 ? SG_ROW_64 : SG_ROW_32);
+    return is_half(type) ? to_half(decoder, type, "rn", row) : row;
 }
 
 static uint32_t float_to_float(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
                                const char *round)
 {
     char name[48];
+    if (to == from && round[0] == '\0') {
+        return is_half(to) ? sg_row_source(decoder, &decoder->at->operands[1], from)
+                           : float_source(decoder, from);
+    }
     uint32_t row = float_source(decoder, from);
     if (to == from) {
-        if (round[0] == '\0') {
-            return row;
-        }
-        if (round[2] != 'i') {
-            sg_decode_wrong(decoder, "an integer rounding is needed");
-        }
-        snprintf(name, sizeof name, "cvt_%s_%s_%s", round, float_name(to), float_name(from));
-        return step(decoder, name, row, sg_row_kind_of(to));
+        return round_to_int(decoder, to, round, row);
     }
     if (to == SG_TYPE_F64) {
         return step(decoder, "cvt_f64_f32", row, SG_ROW_64);
     }
-    if (round[0] == '\0' || round[2] != '\0') {
-        sg_decode_wrong(decoder, "a rounding (.rn, .rz, .rm, .rp) is needed");
+    if (to == SG_TYPE_F32 && is_half(from)) {
+        return sg_modifier(decoder, "ftz") ? step(decoder, "x_ftz_f32", row, SG_ROW_32) : row;
+    }
+    check_rounding(decoder, round);
+    if (is_half(to)) {
+        row = from == SG_TYPE_F64 ? step(decoder, "x_odd_f32_f64", row, SG_ROW_32) : row;
+        return to_half(decoder, to, round, row);
     }
     snprintf(name, sizeof name, "cvt_%s_f32_f64", round);
     row = step(decoder, name, row, SG_ROW_32);
@@ -172,13 +220,34 @@ static uint32_t float_to_float(struct sg_decoder *decoder, enum sg_type to, enum
 
 static bool is_supported_float(enum sg_type type)
 {
-    return type == SG_TYPE_F32 || type == SG_TYPE_F64;
+    return type == SG_TYPE_F32 || type == SG_TYPE_F64 || is_half(type);
+}
+
+/* .sat, .relu, .satfinite of a floating-point result */
+static uint32_t clamp_float(struct sg_decoder *decoder, enum sg_type to, uint32_t row)
+{
+    static const char *const words[][2] = {
+        {"satfinite", "finite"}, {"relu", "relu"}, {"sat", "sat"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "x_%s_%s", words[i][1], float_name(to));
+        if (sg_modifier(decoder, words[i][0])) {
+            if (!sg_op_find(name) || (i < 2 && !is_half(to))) {
+                sg_decode_unsupported(decoder);
+            }
+            row = step(decoder, name, row, sg_row_kind_of(to));
+        }
+    }
+    return row;
 }
 
 void sg_decode_cvt(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
-    sg_modifiers_check(decoder, "rni rzi rmi rpi rn rz rm rp ftz sat", true);
+    if (sg_decode_cvt_packed(decoder)) {
+        return;
+    }
+    sg_modifiers_check(decoder, "rni rzi rmi rpi rn rz rm rp ftz sat relu satfinite", true);
     sg_operands_check(decoder, 2, 2);
     enum sg_type to = sg_modifier_type(decoder, 0), from = sg_modifier_type(decoder, 1);
     bool sat = sg_modifier(decoder, "sat");
@@ -209,11 +278,20 @@ void sg_decode_cvt(struct sg_decoder *decoder)
     } else {
         row = float_to_float(decoder, to, from, round);
     }
-    if (sat && !is_int(to)) {
-        row = step(decoder, to == SG_TYPE_F64 ? "x_sat_f64" : "x_sat_f32", row, kind);
+    if (!is_int(to)) {
+        row = clamp_float(decoder, to, row);
+    } else if (sg_modifier(decoder, "relu") || sg_modifier(decoder, "satfinite")) {
+        sg_decode_unsupported(decoder);
     }
-    uint32_t target =
-        sg_row_target(decoder, &insn->operands[0], kind == SG_ROW_64 ? SG_TYPE_B64 : SG_TYPE_B32);
+    sg_decode_cvt_finish(decoder, row);
+}
+
+/* `row`, a temporary or a register, to the destination */
+void sg_decode_cvt_finish(struct sg_decoder *decoder, uint32_t row)
+{
+    unsigned kind = sg_row_kind(decoder, row);
+    uint32_t target = sg_row_target(decoder, &decoder->at->operands[0],
+                                    kind == SG_ROW_64 ? SG_TYPE_B64 : SG_TYPE_B32);
     struct sg_draft *last =
         decoder->drafts.count ? &decoder->drafts.items[decoder->drafts.count - 1] : NULL;
     if (!decoder->guard && last && last->writes == SG_FIELD_D && last->in.d == row &&

@@ -10,8 +10,8 @@ static const struct {
     [SG_TYPE_S16] = {"s16", 2},     [SG_TYPE_S32] = {"s32", 4},    [SG_TYPE_S64] = {"s64", 8},
     [SG_TYPE_B8] = {"b8", 1},       [SG_TYPE_B16] = {"b16", 2},    [SG_TYPE_B32] = {"b32", 4},
     [SG_TYPE_B64] = {"b64", 8},     [SG_TYPE_B128] = {"b128", 16}, [SG_TYPE_F16] = {"f16", 2},
-    [SG_TYPE_F16X2] = {"f16x2", 4}, [SG_TYPE_BF16] = {"bf16", 2},  [SG_TYPE_F32] = {"f32", 4},
-    [SG_TYPE_F64] = {"f64", 8},     [SG_TYPE_PRED] = {"pred", 0},
+    [SG_TYPE_F16X2] = {"f16x2", 4}, [SG_TYPE_BF16] = {"bf16", 2},  [SG_TYPE_BF16X2] = {"bf16x2", 4},
+    [SG_TYPE_F32] = {"f32", 4},     [SG_TYPE_F64] = {"f64", 8},    [SG_TYPE_PRED] = {"pred", 0},
 };
 
 enum sg_type sg_type_of(struct sg_text text)

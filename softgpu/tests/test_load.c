@@ -59,10 +59,10 @@ static const struct refusal refusals[] = {
      LINE "1: error: instruction 'suld.p.1d.v4.b32.trap' is not supported in this form\n"},
     {BODY("txq.channel_order.b32 %r1, [%rd1];"), SG_LOAD_UNSUPPORTED,
      LINE "1: error: instruction 'txq.channel_order.b32' is not supported in this form\n"},
-    {BODY("  add.f16x2 %r1, %r2, %r3;"), SG_LOAD_UNSUPPORTED,
-     LINE "3: error: instruction 'add.f16x2' is not supported in this form\n"},
-    {BODY("@%p1 vadd.s32.s32.s32 %r1, %r2, %r3;"), SG_LOAD_UNSUPPORTED,
-     LINE "6: error: instruction 'vadd.s32.s32.s32' is not supported\n"},
+    {BODY("  add.f32x2 %r1, %r2, %r3;"), SG_LOAD_UNSUPPORTED,
+     LINE "3: error: instruction 'add.f32x2' is not supported in this form\n"},
+    {BODY("@%p1 tcgen05.fence %r1;"), SG_LOAD_UNSUPPORTED,
+     LINE "6: error: instruction 'tcgen05.fence' is not supported\n"},
     {BODY("add.u32 %r1, %r2;"), SG_LOAD_SYNTAX,
      LINE "1: error: the wrong number of operands in 'add.u32'\n"},
     {BODY("add.u32 %r1, %r2, %rd3;"), SG_LOAD_SYNTAX,
@@ -96,8 +96,8 @@ static const struct refusal refusals[] = {
     {HEAD ".extern .global .u32 far;\n.visible .entry k() { .reg .u32 r; ld.global.u32 r, [far]; }",
      SG_LOAD_UNRESOLVED, "line 5, column 36: error: variable 'far' is used but not defined\n"},
     /* in no kernel's reach, and refused all the same */
-    {HEAD ".func f() { .reg .b32 r; add.f16x2 r, r, r; ret; }", SG_LOAD_UNSUPPORTED,
-     "line 4, column 26: error: instruction 'add.f16x2' is not supported in this form\n"},
+    {HEAD ".func f() { .reg .b32 r; add.f32x2 r, r, r; ret; }", SG_LOAD_UNSUPPORTED,
+     "line 4, column 26: error: instruction 'add.f32x2' is not supported in this form\n"},
 };
 
 Test(load, refusals_say_what_and_where)

@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/exec/half.h"
 #include "softgpu/exec/op.h"
 #include "softgpu/exec/op_math.h"
 #include "softgpu/tests/engine_fixture.h"
 
 /* ---- the reference: one lane, operands and result as 64 bits ---- */
 
-typedef uint16_t val_u16;
+typedef uint16_t val_u16, val_f16, val_bf16;
 typedef int16_t val_s16;
-typedef uint32_t val_u32, val_p;
+typedef uint32_t val_u32, val_p, val_f16x2, val_bf16x2;
 typedef int32_t val_s32;
 typedef float val_f32;
 typedef uint64_t val_u64;
@@ -243,7 +244,7 @@ static bool is_nan64(uint64_t x)
 /* Rows of 16-bit values have a meaning in their low half only. */
 static bool same(unsigned type, uint64_t got, uint64_t want)
 {
-    if (type == SG_OP_u16 || type == SG_OP_s16) {
+    if (type == SG_OP_u16 || type == SG_OP_s16 || type == SG_OP_f16 || type == SG_OP_bf16) {
         return (uint16_t)got == (uint16_t)want;
     }
     if (type == SG_OP_f64 && is_nan64(got)) {

@@ -1,0 +1,16 @@
+/* Handlers of op_half.def. */
+#include "softgpu/exec/alu.h"
+
+#include "softgpu/exec/op_half.def"
+
+#include "softgpu/exec/alu_table.h"
+
+static const struct sg_op table[] = {
+#include "softgpu/exec/op_half.def"
+};
+
+struct sg_op_list SG_ISA_NAME(sg_ops_half)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_half)(void)
+{
+    return (struct sg_op_list){table, sizeof table / sizeof table[0]};
+}
