@@ -102,6 +102,7 @@ static void context_empty(struct sg_context *context)
         }
     }
     context->legacy = NULL;
+    sg_context_heap_drop(context);
     sg_memory_drop_context(context);
 }
 

@@ -30,8 +30,11 @@ struct sg_context {
     struct ga_list events;
     struct ga_list modules;
     struct ga_list ranges;
-    struct sg_print *print; /* what its kernels print */
-    bool printed;           /* a kernel that may print was launched: the FIFO's size stays */
+    struct sg_print *print;      /* what its kernels print */
+    bool printed;                /* a kernel that may print was launched: the FIFO's size stays */
+    struct sg_kernel_heap *heap; /* of its kernels; NULL: no module has needed one */
+    struct sg_range *heap_range;
+    bool heap_used; /* a kernel that may use it was launched: its size stays */
     size_t stack_bytes, printf_bytes, heap_bytes, l2_granularity, launch_count;
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
@@ -57,6 +60,16 @@ CUresult sg_context_wait(struct sg_context *context);
 /* The same before something that it may use is freed. False: exit() has begun and the work does not
  * end even when told to stop; free nothing. */
 bool sg_context_quiet(struct sg_context *context);
+
+/* ---- kernel_heap.c: what malloc in its kernels works on ---- */
+
+#define SG_HEAP_LEAST ((size_t)4096)
+
+CUresult sg_context_heap_make(struct sg_context *context);
+/* No kernel that may use it runs. */
+void sg_context_heap_drop(struct sg_context *context);
+/* CUDA_ERROR_INVALID_VALUE: it is used already. */
+CUresult sg_context_heap_resize(struct sg_context *context, size_t bytes);
 
 static inline CUcontext sg_context_handle(const struct sg_context *context)
 {

@@ -46,6 +46,8 @@ set(SG_EXEC_SOURCES
     group.c
     barrier.c
     call.c
+    kernel_heap.c
+    malloc.c
     stack.c
     format.c
     print.c
@@ -96,7 +98,7 @@ target_link_libraries(softgpu_engine PUBLIC base m)
 # ---- tests ----
 # The kernels of the tests, compiled by nvcc.
 set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
-foreach(name basic calls maths features torture print)
+foreach(name basic calls heap maths features torture print)
     add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
         COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=compute_75 -Wno-deprecated-declarations
@@ -122,6 +124,7 @@ foreach(name
     calls
     format
     print
+    kernel_heap
     matrix
     wmma
     half

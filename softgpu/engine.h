@@ -133,6 +133,7 @@ struct sg_kernel { /* borrowed from the program */
     uint32_t reqntid[3];   /* 0,0,0: none */
     uint32_t min_blocks;   /* .minnctapersm, 0: none */
     bool prints;           /* it may call printf */
+    bool mallocs;          /* it may call malloc or free */
 };
 
 size_t sg_program_kernel_count(const struct sg_program *program);
@@ -195,6 +196,13 @@ struct sg_printer {
                   uint32_t charge);
 };
 
+/* What malloc and free of kernels work on: `bytes` from `base`, memory that kernels may touch.
+ * NULL: no memory. */
+struct sg_kernel_heap;
+struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes);
+/* Not while a kernel runs that may use it; NULL is allowed. */
+void sg_kernel_heap_free(struct sg_kernel_heap *heap);
+
 struct sg_launch {
     const struct sg_image *image;
     const struct sg_kernel *kernel; /* of the image's program */
@@ -210,8 +218,9 @@ struct sg_launch {
      * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
      * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
     void *workspace;
-    struct sg_printer *printer; /* NULL: what is printed is thrown away */
-    struct sg_objects *objects; /* textures and surfaces (texture.h); NULL: there are none */
+    struct sg_printer *printer;  /* NULL: what is printed is thrown away */
+    struct sg_kernel_heap *heap; /* NULL: malloc finds no memory */
+    struct sg_objects *objects;  /* textures and surfaces (texture.h); NULL: there are none */
 };
 
 #define SG_GRID_WORKSPACE 8
@@ -226,6 +235,7 @@ enum sg_fault_code {
     SG_FAULT_STOPPED,
     SG_FAULT_NO_MEMORY,
     SG_FAULT_INVALID_PC,
+    SG_FAULT_HEAP,           /* free of what is no block of the heap */
     SG_FAULT_DEADLOCK,       /* all threads of a block wait for each other and none can go on */
     SG_FAULT_INVALID_LAUNCH, /* sizes outside what struct sg_launch allows; nothing ran */
 };

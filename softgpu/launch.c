@@ -71,6 +71,7 @@ static CUresult launch_run(struct sg_item *item)
                             .max_workers = device->config.sms,
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop,
+                            .heap = launch->module->context->heap,
                             .printer = sg_print_printer(launch->print)};
     if (launch->workspace != NULL) {
         run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
@@ -224,6 +225,7 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     launch->stack_bytes = (uint32_t)stream->context->stack_bytes;
     launch->print = stream->context->print;
     stream->context->printed |= function->kernel->prints;
+    stream->context->heap_used |= function->kernel->mallocs;
     sg_module_hold(launch->module);
     sg_print_hold(launch->print);
     sg_submit(stream, &launch->item);

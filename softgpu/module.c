@@ -58,6 +58,22 @@ static void module_free(struct sg_module *module)
     free(module);
 }
 
+/* Its kernels may call malloc: the context has to have a heap. */
+static CUresult heap_make(struct sg_module *module)
+{
+    const struct sg_program *program = module->code->program;
+    bool mallocs = false;
+    for (size_t i = 0; i < sg_program_kernel_count(program); i++) {
+        mallocs |= sg_program_kernel_at(program, i)->mallocs;
+    }
+    CUresult result = mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS) {
+        ga_error("softgpu: no device memory for the heap of kernels (%zu bytes)",
+                 module->context->heap_bytes);
+    }
+    return result;
+}
+
 static CUresult image_make(struct sg_module *module)
 {
     const struct sg_program *program = module->code->program;
@@ -119,7 +135,10 @@ CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
     code->references++;
     ga_list_init(&made->in_context);
     ga_list_init(&made->in_library);
-    CUresult result = image_make(made);
+    CUresult result = heap_make(made);
+    if (result == CUDA_SUCCESS) {
+        result = image_make(made);
+    }
     if (result == CUDA_SUCCESS) {
         result = functions_make(made);
     }

@@ -50,6 +50,9 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         }
         sg_print_resize(context->print, value);
     }
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+        return sg_leave(sg_context_heap_resize(context, value));
+    }
     *kept = limit_cut(limit, value);
     return sg_leave(CUDA_SUCCESS);
 }

@@ -7,6 +7,7 @@
 #include "softgpu/exec/warp.h"
 
 sg_handler sg_builtin_vprintf;
+sg_handler sg_builtin_malloc, sg_builtin_aligned_malloc, sg_builtin_free;
 
 static inline const struct sg_call *sg_builtin_call(const struct sg_warp *warp,
                                                     const struct sg_insn *in)

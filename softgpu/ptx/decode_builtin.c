@@ -6,11 +6,14 @@ struct builtin {
     const char *name;
     sg_handler *handler;
     uint8_t result, arguments[2]; /* bytes; 0: there is none */
-    bool prints;
+    bool prints, mallocs;
 };
 
 static const struct builtin builtins[] = {
-    {"vprintf", sg_builtin_vprintf, 4, {8, 8}, true},
+    {"vprintf", sg_builtin_vprintf, 4, {8, 8}, true, false},
+    {"malloc", sg_builtin_malloc, 8, {8}, false, true},
+    {"__cuda_syscall_aligned_malloc", sg_builtin_aligned_malloc, 8, {8, 8}, false, true},
+    {"free", sg_builtin_free, 0, {8}, false, true},
 };
 
 static const struct builtin *find(const struct sg_ptx_func *func)
@@ -52,5 +55,6 @@ sg_handler *sg_decode_builtin(struct sg_decoder *decoder, const struct sg_ptx_fu
                      "function '%s' of the driver is declared in another way", builtin->name);
     }
     decoder->code->kernel.prints |= builtin->prints;
+    decoder->code->kernel.mallocs |= builtin->mallocs;
     return builtin->handler;
 }

@@ -130,13 +130,6 @@ static void take_results(struct sg_decoder *decoder, const struct sg_operand *li
 
 static void check_callee(struct sg_decoder *decoder, const struct sg_ptx_func *func)
 {
-    static const char *const builtin[] = {"malloc", "free"};
-    for (size_t i = 0; i < sizeof builtin / sizeof builtin[0]; i++) {
-        if (!func->defined && sg_text_is(func->name, builtin[i])) {
-            sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->at->place,
-                         "function '%s' of the device run time is not supported", builtin[i]);
-        }
-    }
     if (!func->defined) {
         sg_load_fail(decoder->load, SG_LOAD_UNRESOLVED, decoder->at->place,
                      "function '%.*s' is called but not defined", SG_TEXT_ARGS(func->name));

@@ -128,6 +128,7 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
         .workspace = engine->workspace,
         .printer = engine->printer,
         .objects = engine->objects,
+        .heap = engine->heap,
     };
     sg_grid_run(engine->pool, &launch, &engine->fault);
 }

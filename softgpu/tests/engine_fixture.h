@@ -15,6 +15,7 @@ struct engine {
     const _Atomic int *stop;
     uint32_t max_workers;
     struct sg_objects *objects;
+    struct sg_kernel_heap *heap;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
 };

@@ -1,0 +1,264 @@
+/* Pages of 4 KiB, each free, or cut into equal small blocks, or of a run that is one large block.
+ * Pages of one block size that have room are a list. */
+#include "softgpu/exec/kernel_heap.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define PAGE_BYTES 4096u
+#define UNIT       16u /* what every block is a multiple of and aligned to */
+#define UNITS      (PAGE_BYTES / UNIT)
+#define NONE       UINT32_MAX
+
+static const uint16_t sizes[] = {16,  32,  48,  64,  80,  96,  112, 128,  160,  192, 224,
+                                 256, 320, 384, 448, 512, 640, 768, 1024, 1360, 2048};
+#define SIZES       (sizeof sizes / sizeof sizes[0])
+#define SMALL_BYTES 2048u
+
+enum page_kind { PAGE_FREE, PAGE_SMALL, PAGE_LARGE, PAGE_LARGE_REST };
+
+struct page {
+    uint8_t kind, size; /* SMALL: which of `sizes` */
+    uint16_t taken;     /* SMALL: blocks */
+    uint32_t count;     /* LARGE: pages */
+    uint32_t next, before;
+    uint64_t blocks[UNITS / 64]; /* SMALL: which are taken */
+};
+
+struct sg_kernel_heap {
+    pthread_mutex_t lock;
+    uint64_t base;
+    uint32_t page_count;
+    uint32_t cursor;       /* where the search for free pages goes on */
+    uint32_t roomy[SIZES]; /* pages with room */
+    struct page pages[];
+};
+
+struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes)
+{
+    uint64_t begin = (base + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+    uint64_t pages = base + bytes < begin ? 0 : (base + bytes - begin) / PAGE_BYTES;
+    if (pages >= NONE) {
+        pages = NONE - 1;
+    }
+    struct sg_kernel_heap *heap = calloc(1, sizeof *heap + pages * sizeof heap->pages[0]);
+    if (heap == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&heap->lock, NULL);
+    heap->base = begin;
+    heap->page_count = (uint32_t)pages;
+    for (size_t i = 0; i < SIZES; i++) {
+        heap->roomy[i] = NONE;
+    }
+    return heap;
+}
+
+void sg_kernel_heap_free(struct sg_kernel_heap *heap)
+{
+    if (heap != NULL) {
+        pthread_mutex_destroy(&heap->lock);
+        free(heap);
+    }
+}
+
+/* ---- runs of pages ---- */
+
+/* The first of `count` free pages at or after `from`, before `end`, with the alignment in pages;
+ * NONE: there is none. */
+static uint32_t find_run(const struct sg_kernel_heap *heap, uint32_t from, uint32_t end,
+                         uint32_t count, uint64_t align)
+{
+    uint32_t begin = from;
+    while (begin < end) {
+        uint64_t address = heap->base + (uint64_t)begin * PAGE_BYTES;
+        uint64_t skip = (((address + align - 1) & ~(align - 1)) - address) / PAGE_BYTES;
+        if (skip >= heap->page_count - begin || count > heap->page_count - begin - skip) {
+            return NONE;
+        }
+        begin += (uint32_t)skip;
+        uint32_t length = 0;
+        while (length < count && heap->pages[begin + length].kind == PAGE_FREE) {
+            length++;
+        }
+        if (length == count) {
+            return begin;
+        }
+        const struct page *in_the_way = &heap->pages[begin + length];
+        begin += length + (in_the_way->kind == PAGE_LARGE ? in_the_way->count : 1);
+    }
+    return NONE;
+}
+
+static uint32_t take_run(struct sg_kernel_heap *heap, uint32_t count, uint64_t align)
+{
+    uint32_t first = find_run(heap, heap->cursor, heap->page_count, count, align);
+    if (first == NONE) {
+        first = find_run(heap, 0, heap->cursor, count, align);
+    }
+    if (first != NONE) {
+        heap->cursor = first + count;
+    }
+    return first;
+}
+
+static uint64_t take_large(struct sg_kernel_heap *heap, uint64_t bytes, uint64_t align)
+{
+    if (bytes > (uint64_t)heap->page_count * PAGE_BYTES || align > (UINT64_C(1) << 40)) {
+        return 0;
+    }
+    uint32_t count = (uint32_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
+    uint32_t first = take_run(heap, count, align < PAGE_BYTES ? PAGE_BYTES : align);
+    if (first == NONE) {
+        return 0;
+    }
+    heap->pages[first].kind = PAGE_LARGE;
+    heap->pages[first].count = count;
+    for (uint32_t i = 1; i < count; i++) {
+        heap->pages[first + i].kind = PAGE_LARGE_REST;
+    }
+    return heap->base + (uint64_t)first * PAGE_BYTES;
+}
+
+static void give_large(struct sg_kernel_heap *heap, uint32_t first)
+{
+    uint32_t count = heap->pages[first].count;
+    for (uint32_t i = 0; i < count; i++) {
+        heap->pages[first + i].kind = PAGE_FREE;
+    }
+    heap->cursor = first < heap->cursor ? first : heap->cursor;
+}
+
+/* ---- small blocks ---- */
+
+static void enter_list(struct sg_kernel_heap *heap, uint32_t index)
+{
+    struct page *page = &heap->pages[index];
+    uint32_t *head = &heap->roomy[page->size];
+    page->next = *head;
+    page->before = NONE;
+    if (*head != NONE) {
+        heap->pages[*head].before = index;
+    }
+    *head = index;
+}
+
+static void leave_list(struct sg_kernel_heap *heap, uint32_t index)
+{
+    const struct page *page = &heap->pages[index];
+    if (page->before != NONE) {
+        heap->pages[page->before].next = page->next;
+    } else {
+        heap->roomy[page->size] = page->next;
+    }
+    if (page->next != NONE) {
+        heap->pages[page->next].before = page->before;
+    }
+}
+
+static uint32_t blocks_of(unsigned size)
+{
+    return PAGE_BYTES / sizes[size];
+}
+
+static uint64_t take_small(struct sg_kernel_heap *heap, unsigned size)
+{
+    uint32_t index = heap->roomy[size];
+    if (index == NONE) {
+        index = take_run(heap, 1, PAGE_BYTES);
+        if (index == NONE) {
+            return 0;
+        }
+        heap->pages[index] = (struct page){.kind = PAGE_SMALL, .size = (uint8_t)size};
+        enter_list(heap, index);
+    }
+    struct page *page = &heap->pages[index];
+    uint32_t word = 0;
+    while (page->blocks[word] == UINT64_MAX) {
+        word++;
+    }
+    uint32_t block = word * 64 + (uint32_t)__builtin_ctzll(~page->blocks[word]);
+    page->blocks[word] |= UINT64_C(1) << (block % 64);
+    if (++page->taken == blocks_of(size)) {
+        leave_list(heap, index);
+    }
+    return heap->base + (uint64_t)index * PAGE_BYTES + (uint64_t)block * sizes[size];
+}
+
+static enum sg_heap_give give_small(struct sg_kernel_heap *heap, uint32_t index, uint32_t offset)
+{
+    struct page *page = &heap->pages[index];
+    uint32_t block = offset / sizes[page->size];
+    uint64_t bit = UINT64_C(1) << (block % 64);
+    if (offset % sizes[page->size] || block >= blocks_of(page->size)) {
+        return SG_HEAP_NO_BLOCK;
+    }
+    if (!(page->blocks[block / 64] & bit)) {
+        return SG_HEAP_NOT_TAKEN;
+    }
+    if (page->taken == blocks_of(page->size)) {
+        enter_list(heap, index);
+    }
+    page->blocks[block / 64] &= ~bit;
+    if (--page->taken == 0) {
+        leave_list(heap, index);
+        page->kind = PAGE_FREE;
+        heap->cursor = index < heap->cursor ? index : heap->cursor;
+    }
+    return SG_HEAP_GIVEN;
+}
+
+/* The smallest size that has `bytes` and whose blocks all are aligned; SIZES: none. */
+static unsigned size_for(uint64_t bytes, uint64_t align)
+{
+    unsigned size = 0;
+    while (size < SIZES && (sizes[size] < bytes || (sizes[size] & (align - 1)))) {
+        size++;
+    }
+    return size;
+}
+
+/* ---- both ---- */
+
+uint64_t sg_kernel_heap_take(struct sg_kernel_heap *heap, uint64_t bytes, uint64_t align)
+{
+    align = align < UNIT ? UNIT : align;
+    bytes = bytes == 0 ? 1 : bytes;
+    unsigned size = bytes <= SMALL_BYTES ? size_for(bytes, align) : SIZES;
+    pthread_mutex_lock(&heap->lock);
+    uint64_t address = size < SIZES ? take_small(heap, size) : take_large(heap, bytes, align);
+    pthread_mutex_unlock(&heap->lock);
+    return address;
+}
+
+enum sg_heap_give sg_kernel_heap_give(struct sg_kernel_heap *heap, uint64_t address)
+{
+    uint64_t offset = address - heap->base;
+    uint64_t index = offset / PAGE_BYTES;
+    uint32_t inside = (uint32_t)(offset % PAGE_BYTES);
+    if (address < heap->base || index >= heap->page_count || inside % UNIT) {
+        return SG_HEAP_NO_BLOCK;
+    }
+    enum sg_heap_give answer = SG_HEAP_GIVEN;
+    pthread_mutex_lock(&heap->lock);
+    switch ((enum page_kind)heap->pages[index].kind) {
+    case PAGE_FREE:
+        answer = SG_HEAP_NOT_TAKEN;
+        break;
+    case PAGE_SMALL:
+        answer = give_small(heap, (uint32_t)index, inside);
+        break;
+    case PAGE_LARGE:
+        if (inside == 0) {
+            give_large(heap, (uint32_t)index);
+        } else {
+            answer = SG_HEAP_NO_BLOCK;
+        }
+        break;
+    case PAGE_LARGE_REST:
+        answer = SG_HEAP_NO_BLOCK;
+        break;
+    }
+    pthread_mutex_unlock(&heap->lock);
+    return answer;
+}
