@@ -18,7 +18,14 @@ const struct sg_object *sg_tex_object(struct sg_warp *warp, const struct sg_insn
 uint32_t sg_lanes_agree(const uint64_t *row, uint32_t mask)
 {
     const uint64_t first = row[__builtin_ctz(mask)];
+    uint64_t differ = 0;
     uint32_t same = 0;
+    for (int i = 0; i < SG_LANES; i++) {
+        differ |= row[i] ^ first;
+    }
+    if (differ == 0) {
+        return mask;
+    }
     for (int i = 0; i < SG_LANES; i++) {
         same |= row[i] == first ? 1u << i : 0;
     }

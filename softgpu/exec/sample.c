@@ -11,7 +11,7 @@
 #define FAR 16.0f
 
 /* From coordinates to texels. WRAP and MIRROR: within the first period or two. */
-static void axis_scale(float *x, const float *coord, float size, enum sg_address_mode mode,
+static void axis_scale(float *restrict x, const float *coord, float size, enum sg_address_mode mode,
                        bool normalised)
 {
     const float scale = normalised ? size : 1;
@@ -152,11 +152,11 @@ static void axis_index(struct sg_axis *axis, const struct sg_sampling *s, unsign
 
 /* ---- texels ---- */
 
-static bool refuse(const struct sg_sampling *s, const uint8_t *base, const uint64_t *offset,
+static bool refuse(const struct sg_sampling *s, const struct sg_level *level, const int64_t *offset,
                    uint32_t mask, uint32_t bytes)
 {
     for (unsigned i = 0; i < SG_LANES; i++) {
-        uint64_t at = (uint64_t)(uintptr_t)base + offset[i];
+        uint64_t at = level->base + (uint64_t)offset[i];
         if (LANE_ON && !sg_map_allows(s->warp->map, at, bytes, SG_MAP_READ)) {
             sg_warp_fault(s->warp, s->in, i, SG_FAULT_ILLEGAL_ADDRESS, at,
                           "texture whose memory is not there");
@@ -166,26 +166,30 @@ static bool refuse(const struct sg_sampling *s, const uint8_t *base, const uint6
     return true;
 }
 
-/* Reads texels of the lanes of `mask`; those of `outside` get the border's colour. */
-static bool fetch(const struct sg_sampling *s, const struct sg_level *level, const uint64_t *offset,
+/* Reads texels of the lanes of `mask`, that of one of them for the others; those of `outside` get
+ * the border's colour. */
+static bool fetch(const struct sg_sampling *s, const struct sg_level *level, int64_t *offset,
                   uint32_t mask, uint32_t outside, sg_colours out)
 {
     const struct sg_texels *texels = &s->object->texels;
-    const uint8_t *base = (const uint8_t *)(uintptr_t)level->base;
     const uint32_t bytes = sg_texel_bytes(texels);
-    const uint64_t fill = offset[__builtin_ctz(mask)];
-    uint64_t low = UINT64_MAX, high = 0;
-    for (int i = 0; i < SG_LANES; i++) {
-        uint64_t at = LANE_ON ? offset[i] : fill;
-        low = at < low ? at : low;
-        high = at > high ? at : high;
+    const int64_t fill = offset[__builtin_ctz(mask)];
+    for (int i = 0; mask != UINT32_MAX && i < SG_LANES; i++) {
+        offset[i] = LANE_ON ? offset[i] : fill;
     }
-    bool near = high - low < (1u << 20) &&
-                sg_map_allows(s->warp->map, level->base + low, high - low + bytes, SG_MAP_READ);
-    if (!near && !refuse(s, base, offset, mask, bytes)) {
+    int64_t low = fill, high = fill;
+    for (int i = 0; i < SG_LANES; i++) {
+        low = offset[i] < low ? offset[i] : low;
+        high = offset[i] > high ? offset[i] : high;
+    }
+    bool near =
+        high - low < (1 << 20) && sg_map_allows(s->warp->map, level->base + (uint64_t)low,
+                                                (uint64_t)(high - low) + bytes, SG_MAP_READ);
+    if (!near && !refuse(s, level, offset, mask, bytes)) {
         return false;
     }
-    SG_ISA_NAME(sg_texels_decode)(s->decoding, texels->channels, base, offset, mask, out);
+    SG_ISA_NAME(sg_texels_decode)
+    (s->decoding, texels->channels, (const uint8_t *)(uintptr_t)level->base, offset, out);
     for (uint32_t left = mask & outside; left; left &= left - 1) {
         int i = __builtin_ctz(left);
         for (uint32_t c = 0; c < texels->channels; c++) {
@@ -200,26 +204,26 @@ static bool fetch(const struct sg_sampling *s, const struct sg_level *level, con
 
 /* Of corner `k`: bit d says which texel along axis d */
 static void corner_offsets(const struct sg_sampling *s, const struct sg_level *level,
-                           const struct sg_axis axes[3], unsigned k, uint64_t *offset)
+                           const struct sg_axis axes[3], unsigned k, int64_t *offset)
 {
     const uint32_t texel = sg_texel_bytes(&s->object->texels);
     const uint32_t row = (uint32_t)level->row_bytes;
-    const uint64_t slice = level->slice_bytes;
+    const int64_t slice = (int64_t)level->slice_bytes;
     const int32_t *x = axes[0].at[k & 1], *y = axes[1].at[k >> 1 & 1], *z = axes[2].at[k >> 2 & 1];
     LANE_LOOP
     {
-        offset[i] = (uint64_t)(uint32_t)x[i] * texel;
+        offset[i] = (int64_t)((uint64_t)(uint32_t)x[i] * texel);
     }
     if (s->axes > 1) {
         LANE_LOOP
         {
-            offset[i] += (uint64_t)(uint32_t)y[i] * row;
+            offset[i] += (int64_t)((uint64_t)(uint32_t)y[i] * row);
         }
     }
     if (s->axes > 2) {
         LANE_LOOP
         {
-            offset[i] += (uint64_t)(uint32_t)z[i] * slice;
+            offset[i] += z[i] * slice;
         }
     }
     if (s->object->texels.layers > 1) {
@@ -232,15 +236,16 @@ static void corner_offsets(const struct sg_sampling *s, const struct sg_level *l
 
 /* The same on a cube without seams: texels beyond an edge are those of the face behind it. */
 static void cube_corner_offsets(const struct sg_sampling *s, const struct sg_level *level,
-                                const struct sg_axis axes[3], unsigned k, uint64_t *offset)
+                                const struct sg_axis axes[3], unsigned k, int64_t *offset)
 {
     const uint32_t texel = sg_texel_bytes(&s->object->texels), size = level->width;
     for (int i = 0; i < SG_LANES; i++) {
         int32_t x = axes[0].at[k & 1][i], y = axes[1].at[k >> 1][i];
         uint32_t face = s->layer[i] % 6, first = s->layer[i] - face;
         sg_cube_cross(size, &face, &x, &y);
-        offset[i] = (uint64_t)(uint32_t)x * texel + (uint64_t)(uint32_t)y * level->row_bytes +
-                    (first + face) * level->slice_bytes;
+        offset[i] =
+            (int64_t)((uint64_t)(uint32_t)x * texel + (uint64_t)(uint32_t)y * level->row_bytes +
+                      (first + face) * level->slice_bytes);
     }
 }
 
@@ -289,11 +294,11 @@ static bool filter(const struct sg_sampling *s, const struct sg_level *level,
                    const struct sg_axis axes[3], uint32_t mask, sg_colours out)
 {
     const uint32_t channels = s->object->texels.channels;
-    _Alignas(64) float sum[4][SG_LANES] = {{0}};
+    _Alignas(64) float sum[4][SG_LANES];
     _Alignas(64) float weight[SG_LANES];
-    _Alignas(64) uint64_t offset[SG_LANES];
+    _Alignas(64) int64_t offset[SG_LANES];
     _Alignas(64) sg_colours texel;
-    memset(texel, 0, channels * sizeof texel[0]); /* lanes that are not on */
+    memset(sum, 0, channels * sizeof sum[0]);
     for (unsigned k = 0; k < 1u << s->axes; k++) {
         corner_weight(s, axes, k, weight);
         if (s->seamless) {
@@ -323,7 +328,7 @@ static bool gather(const struct sg_sampling *s, const struct sg_level *level,
 {
     static const unsigned corners[4] = {2, 3, 1, 0};
     const unsigned wanted = s->form.gather - 1u; /* a channel that the texture has */
-    _Alignas(64) uint64_t offset[SG_LANES];
+    _Alignas(64) int64_t offset[SG_LANES];
     _Alignas(64) sg_colours texel;
     for (unsigned k = 0; k < 4; k++) {
         if (s->seamless) {
@@ -335,7 +340,7 @@ static bool gather(const struct sg_sampling *s, const struct sg_level *level,
             return false;
         }
         for (int i = 0; i < SG_LANES; i++) {
-            out[k][i] = LANE_ON ? texel[wanted][i] : 0;
+            out[k][i] = texel[wanted][i];
         }
     }
     return true;
@@ -360,7 +365,7 @@ bool SG_ISA_NAME(sg_sample_level)(const struct sg_sampling *s, unsigned which, u
     if (s->linear) {
         return filter(s, level, axes, mask, out);
     }
-    _Alignas(64) uint64_t offset[SG_LANES];
+    _Alignas(64) int64_t offset[SG_LANES];
     corner_offsets(s, level, axes, 0, offset);
     return fetch(s, level, offset, mask, corner_outside(s, axes, 0), out);
 }

@@ -35,10 +35,11 @@ struct sg_sampling {
     bool seamless; /* a cube whose faces are filtered as one */
     bool floats;   /* what is read are floats */
     enum sg_decoding decoding;
-    const int32_t *offset[3]; /* rows; NULL: none */
-    _Alignas(64) float coord[3][SG_LANES];
-    int32_t index[3][SG_LANES]; /* instead, if form.integer */
-    uint32_t layer[SG_LANES];   /* faces counted */
+    /* rows of SG_LANES */
+    const int32_t *offset[3]; /* NULL: none */
+    const float *coord[3];
+    const int32_t *index[3]; /* instead, if form.integer */
+    const uint32_t *layer;   /* faces counted; not looked at where there is one */
 };
 
 /* How an axis falls on texels: the two between which to filter, or one in `at[0]` */
@@ -53,10 +54,9 @@ struct sg_axis {
 bool SG_ISA_NAME(sg_sample_level)(const struct sg_sampling *s, unsigned level, uint32_t mask,
                                   sg_colours out);
 
-/* Texels at base + offset[lane], all of which must be there, to the channels of the texture. */
+/* Texels at base + offset[lane], all 32 of which must be there, to the channels of the texture. */
 void SG_ISA_NAME(sg_texels_decode)(enum sg_decoding decoding, uint32_t channels,
-                                   const uint8_t *base, const uint64_t *offset, uint32_t mask,
-                                   sg_colours out);
+                                   const uint8_t *base, const int64_t *offset, sg_colours out);
 
 sg_handler SG_ISA_NAME(sg_tex);
 

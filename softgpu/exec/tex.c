@@ -60,17 +60,24 @@ static const void *listed(const struct sg_sampling *s, unsigned index)
     return offset ? sg_row(s->warp, offset) : NULL;
 }
 
-static void read_layer(struct sg_sampling *s, bool cube)
+/* What is computed from rows where they are not what is needed */
+struct room {
+    _Alignas(64) uint32_t layer[SG_LANES];
+    float coord[2][SG_LANES];
+};
+
+static void read_layer(struct sg_sampling *s, bool cube, struct room *room)
 {
     const uint32_t *row = listed(s, SG_TEX_LAYER);
     const uint32_t layers = s->object->texels.layers, count = cube ? layers / 6 : layers;
-    for (int i = 0; i < SG_LANES; i++) {
+    s->layer = room->layer;
+    for (int i = 0; layers > 1 && i < SG_LANES; i++) {
         uint32_t layer = row ? row[i] : 0;
-        s->layer[i] = layer < count ? layer : count - 1;
+        room->layer[i] = layer < count ? layer : count - 1;
     }
 }
 
-static void project(struct sg_sampling *s)
+static void project(struct sg_sampling *s, struct room *room)
 {
     const float *x = listed(s, SG_TEX_COORD), *y = listed(s, SG_TEX_COORD + 1);
     const float *z = listed(s, SG_TEX_COORD + 2);
@@ -78,14 +85,14 @@ static void project(struct sg_sampling *s)
         uint32_t face;
         float at[2];
         sg_cube_project((const float[3]){x[i], y[i], z[i]}, &face, at);
-        s->coord[0][i] = at[0];
-        s->coord[1][i] = at[1];
-        s->layer[i] = s->layer[i] * 6 + face;
+        room->coord[0][i] = at[0];
+        room->coord[1][i] = at[1];
+        room->layer[i] = room->layer[i] * 6 + face;
     }
 }
 
 /* False: the texture cannot be read like that. */
-static bool prepare(struct sg_sampling *s)
+static bool prepare(struct sg_sampling *s, struct room *room)
 {
     const struct sg_texels *texels = &s->object->texels;
     const unsigned geometry = s->form.geometry;
@@ -102,15 +109,13 @@ static bool prepare(struct sg_sampling *s)
     s->linear = s->object->sampler.linear && s->floats && !s->form.integer &&
                 texels->shape != SG_SHAPE_LINEAR;
     s->seamless = cube && s->object->sampler.seamless && (s->linear || s->form.gather);
-    read_layer(s, cube);
+    read_layer(s, cube, room);
     if (cube) {
-        project(s);
-        return true;
+        project(s, room);
     }
     for (unsigned d = 0; d < s->axes; d++) {
-        const void *row = listed(s, SG_TEX_COORD + d);
-        memcpy(s->form.integer ? (void *)s->index[d] : (void *)s->coord[d], row,
-               sizeof s->coord[d]);
+        s->index[d] = listed(s, SG_TEX_COORD + d);
+        s->coord[d] = cube ? room->coord[d] : listed(s, SG_TEX_COORD + d);
         s->offset[d] = s->form.offsets ? listed(s, SG_TEX_OFFSET + d) : NULL;
     }
     return true;
@@ -283,8 +288,16 @@ static void write_results(const struct sg_sampling *s, uint32_t mask, sg_colours
         }
     }
     for (uint32_t c = 0; c < (s->form.result == SG_TEX_F16X2 ? 2 : 4); c++) {
-        uint32_t *row = rows[SG_TEX_RESULT + c] ? sg_row(s->warp, rows[SG_TEX_RESULT + c]) : NULL;
-        for (int i = 0; row && i < SG_LANES; i++) {
+        if (!rows[SG_TEX_RESULT + c]) {
+            continue;
+        }
+        uint32_t *row = sg_row(s->warp, rows[SG_TEX_RESULT + c]);
+        if (mask == UINT32_MAX) {
+            memcpy(row, out[c], sizeof out[c]);
+            continue;
+        }
+        LANE_LOOP
+        {
             row[i] = LANE_ON ? out[c][i] : row[i];
         }
     }
@@ -329,6 +342,7 @@ void SG_ISA_NAME(sg_tex)(struct sg_warp *warp, const struct sg_insn *in, uint32_
 {
     const uint64_t *handles = sg_row(warp, in->a);
     for (uint32_t left = mask; left;) {
+        struct room room;
         struct sg_sampling s = {.warp = warp, .in = in, .form = sg_tex_form_of(in)};
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint32_t same = sg_lanes_agree(handles, left);
@@ -336,7 +350,7 @@ void SG_ISA_NAME(sg_tex)(struct sg_warp *warp, const struct sg_insn *in, uint32_
         if (!s.object) {
             return;
         }
-        if (!prepare(&s)) {
+        if (!prepare(&s, &room)) {
             sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, handles[lane],
                           "a texture of another shape than the instruction's");
             return;

@@ -27,18 +27,19 @@ static float snorm(int value, float most)
     return x < -1 ? -1 : x;
 }
 
-/* `v` of channel `c` as bits */
+/* `v` of channel `c` as bits. All texels first, so that the arithmetic may be vectors. */
 #define DECODE_COUNT(name, T, COUNT, ...)                                                          \
-    static void name##_##COUNT(const uint8_t *base, const uint64_t *offset, uint32_t mask,         \
-                               sg_colours out)                                                     \
+    static void name##_##COUNT(const uint8_t *base, const int64_t *offset, sg_colours out)         \
     {                                                                                              \
+        T texels[SG_LANES][COUNT];                                                                 \
         for (int i = 0; i < SG_LANES; i++) {                                                       \
-            if (LANE_ON) {                                                                         \
-                const T *at = (const T *)(const void *)(base + offset[i]);                         \
-                for (int c = 0; c < (COUNT); c++) {                                                \
-                    const T v = at[c];                                                             \
-                    out[c][i] = (__VA_ARGS__);                                                     \
-                }                                                                                  \
+            memcpy(texels[i], base + offset[i], sizeof texels[i]);                                 \
+        }                                                                                          \
+        for (int c = 0; c < (COUNT); c++) {                                                        \
+            LANE_LOOP                                                                              \
+            {                                                                                      \
+                const T v = texels[i][c];                                                          \
+                out[c][i] = (__VA_ARGS__);                                                         \
             }                                                                                      \
         }                                                                                          \
     }
@@ -64,10 +65,9 @@ DECODE(snorm16, int16_t, bits_of(snorm(v, 32767.0f)))
 DECODE(srgb8, uint8_t, bits_of(c < 3 ? srgb[v] : (float)v / 255.0f))
 
 void SG_ISA_NAME(sg_texels_decode)(enum sg_decoding decoding, uint32_t channels,
-                                   const uint8_t *base, const uint64_t *offset, uint32_t mask,
-                                   sg_colours out)
+                                   const uint8_t *base, const int64_t *offset, sg_colours out)
 {
-    typedef void decoder(const uint8_t *, const uint64_t *, uint32_t, sg_colours);
+    typedef void decoder(const uint8_t *, const int64_t *, sg_colours);
     static decoder *const decoders[SG_DECODINGS][3] = {
         [SG_DECODE_U8] = ENTRY(u8),           [SG_DECODE_S8] = ENTRY(s8),
         [SG_DECODE_U16] = ENTRY(u16),         [SG_DECODE_S16] = ENTRY(s16),
@@ -80,5 +80,5 @@ void SG_ISA_NAME(sg_texels_decode)(enum sg_decoding decoding, uint32_t channels,
     if (decoding == SG_DECODE_SRGB8) {
         pthread_once(&once, srgb_fill);
     }
-    decoders[decoding][channels / 2](base, offset, mask, out);
+    decoders[decoding][channels / 2](base, offset, out);
 }
