@@ -244,6 +244,7 @@ void handshake_data_hello_write(struct ga_writer *w, const struct handshake_data
     ga_write_u32(w, m->context.kind);
     ga_write_u32(w, m->context.flags);
     ga_write_u64(w, m->context.block_bytes);
+    ga_write_u32(w, m->takes); /* older ones have sent zeros here, to fill up */
     ga_writer_finish(w);
 }
 
@@ -264,11 +265,13 @@ enum ga_status handshake_data_hello_read(struct ga_reader *r, struct handshake_d
     m->signature_count = tail_read(r) ? ga_read_u32(r) : 0;
     m->signatures = ga_read_array(r, m->signature_count, sizeof *m->signatures, 4);
     m->context = (struct handshake_context){0};
+    m->takes = 0;
     if (tail_read(r)) {
         m->context.handle = ga_read_u64(r);
         m->context.kind = ga_read_u32(r);
         m->context.flags = ga_read_u32(r);
         m->context.block_bytes = ga_read_u64(r);
+        m->takes = ga_read_u32(r);
     }
     return read_end(r);
 }

@@ -94,6 +94,9 @@ struct handshake_context {
 };
 
 /* DATA_HELLO; also the values of SESSION_OPEN. */
+/* What a client understands beside the answers to its calls. */
+enum { HANDSHAKE_TAKES_OUTPUT = 1 }; /* WIRE_OUTPUT */
+
 struct handshake_data_hello {
     uint32_t magic, major, minor;
     uint32_t kind;   /* enum handshake_kind */
@@ -107,6 +110,7 @@ struct handshake_data_hello {
     const struct api_signature *signatures;
     /* Minor 1. */
     struct handshake_context context;
+    uint32_t takes; /* HANDSHAKE_TAKES_* */
 };
 
 /* Answer to DATA_HELLO, SESSION_OPEN and WINDOW. */

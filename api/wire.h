@@ -60,6 +60,9 @@ enum wire_opcode {
                         host function's turn has come */
     WIRE_ERROR = 23, /* i32 CUresult, u32 opcode: a call that nobody waits for failed */
     WIRE_FAULT = 24, /* i32 CUresult, string: the process is condemned (an execution fault) */
+    WIRE_OUTPUT =
+        25, /* u32 1 stdout, 2 stderr, u32 bytes, then they: what kernels have printed. Only
+               to who takes it (HANDSHAKE_TAKES_OUTPUT), before the answer it belongs to */
     /* Side connection, client -> backend process */
     WIRE_HOST_DONE = 30, /* u32 ticket; sequence of the ga_host_function call: it has returned */
 };

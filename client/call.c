@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "client/state.h"
 #include "client/trace.h"
+#include "front/front.h"
 
 #define HEADER sizeof(struct wire_header)
 #define SWITCH 32u /* a WIRE_CONTEXT frame */
@@ -20,7 +21,11 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->record = NULL;
     call->context = context;
     call->link = context->session->link;
-    return (CUresult)atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+    int dead = atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+    if (dead != 0) {
+        front_output_write();
+    }
+    return (CUresult)dead;
 }
 
 CUresult client_call_enter(struct client_call *call, uint16_t op)

@@ -2,6 +2,7 @@
 #include "api/calls.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "front/front.h"
 
 static CUresult event_of(CUevent handle, struct client_event **event)
 {
@@ -141,6 +142,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     }
     uint64_t recorded = atomic_load(&event->recorded);
     if (atomic_load(&event->ready) == recorded) {
+        front_output_write(); /* it has come with the news that the event is ready */
         return (CUresult)atomic_exchange(&call.context->late, 0);
     }
     CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);

@@ -103,6 +103,7 @@ static void say_done(struct client_host_call *call)
 
 static void run(struct client_host_call *call)
 {
+    front_output_write();
     CUresult status = call->status;
     if (status == CUDA_SUCCESS) {
         status = (CUresult)atomic_load(&call->link->dead);

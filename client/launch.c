@@ -167,6 +167,7 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     struct client_function *function;
     struct params params;
     struct ga_launch_args args = {.shared_bytes = shape->shared_bytes, .flags = shape->flags};
+    front_output_write(); /* what has come of earlier kernels, as CUDA does it here */
     CUresult rc = client_call_enter(&call, API_OP_ga_launch);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, stream, &args.stream);

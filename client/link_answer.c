@@ -1,6 +1,7 @@
-/* What an answer does: it completes a call, tells a late error or a fault, or is a piece of a copy
- * to the host. Only who has the reader role is here (see link_read.c), and nothing here waits: a
- * piece that has come in part goes on with the next call. */
+/* What an answer does: it completes a call, tells a late error or a fault, is what kernels have
+ * printed, or a piece of a copy to the host. Only who has the reader role is here (see
+ * link_read.c), and nothing here waits: a piece that has come in part goes on with the next call.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/failpoint.h"
 #include "client/host_function.h"
 #include "client/link.h"
+#include "front/front.h"
 
 static enum ga_status take_reply(struct client_link *link, const struct wire_header *header,
                                  const uint8_t *values)
@@ -99,6 +101,26 @@ static enum ga_status take_fault(struct client_link *link, const struct wire_hea
     return GA_LOST;
 }
 
+/* It is written by who waits for an answer behind it. */
+static enum ga_status take_output(const struct wire_header *header, const uint8_t *values)
+{
+    struct ga_reader r = ga_reader_of(values, header->length);
+    struct front_record record = {.to = ga_read_u32(&r)};
+    record.bytes = ga_read_u32(&r);
+    const void *text = ga_read_array(&r, record.bytes, 1, 1);
+    if (!ga_reader_done(&r) || record.bytes == 0 ||
+        (record.to != FRONT_OUTPUT_STDOUT && record.to != FRONT_OUTPUT_STDERR)) {
+        return GA_INVALID;
+    }
+    struct front_output *output = front_output_make(sizeof record + record.bytes);
+    if (output == NULL) {
+        return GA_NO_MEMORY;
+    }
+    front_output_add(output, &record, text);
+    front_output_put(output);
+    return GA_OK;
+}
+
 /* The current frame is done with. */
 static void drop(struct client_link *link)
 {
@@ -129,6 +151,9 @@ static enum ga_status take_frame(struct client_link *link)
         break;
     case WIRE_FAULT:
         status = take_fault(link, &header, values);
+        break;
+    case WIRE_OUTPUT:
+        status = take_output(&header, values);
         break;
     default:
         status = GA_INVALID;

@@ -12,6 +12,7 @@
 #include "client/host_function.h"
 #include "client/link.h"
 #include "client/trace.h"
+#include "front/front.h"
 
 #define PASSING_BYTES (8u << 20)
 
@@ -225,6 +226,7 @@ static void wait_answer(struct client_link *link, struct link_record *record)
 void client_link_wait(struct client_link *link, struct link_record *record)
 {
     if (atomic_load(&record->done)) {
+        front_output_write();
         return; /* it came along with an answer that was waited for before */
     }
     int before = client_cancel_off();
@@ -235,6 +237,7 @@ void client_link_wait(struct client_link *link, struct link_record *record)
     atomic_fetch_add_explicit(&link->waits, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);
     client_trace_wait(waited_ns);
+    front_output_write();
     client_cancel_back(before);
 }
 

@@ -77,6 +77,7 @@ void opening_hello(const struct opening *opening, enum handshake_kind kind,
     if (kind == HANDSHAKE_DATA) {
         hello->window = opening->window;
         hello->context = opening->context;
+        hello->takes = HANDSHAKE_TAKES_OUTPUT;
     }
 }
 

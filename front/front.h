@@ -19,6 +19,7 @@
 #include "front/copy_box.h"
 #include "front/launch_options.h"
 #include "front/occupancy.h"
+#include "front/output.h"
 #include "front/pointer.h"
 #include "front/stream_attributes.h"
 #include "front/unsupported.h"

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "server/admission.h"
 #include "server/data_ports.h"
+#include "server/output.h"
 #include "server/probe.h"
 
 static struct backend backend;
@@ -134,6 +135,10 @@ int backend_main(void)
     setup_receive(&backend.setup);
     (void)GA_FAILPOINT("backend: setup read");
     ga_log_set_level(backend.setup.log_level);
+    if (backend.setup.probe == 0 &&
+        output_open(backend.setup.driver == CONF_DRIVER_NVIDIA) != GA_OK) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");
+    }
     if (driver_open(&backend.setup, &backend.driver, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "server/conn.h"
+#include "server/output.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)
 #define NAP_LEAST_NS (20 * GA_NS_PER_US)
@@ -57,6 +58,12 @@ void completer_entry_free(struct completer *completer, struct completer_entry *e
     }
 }
 
+/* One of those that it waits for, or NULL. */
+static const struct event_ref *entry_event(const struct completer_entry *entry)
+{
+    return entry->event != NULL ? entry->event : entry->event_count != 0 ? entry->events[0] : NULL;
+}
+
 /* ---- polling */
 
 static CUresult event_query(struct completer *completer, struct event_ref *ref)
@@ -92,9 +99,7 @@ static bool entry_poll_in_thread(void *user, struct completion *base)
 {
     struct completer *completer = user;
     struct completer_entry *entry = ga_container(base, struct completer_entry, base);
-    const struct event_ref *ref = entry->event != NULL      ? entry->event
-                                  : entry->event_count != 0 ? entry->events[0]
-                                                            : NULL;
+    const struct event_ref *ref = entry_event(entry);
     if (ref != NULL) {
         (void)completer->conn->driver->cuCtxSetCurrent(ref->context->real);
     }
@@ -155,11 +160,23 @@ static void job_send(struct completer *completer, struct completer_entry *entry)
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
+/* What kernels have printed is sent before the answer that tells of their end. */
+static void output_before(struct completer *completer, const struct completer_entry *entry)
+{
+    const struct event_ref *ref = entry_event(entry);
+    bool tells = entry->kind == COMPLETER_REPLY || entry->kind == COMPLETER_DONE ||
+                 entry->kind == COMPLETER_HOST || (entry->kind == COMPLETER_DATA && entry->last);
+    if (tells && ref != NULL) {
+        output_of_event(completer->conn, ref);
+    }
+}
+
 /* Tells and frees the entry. A job is not over before the submit thread has done it. */
 static void entry_emit(struct completer *completer, struct ga_pool *frames,
                        struct completer_entry *entry)
 {
     (void)GA_FAILPOINT("backend: work done");
+    output_before(completer, entry);
     switch (entry->kind) {
     case COMPLETER_REPLY:
         result_send(completer, frames, entry, WIRE_REPLY);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/output.h"
 
 #define SMALL_BYTES 16384u /* pieces up to this share staging slots */
 
@@ -419,6 +420,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
         free(beginning);
         return GA_NO_MEMORY; /* what has been made stays until the process ends */
     }
+    output_begin(conn, (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0);
     if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
         free(beginning);
         return GA_NO_MEMORY;

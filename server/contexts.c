@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "server/conn.h"
+#include "server/output.h"
 
 void context_apply(struct server_conn *conn, const struct server_context *context)
 {
@@ -54,7 +55,11 @@ static CUresult context_drain(struct server_conn *conn, struct server_context *c
     entry->job = drained;
     entry->job_values[0] = (uint64_t)(uintptr_t)&done;
     completer_add(&conn->completer, entry); /* also when marking failed: what is there drains */
-    return conn_wait(conn, &done) == GA_OK ? rc : CUDA_ERROR_UNKNOWN;
+    if (conn_wait(conn, &done) != GA_OK) {
+        return CUDA_ERROR_UNKNOWN;
+    }
+    output_of_context(conn);
+    return rc;
 }
 
 static void keep_first(CUresult *first, CUresult rc)

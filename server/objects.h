@@ -6,6 +6,7 @@
 #ifndef SERVER_OBJECTS_H
 #define SERVER_OBJECTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "api/cuda_names.h"
@@ -37,6 +38,7 @@ struct server_context {
     CUcontext real;
     bool primary;
     struct ga_list streams, events, modules;
+    _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */

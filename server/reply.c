@@ -4,6 +4,7 @@
 #include "api/call_info.h"
 #include "base/log.h"
 #include "server/conn.h"
+#include "server/output.h"
 
 void server_fail(struct server_conn *conn, const char *why)
 {
@@ -35,7 +36,11 @@ bool server_is_fault(CUresult rc)
 void server_note(struct server_conn *conn, CUresult rc)
 {
     int none = 0;
-    if (!server_is_fault(rc) || !atomic_compare_exchange_strong(&conn->fault, &none, (int)rc)) {
+    if (!server_is_fault(rc) || atomic_load(&conn->fault) != 0) {
+        return;
+    }
+    output_of_context(conn); /* before anybody is told, with the fault or by another answer */
+    if (!atomic_compare_exchange_strong(&conn->fault, &none, (int)rc)) {
         return;
     }
     char room[16], text[160];

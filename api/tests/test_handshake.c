@@ -130,6 +130,21 @@ Test(handshake, data_hello_tells_signatures)
     cr_assert_eq(handshake_data_hello_read(&r, &out), GA_INVALID);
 }
 
+Test(handshake, data_hello_tells_what_the_client_takes)
+{
+    struct handshake_data_hello in = {
+        .magic = WIRE_MAGIC, .major = WIRE_MAJOR, .takes = HANDSHAKE_TAKES_OUTPUT};
+    struct handshake_data_hello out = {.takes = 77};
+    struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+    handshake_data_hello_write(&w, &in);
+    struct ga_reader r = ga_reader_of(bytes, w.at);
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.takes, HANDSHAKE_TAKES_OUTPUT);
+    r = ga_reader_of(bytes, w.at - HELLO_CONTEXT_BYTES); /* one that knew of no context either */
+    cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.takes, 0);
+}
+
 Test(handshake, fields_of_later_minors_may_be_missing_or_unknown)
 {
     struct handshake_data_hello out;

@@ -4,6 +4,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/conn.h"
+#include "server/output.h"
 
 static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
 {
@@ -140,6 +141,13 @@ bool server_call_cuEventRecordWithFlags(struct server_conn *conn, const struct w
     return true;
 }
 
+/* NULL: none. */
+static const struct server_context *stream_context(struct server_conn *conn, uint64_t wire)
+{
+    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    return stream != NULL ? stream->context : conn->current;
+}
+
 /* The answer to a query. A good one is told in its turn, after what has finished before. */
 static void query_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc,
                          struct event_ref *watch, uint64_t line)
@@ -182,6 +190,9 @@ bool server_call_ga_event_query(struct server_conn *conn, const struct wire_head
     if (event != NULL) {
         rc = conn->driver->cuEventQuery(event->ref->real);
     }
+    if (rc == CUDA_SUCCESS) {
+        output_of_event(conn, event->ref);
+    }
     if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
         watch = event->ref;
         event_keep(&conn->completer, watch);
@@ -207,6 +218,9 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
     }
     if (rc == CUDA_SUCCESS) {
         rc = conn->driver->cuStreamQuery(stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        output_of_stream(conn, stream_context(conn, args.stream), stream);
     }
     if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
         CUresult mark = stream_mark(conn, args.stream, &watch, &line);
@@ -236,12 +250,11 @@ bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wir
 
 /* Nothing is outstanding and the stream has nothing to do: often so, and cheaper to find out than
  * to record an event. */
-static bool stream_is_idle(struct server_conn *conn, uint64_t wire)
+static bool stream_is_idle(struct server_conn *conn, uint64_t wire, CUstream *stream)
 {
-    CUstream stream;
     return conn->current != NULL && completer_is_idle(&conn->completer) &&
-           server_handle_stream(conn, wire, &stream) == CUDA_SUCCESS &&
-           conn->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
+           server_handle_stream(conn, wire, stream) == CUDA_SUCCESS &&
+           conn->driver->cuStreamQuery(*stream) == CUDA_SUCCESS;
 }
 
 bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wire_header *header,
@@ -254,7 +267,9 @@ bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wi
     }
     struct event_ref *ref;
     uint64_t line;
-    if (stream_is_idle(conn, args.stream)) {
+    CUstream stream;
+    if (stream_is_idle(conn, args.stream, &stream)) {
+        output_of_stream(conn, stream_context(conn, args.stream), stream);
         server_reply(conn, header, CUDA_SUCCESS);
         return true;
     }

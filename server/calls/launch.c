@@ -65,6 +65,7 @@ static CUresult launch(struct server_conn *conn, const struct ga_launch_args *ar
     for (uint32_t i = 0; i < function->param_count; i++) {
         pointers[i] = (uint8_t *)(uintptr_t)args->params + function->params[i].offset;
     }
+    atomic_store_explicit(&function->module->context->launched, true, memory_order_relaxed);
     if (args->flags != 0) {
         return launch_with_attributes(driver, function, args, stream, pointers);
     }

@@ -257,6 +257,8 @@ void script_expect_end(struct script_conn *conn)
 
 /* ---- an application */
 
+uint32_t script_takes;
+
 void script_hello(struct script_app *app, const char *url)
 {
     static uint32_t next_id;
@@ -299,6 +301,7 @@ void script_data_hello_fill(const struct script_app *app, struct handshake_data_
     memcpy(hello->id, app->ticket.id, sizeof hello->id);
     memcpy(hello->key, app->ticket.key, sizeof hello->key);
     if (kind == HANDSHAKE_DATA) {
+        hello->takes = script_takes;
         hello->window = (struct handshake_window){.base = window,
                                                   .bytes = window != 0 ? SCRIPT_WINDOW_BYTES : 0};
     }

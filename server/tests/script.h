@@ -82,6 +82,9 @@ struct script_app {
     uint64_t context;
 };
 
+/* HANDSHAKE_TAKES_* of the applications that start from now on; at first none. */
+extern uint32_t script_takes;
+
 void script_hello(struct script_app *app, const char *url);
 /* HELLO and one OPEN. */
 void script_open(struct script_app *app, uint32_t device);

@@ -22,7 +22,7 @@ CUresult sg_enter_teardown(void);
 static inline CUresult sg_leave(CUresult result)
 {
     sg_unlock();
-    sg_print_write();
+    front_output_write();
     return result;
 }
 

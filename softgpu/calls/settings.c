@@ -27,6 +27,9 @@ static size_t limit_cut(CUlimit limit, size_t value)
         size_t rounded = (value + 15) & ~(size_t)15;
         return rounded < value || rounded > (size_t)512 << 10 ? (size_t)512 << 10 : rounded;
     }
+    if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) {
+        return value < SG_PRINT_BYTES_MOST ? value : SG_PRINT_BYTES_MOST;
+    }
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY) {
         return value > 128 ? 128 : value;
     }
@@ -48,7 +51,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         if (context->printed) {
             return sg_leave(CUDA_ERROR_INVALID_VALUE);
         }
-        sg_print_resize(context->print, value);
+        sg_print_resize(context->print, limit_cut(limit, value));
     }
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
         return sg_leave(sg_context_heap_resize(context, value));
