@@ -17,6 +17,9 @@ enum ga_handle_type {
     GA_HANDLE_LIBRARY,
     GA_HANDLE_KERNEL,
     GA_HANDLE_LINK,
+    GA_HANDLE_ARRAY,
+    GA_HANDLE_MIPMAP,
+    GA_HANDLE_TEXTURE, /* or surface: between client and server; kernels know the driver's own */
     GA_HANDLE_TYPES
 };
 

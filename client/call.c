@@ -50,7 +50,7 @@ bool client_call_exiting(void)
     return atomic_load_explicit(&client_exiting, memory_order_relaxed);
 }
 
-static CUresult between_nodes(const char *what)
+CUresult client_call_between_nodes(const char *what)
 {
     static atomic_bool told;
     if (!atomic_exchange(&told, true)) {
@@ -72,7 +72,7 @@ static CUresult route(struct client_call *call, struct client_context *context)
     call->routed = true;
     /* NOLINTNEXTLINE: streams, events, modules and functions have a context */
     if (context->session == NULL || context->session->link != call->link) {
-        return between_nodes("a call");
+        return client_call_between_nodes("a call");
     }
     return CUDA_SUCCESS;
 }
@@ -88,7 +88,7 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (context->session->link != call->link) {
-        return between_nodes("a call");
+        return client_call_between_nodes("a call");
     }
     *wire = context->object.handle;
     return CUDA_SUCCESS;
@@ -164,7 +164,7 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
     CUresult rc =
         start % align == 0 ? client_memory_check(start, bytes, &session) : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
-        rc = between_nodes("a copy");
+        rc = client_call_between_nodes("a copy");
     }
     return rc;
 }

@@ -43,6 +43,9 @@ CUresult client_call_enter_handle(struct client_call *call, uint16_t op);
 CUresult client_call_enter_in(struct client_call *call, uint16_t op,
                               struct client_context *context);
 
+/* Says once that `what` between devices of different servers is not supported. */
+CUresult client_call_between_nodes(const char *what);
+
 /* exit() has begun: what gives back has nothing to do. */
 bool client_call_exiting(void);
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "client/call.h"
+#include "front/front.h"
 
 /* What a call says is host memory may be: it is not NULL and not a device's. */
 bool client_copy_host_side(const void *host);
@@ -37,5 +38,12 @@ struct copy_rows {
 
 /* Device ranges have been checked. */
 CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows);
+
+/* Whether linear memory of a box is a device's, and in `call`'s reach. */
+CUresult client_copy_side(struct client_call *call, const struct front_box *box,
+                          const struct front_side *said, bool *device);
+/* A box one or both of whose sides are arrays (copy_array.c). */
+CUresult client_copy_array(struct client_call *call, const struct front_box *box, uint64_t stream,
+                           bool wait);
 
 #endif

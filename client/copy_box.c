@@ -5,17 +5,23 @@
 #include "client/state.h"
 #include "front/front.h"
 
-static CUresult side_of(struct client_call *call, const struct front_box *box,
-                        const struct front_side *said, struct copy_side *side)
+CUresult client_copy_side(struct client_call *call, const struct front_box *box,
+                          const struct front_side *said, bool *device)
 {
-    *side = (struct copy_side){.at = said->start, .pitch = said->pitch};
-    side->device = said->place == FRONT_DEVICE ||
-                   (said->place == FRONT_UNIFIED && client_memory_session(said->start) != NULL);
-    if (side->device) {
+    *device = said->place == FRONT_DEVICE ||
+              (said->place == FRONT_UNIFIED && client_memory_session(said->start) != NULL);
+    if (*device) {
         return client_range_check(call, said->start, 1, front_box_extent(box, said));
     }
     return client_copy_host_side((const void *)(uintptr_t)said->start) ? CUDA_SUCCESS
                                                                        : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult side_of(struct client_call *call, const struct front_box *box,
+                        const struct front_side *said, struct copy_side *side)
+{
+    *side = (struct copy_side){.at = said->start, .pitch = said->pitch};
+    return client_copy_side(call, box, said, &side->device);
 }
 
 static CUresult copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
@@ -25,6 +31,9 @@ static CUresult copy_box(struct client_call *call, const struct front_box *box, 
         .width = box->width, .count = box->height, .stream = stream, .wait = wait};
     if (box->width == 0) {
         return CUDA_SUCCESS;
+    }
+    if (box->from.place == FRONT_ARRAY || box->to.place == FRONT_ARRAY) {
+        return client_copy_array(call, box, stream, wait);
     }
     CUresult rc = side_of(call, box, &box->from, &rows.from);
     if (rc == CUDA_SUCCESS) {

@@ -234,13 +234,18 @@ static int map_block(void *user, uint64_t *address, uint64_t bytes)
     return (int)(*address != 0 ? map(user, *address, bytes) : ask_blocks(user, bytes, address));
 }
 
+void client_memory_trim(struct client_context *context)
+{
+    client_allocator_trim(&context->session->allocator, unmap_idle, context);
+}
+
 static CUresult allocate(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
 {
     struct client_allocator *allocator = &context->session->allocator;
     uint64_t address, owner = context->object.handle;
     int rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
     if (rc == ALLOCATOR_FULL) {
-        client_allocator_trim(allocator, unmap_idle, context);
+        client_memory_trim(context);
         rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
     }
     if (rc == ALLOCATOR_OK) {

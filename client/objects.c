@@ -21,6 +21,9 @@ static const size_t sizes[GA_HANDLE_TYPES] = {
     [GA_HANDLE_FUNCTION] = sizeof(struct client_function),
     [GA_HANDLE_LIBRARY] = sizeof(struct client_library),
     [GA_HANDLE_KERNEL] = sizeof(struct client_kernel),
+    [GA_HANDLE_ARRAY] = sizeof(struct client_array),
+    [GA_HANDLE_MIPMAP] = sizeof(struct client_array),
+    [GA_HANDLE_TEXTURE] = sizeof(struct client_sampled),
 };
 
 static struct client_object *take_unused(enum ga_handle_type type)
@@ -111,6 +114,12 @@ static void release(struct client_object *object)
         break;
     case GA_HANDLE_KERNEL:
         free(((struct client_kernel *)object)->name);
+        break;
+    case GA_HANDLE_MIPMAP:
+        client_array_release((struct client_array *)object);
+        break;
+    case GA_HANDLE_TEXTURE:
+        client_sampled_release((struct client_sampled *)object);
         break;
     default:
         break;

@@ -15,6 +15,7 @@
 #include "api/handshake.h"
 #include "base/handle.h"
 #include "base/list.h"
+#include "base/number_map.h"
 #include "client/allocator.h"
 #include "client/link.h"
 #include "front/front.h"
@@ -85,6 +86,7 @@ struct client_context {
     _Atomic uint64_t quiet;
     atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
+    struct ga_number_map sampled; /* struct client_sampled, by the handle that kernels use */
 };
 
 struct client_stream {
@@ -106,6 +108,21 @@ struct client_event {
 
 struct client_param {
     uint32_t offset, size;
+};
+
+/* An array, a mipmapped array, or a level of one. */
+struct client_array {
+    struct client_object object; /* of the type ARRAY, or MIPMAP if `front.levels` is not 0 */
+    struct front_array front;
+    bool of_level;                      /* goes with the whole */
+    uint64_t levels[FRONT_LEVELS_MOST]; /* handles of those that were asked for; 0: not yet */
+};
+
+/* A texture or surface object. */
+struct client_sampled {
+    struct client_object object;
+    struct ga_number_node by_number; /* of its context */
+    struct front_sampled what;
 };
 
 struct client_library;
@@ -273,6 +290,13 @@ void client_module_release(struct client_module *module);
 void client_function_release(struct client_function *function);
 void client_library_release(struct client_library *library);
 
+/* ---- arrays, textures and surfaces (array.c, texture.c) */
+void client_array_release(struct client_array *array);
+void client_sampled_release(struct client_sampled *sampled);
+/* front_host.array and front_host.sampled. */
+CUresult client_array_shape(uint64_t handle, bool mipmapped, struct front_array *front);
+CUresult client_sampled_of(uint64_t handle, bool surface, struct front_sampled *sampled);
+
 /* ---- memory (memory.c, host_memory.c) */
 /* A live allocation, module global, or pinned range. */
 struct client_memory {
@@ -295,6 +319,8 @@ void client_global_known(struct client_session *session, uint64_t address, uint6
                          const struct client_module *module);
 void client_globals_forget(const struct client_module *module);
 void client_memory_forget(struct client_context *context);
+/* The server has no memory left: gives back what the allocator holds and nobody uses. */
+void client_memory_trim(struct client_context *context);
 /* All bytes lie in memory that we pinned. */
 bool client_host_pinned(const void *start, uint64_t bytes);
 

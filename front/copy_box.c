@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "front/unsupported.h"
-
 /* The largest CU_DEVICE_ATTRIBUTE_MAX_PITCH there is. */
 #define PITCH_MOST 0x7fffffffu
 
@@ -14,6 +12,7 @@ struct said {
     CUmemorytype type;
     const void *host;
     CUdeviceptr device;
+    CUarray array;
     uint64_t pitch, height; /* 0: without gaps */
     uint64_t x, y, z, lod;
 };
@@ -39,8 +38,6 @@ static CUresult place_of(const struct said *said, struct front_side *side)
     case CU_MEMORYTYPE_UNIFIED:
         side->place = FRONT_UNIFIED;
         break;
-    case CU_MEMORYTYPE_ARRAY:
-        return front_unsupported("a copy from or to an array");
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -51,6 +48,11 @@ static CUresult side_read(const struct said *said, const struct front_box *box,
                           struct front_side *side)
 {
     uint64_t row = said->x, column = said->y, slice = 0;
+    if (said->type == CU_MEMORYTYPE_ARRAY) { /* it has no pitch */
+        *side = (struct front_side){
+            .place = FRONT_ARRAY, .array = said->array, .x = said->x, .y = said->y, .z = said->z};
+        return said->lod == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
     CUresult rc = place_of(said, side);
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -81,7 +83,8 @@ static CUresult box_read(struct front_box *box, const struct said *from, const s
     if (rc == CUDA_SUCCESS) {
         rc = side_read(to, box, &box->to);
     }
-    if (rc == CUDA_SUCCESS && box->from.slice == box->from.pitch * box->height &&
+    bool linear = box->from.place != FRONT_ARRAY && box->to.place != FRONT_ARRAY;
+    if (rc == CUDA_SUCCESS && linear && box->from.slice == box->from.pitch * box->height &&
         box->to.slice == box->to.pitch * box->height) {
         box->height *= box->depth;
         box->depth = 1;
@@ -97,12 +100,14 @@ CUresult front_box_2d(const CUDA_MEMCPY2D *copy, struct front_box *box)
     const struct said from = {.type = copy->srcMemoryType,
                               .host = copy->srcHost,
                               .device = copy->srcDevice,
+                              .array = copy->srcArray,
                               .pitch = copy->srcPitch,
                               .x = copy->srcXInBytes,
                               .y = copy->srcY};
     const struct said to = {.type = copy->dstMemoryType,
                             .host = copy->dstHost,
                             .device = copy->dstDevice,
+                            .array = copy->dstArray,
                             .pitch = copy->dstPitch,
                             .x = copy->dstXInBytes,
                             .y = copy->dstY};
@@ -114,9 +119,9 @@ CUresult front_box_2d(const CUDA_MEMCPY2D *copy, struct front_box *box)
 #define SIDE_3D(copy, side)                                                                        \
     {                                                                                              \
         .type = (copy)->side##MemoryType, .host = (copy)->side##Host,                              \
-        .device = (copy)->side##Device, .pitch = (copy)->side##Pitch,                              \
-        .height = (copy)->side##Height, .x = (copy)->side##XInBytes, .y = (copy)->side##Y,         \
-        .z = (copy)->side##Z, .lod = (copy)->side##LOD                                             \
+        .device = (copy)->side##Device, .array = (copy)->side##Array,                              \
+        .pitch = (copy)->side##Pitch, .height = (copy)->side##Height, .x = (copy)->side##XInBytes, \
+        .y = (copy)->side##Y, .z = (copy)->side##Z, .lod = (copy)->side##LOD                       \
     }
 #define BOX_3D(copy)                                                                               \
     (struct front_box)                                                                             \

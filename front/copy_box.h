@@ -7,22 +7,30 @@
 
 #include "api/cuda_names.h"
 
-enum front_place { FRONT_HOST, FRONT_DEVICE, FRONT_UNIFIED /* whatever the address is */ };
+enum front_place {
+    FRONT_HOST,
+    FRONT_DEVICE,
+    FRONT_UNIFIED, /* whatever the address is */
+    FRONT_ARRAY
+};
 
 struct front_side {
     enum front_place place;
     uint64_t start;        /* address; offsets are in it */
     uint64_t pitch, slice; /* bytes from row to row, from slice to slice */
+    CUarray array;         /* ARRAY: instead of all this, not looked at yet (front/array.h) */
+    uint64_t x, y, z;      /* ARRAY: where in it; x in bytes */
 };
 
-/* Slices that follow each other without a gap on both sides are rows of one slice here. */
+/* Slices that follow each other without a gap on both sides, in linear memory, are rows of one
+ * slice here. */
 struct front_box {
     struct front_side from, to;
     uint64_t width, height, depth; /* width 0: there is nothing to copy, and no more is said */
 };
 
 /* CUDA_ERROR_INVALID_VALUE: NULL, an address of NULL, a pitch or height smaller than what is
- * copied, numbers too large. CUDA_ERROR_NOT_SUPPORTED: an array. */
+ * copied, numbers too large. */
 CUresult front_box_2d(const CUDA_MEMCPY2D *copy, struct front_box *box);
 CUresult front_box_3d(const CUDA_MEMCPY3D *copy, struct front_box *box);
 /* Its contexts are the caller's to check. */

@@ -16,12 +16,14 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "front/array.h"
 #include "front/copy_box.h"
 #include "front/launch_options.h"
 #include "front/occupancy.h"
 #include "front/output.h"
 #include "front/pointer.h"
 #include "front/stream_attributes.h"
+#include "front/texture.h"
 #include "front/unsupported.h"
 
 /* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what
@@ -88,6 +90,11 @@ struct front_host {
     CUresult (*host_call)(CUstream stream, const struct front_host_call *call);
     /* False: nothing that CUDA knows is at the address. */
     bool (*pointer)(uint64_t address, struct front_pointer *pointer);
+    /* The shape of an array, or of a mipmapped one. CUDA_ERROR_INVALID_HANDLE: there is none. */
+    CUresult (*array)(uint64_t handle, bool mipmapped, struct front_array *array);
+    /* What a texture or surface object of the current context was made of.
+     * CUDA_ERROR_INVALID_VALUE: there is none. */
+    CUresult (*sampled)(uint64_t handle, bool surface, struct front_sampled *sampled);
     /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
     CUresult (*module_function_count)(unsigned int *count, CUmodule module);
     CUresult (*module_functions)(CUfunction *functions, unsigned int capacity, CUmodule module);

@@ -209,6 +209,8 @@ static size_t bulk_values(uint16_t opcode)
         return wire_padded(sizeof(struct ga_copy_in_args));
     case API_OP_ga_copy_in_2d:
         return wire_padded(sizeof(struct ga_copy_in_2d_args));
+    case API_OP_ga_copy_in_array:
+        return wire_padded(sizeof(struct ga_copy_in_array_args));
     default:
         return 0;
     }

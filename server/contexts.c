@@ -84,6 +84,13 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
     ga_list_each (at, next, &context->modules) {
         keep_first(&first, module_free(conn, ga_container(at, struct server_module, link)));
     }
+    ga_list_each (at, next, &context->textures) {
+        keep_first(&first, texture_free(conn, ga_container(at, struct server_texture, link)));
+    }
+    while (!ga_list_empty(&context->arrays)) { /* the levels of one go with it */
+        struct ga_list *at = context->arrays.next;
+        keep_first(&first, array_free(conn, ga_container(at, struct server_array, link)));
+    }
     ga_list_each (at, next, &context->events) {
         keep_first(&first, event_free(conn, ga_container(at, struct server_event, link)));
     }

@@ -10,6 +10,9 @@ void objects_init(struct server_objects *objects)
     ga_handle_table_init(&objects->events, GA_HANDLE_EVENT, EVENTS_MOST);
     ga_handle_table_init(&objects->modules, GA_HANDLE_MODULE, MODULES_MOST);
     ga_handle_table_init(&objects->functions, GA_HANDLE_FUNCTION, FUNCTIONS_MOST);
+    ga_handle_table_init(&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MOST);
+    ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MOST);
+    ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MOST);
     ga_list_init(&objects->context_list);
     objects->last_line = 0;
 }
@@ -111,7 +114,7 @@ static CUresult stream_put(struct server_conn *conn, uint64_t wire, CUstream rea
 CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
                            void *real)
 {
-    /* Events, modules and functions are made by hand-written calls. */
+    /* Events, modules, functions, arrays and textures are made by hand-written calls. */
     return type == GA_HANDLE_STREAM ? stream_put(conn, wire, real) : CUDA_ERROR_INVALID_HANDLE;
 }
 

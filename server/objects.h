@@ -37,7 +37,7 @@ struct server_context {
     struct server_session *session;
     CUcontext real;
     bool primary;
-    struct ga_list streams, events, modules;
+    struct ga_list streams, events, modules, arrays, textures;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
@@ -81,6 +81,26 @@ struct server_module {
     struct ga_list functions;
 };
 
+/* An array, a mipmapped array, or a level of one. */
+struct server_array {
+    struct ga_list link;
+    struct server_context *context;
+    uint64_t handle; /* of the type ARRAY or MIPMAP */
+    CUarray array;
+    CUmipmappedArray mipmap; /* NULL: one array */
+    uint64_t whole;          /* of which it is a level; 0: it has memory of its own */
+    bool leaving;            /* destroyed by the client: nobody finds it any more */
+};
+
+/* A texture or surface object. */
+struct server_texture {
+    struct ga_list link;
+    struct server_context *context;
+    uint64_t handle;
+    bool surface;
+    uint64_t real; /* the driver's handle, which kernels use */
+};
+
 struct server_param {
     uint32_t offset, size;
 };
@@ -101,9 +121,12 @@ struct server_function {
 #define EVENTS_MOST    1048576u
 #define MODULES_MOST   65536u
 #define FUNCTIONS_MOST 1048576u
+#define ARRAYS_MOST    65536u /* of either kind */
+#define TEXTURES_MOST  1048576u
 
 struct server_objects {
     struct ga_handle_table contexts, streams, events, modules, functions;
+    struct ga_handle_table arrays, mipmaps, textures;
     struct ga_list context_list;
     uint64_t last_line;
 };
@@ -135,5 +158,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
 CUresult module_free(struct server_conn *conn, struct server_module *module);
 CUresult event_free(struct server_conn *conn, struct server_event *event);
 CUresult memory_free(struct server_conn *conn, uint64_t base);
+CUresult array_free(struct server_conn *conn, struct server_array *array);
+CUresult texture_free(struct server_conn *conn, struct server_texture *texture);
 
 #endif

@@ -4,11 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "softgpu/array.h"
 #include "softgpu/memory.h"
 #include "softgpu/module.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
+#include "softgpu/sampled.h"
 
 struct sg_context *sg_context_find(CUcontext handle)
 {
@@ -46,8 +48,16 @@ static void context_defaults(struct sg_context *context)
 CUresult sg_context_activate(struct sg_context *context)
 {
     context_defaults(context);
+    context->objects = sg_objects_create();
+    if (context->objects == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     CUresult result = sg_stream_make(context, CU_STREAM_DEFAULT, 0, &context->legacy);
     context->alive = result == CUDA_SUCCESS;
+    if (!context->alive) {
+        sg_objects_destroy(context->objects);
+        context->objects = NULL;
+    }
     return result;
 }
 
@@ -72,6 +82,9 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
     ga_list_init(&made->events);
     ga_list_init(&made->modules);
     ga_list_init(&made->ranges);
+    ga_list_init(&made->arrays);
+    ga_list_init(&made->sampled);
+    ga_list_init(&made->sampled_destroyed);
     if (ga_handle_table_make(&sg_process.contexts, made, &made->handle) != GA_OK) {
         sg_context_drop(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -102,6 +115,12 @@ static void context_empty(struct sg_context *context)
         }
     }
     context->legacy = NULL;
+    sg_sampled_drop_context(context);
+    sg_objects_destroy(context->objects);
+    context->objects = NULL;
+    while (!ga_list_empty(&context->arrays)) {
+        sg_array_destroy(ga_container(context->arrays.next, struct sg_array, in_context));
+    }
     sg_context_heap_drop(context);
     sg_memory_drop_context(context);
 }

@@ -10,8 +10,10 @@
 #include "api/cuda_names.h"
 
 #include "base/list.h"
+#include "base/number_map.h"
 #include "softgpu/device.h"
 
+struct sg_objects;
 struct sg_print;
 struct sg_stream;
 
@@ -30,6 +32,10 @@ struct sg_context {
     struct ga_list events;
     struct ga_list modules;
     struct ga_list ranges;
+    struct ga_list arrays;
+    struct ga_list sampled, sampled_destroyed; /* textures and surfaces (sampled.h) */
+    struct ga_number_map sampled_by_handle;
+    struct sg_objects *objects;  /* the same as kernels see them; owned */
     struct sg_print *print;      /* what its kernels print */
     bool printed;                /* a kernel that may print was launched: the FIFO's size stays */
     struct sg_kernel_heap *heap; /* of its kernels; NULL: no module has needed one */

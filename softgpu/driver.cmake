@@ -3,9 +3,9 @@ find_library(GPUAAS_LZ4 lz4 REQUIRED)
 find_library(GPUAAS_ZSTD zstd REQUIRED)
 
 gpuaas_library(softgpu_driver
-    attributes.c code.c config.c context.c copy.c device.c engines.c fill.c heap.c hostmem.c
-    image_text.c kernel_heap.c launch.c library.c module.c occupancy.c physical.c print.c process.c
-    queue.c ranges.c spans.c streams.c values.c vmm.c waits.c)
+    array.c attributes.c code.c config.c context.c copy.c device.c engines.c fill.c heap.c
+    hostmem.c image_text.c kernel_heap.c launch.c library.c module.c occupancy.c physical.c
+    print.c process.c queue.c ranges.c sampled.c spans.c streams.c values.c vmm.c waits.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})
@@ -19,10 +19,10 @@ add_dependencies(test_softgpu_image_text api_test_images)
 
 # libcuda.so.1: what programs load, and what a server opens by its path.
 add_library(softgpu_cuda SHARED
-    calls/call.c calls/context.c calls/copy.c calls/event.c calls/function.c
-    calls/host.c calls/host_function.c calls/launch.c calls/library.c calls/load.c
+    calls/array.c calls/call.c calls/context.c calls/copy.c calls/event.c
+    calls/function.c calls/host.c calls/host_function.c calls/launch.c calls/library.c calls/load.c
     calls/memory.c calls/memset.c calls/module.c calls/pointer.c calls/settings.c
-    calls/stream.c calls/vmm.c
+    calls/stream.c calls/texture.c calls/vmm.c
     ${GPUAAS_GEN_SOFT_SOURCES})
 gpuaas_needs_api(softgpu_cuda)
 gpuaas_cuda_exports(softgpu_cuda)

@@ -72,6 +72,7 @@ static CUresult launch_run(struct sg_item *item)
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop,
                             .heap = launch->module->context->heap,
+                            .objects = launch->item.stream->context->objects,
                             .printer = sg_print_printer(launch->print)};
     if (launch->workspace != NULL) {
         run.workspace = (void *)(uintptr_t)launch->workspace->span.base;

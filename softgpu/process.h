@@ -27,6 +27,7 @@ struct sg_process {
     unsigned device_count;
     struct sg_memory memory;
     struct ga_handle_table contexts, streams, events, modules, functions, libraries, kernels;
+    struct ga_handle_table arrays, mipmaps;
     struct ga_list active; /* streams with items */
     struct ga_list waits;  /* struct sg_wait */
     uint64_t sequence;     /* of the item submitted last */

@@ -123,6 +123,30 @@ static bool pointer(uint64_t address, struct front_pointer *out)
     return true;
 }
 
+/* Handle 0x10 is an array of 64 floats, 0x20 one of 64 x 32; 0x30 is a mipmapped array. */
+static CUresult array(uint64_t handle, bool mipmapped, struct front_array *out)
+{
+    if (handle != (mipmapped ? 0x30 : 0x10) && (mipmapped || handle != 0x20)) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *out = (struct front_array){.shape = {.Width = 64,
+                                          .Height = handle == 0x10 ? 0 : 32,
+                                          .Format = CU_AD_FORMAT_FLOAT,
+                                          .NumChannels = 1},
+                                .levels = mipmapped ? 2 : 0,
+                                .element = 4};
+    return CUDA_SUCCESS;
+}
+
+static CUresult sampled(uint64_t handle, bool surface, struct front_sampled *out)
+{
+    if (handle != 0x40) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = (struct front_sampled){.surface = surface};
+    return CUDA_SUCCESS;
+}
+
 static CUresult module_function_count(unsigned int *count, CUmodule module)
 {
     *count = (unsigned int)(uintptr_t)module;
@@ -162,6 +186,8 @@ const struct front_host front_host = {
     .stream_values = stream_values,
     .host_call = host_call,
     .pointer = pointer,
+    .array = array,
+    .sampled = sampled,
     .module_function_count = module_function_count,
     .module_functions = module_functions,
     .module_try = module_try,

@@ -5,6 +5,7 @@
 #include "api/calls.h"
 #include "api/range.h"
 #include "api/server_dispatch.h"
+#include "server/calls/copy.h"
 #include "server/conn.h"
 
 /* A copy may be on its way and nobody can say when it is over: its slot is never used again. After
@@ -19,9 +20,8 @@ static void copy_unwatched(struct server_conn *conn, CUresult rc)
 
 /* ---- to the GPU */
 
-/* Gives the slot back when the stream has got so far; at once when there is nothing to wait for. */
-static void slot_give_after(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
-                            CUresult rc)
+void copy_slot_give(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+                    CUresult rc)
 {
     struct completer_entry *entry = NULL;
     if (rc == CUDA_SUCCESS) {
@@ -42,10 +42,8 @@ static void slot_give_after(struct server_conn *conn, struct staging_slot *slot,
     completer_add(&conn->completer, entry);
 }
 
-/* Takes `bytes` bulk bytes behind the values into a slot. NULL: the connection has ended or the
- * frame is wrong. `*rc`: no memory for slots; then the bytes are thrown away. */
-static struct staging_slot *bulk_take(struct server_conn *conn, const struct wire_header *header,
-                                      size_t values, uint64_t bytes, uint8_t **at)
+struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_header *header,
+                                    size_t values, uint64_t bytes, uint8_t **at)
 {
     if (bytes > WIRE_CHUNK || header->length != values + wire_padded(bytes)) {
         return NULL;
@@ -74,7 +72,7 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
         return false;
     }
     uint8_t *from;
-    struct staging_slot *slot = bulk_take(conn, &kept, values, args.bytes, &from);
+    struct staging_slot *slot = copy_bulk_take(conn, &kept, values, args.bytes, &from);
     if (slot == NULL) {
         return false;
     }
@@ -89,7 +87,7 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
     if (rc != CUDA_SUCCESS) {
         server_async_error(conn, &kept, rc);
     }
-    slot_give_after(conn, slot, args.stream, rc);
+    copy_slot_give(conn, slot, args.stream, rc);
     return true;
 }
 
@@ -105,7 +103,7 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
     }
     uint8_t *from;
     struct staging_slot *slot =
-        bulk_take(conn, &kept, values, api_range_times(args.width, args.rows), &from);
+        copy_bulk_take(conn, &kept, values, api_range_times(args.width, args.rows), &from);
     if (slot == NULL) {
         return false;
     }
@@ -129,25 +127,31 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
     if (rc != CUDA_SUCCESS) {
         server_async_error(conn, &kept, rc);
     }
-    slot_give_after(conn, slot, args.stream, rc);
+    copy_slot_give(conn, slot, args.stream, rc);
     return true;
 }
 
 /* ---- from the GPU */
 
-/* A copy out in progress: pieces in order, each in a slot of its own. */
-struct copy_out {
-    struct server_conn *conn;
-    const struct wire_header *header;
-    uint64_t stream_wire;
-    CUstream stream;
-    uint64_t sent, total; /* bytes submitted, and of the whole copy */
-};
-
-/* Submits one piece. The result of the driver; GA-style loss shows as conn->ended. */
-static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, uint64_t src,
-                             uint32_t bytes)
+static CUresult piece_start(const struct copy_out *copy, const struct copy_piece *piece, void *to)
 {
+    const struct cuda_driver *driver = copy->conn->driver;
+    if (piece->rows != NULL) {
+        CUDA_MEMCPY2D rows = *piece->rows;
+        rows.dstHost = to;
+        return driver->cuMemcpy2DAsync_v2(&rows, copy->stream);
+    }
+    if (piece->slice != NULL) {
+        CUDA_MEMCPY3D slice = *piece->slice;
+        slice.dstHost = to;
+        return driver->cuMemcpy3DAsync_v2(&slice, copy->stream);
+    }
+    return driver->cuMemcpyDtoHAsync_v2(to, piece->src, piece->bytes, copy->stream);
+}
+
+CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece)
+{
+    uint32_t bytes = piece->bytes;
     struct server_conn *conn = copy->conn;
     uint8_t *to;
     struct staging_slot *slot = conn_room(conn, bytes, &to);
@@ -158,14 +162,7 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
         server_fail(conn, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc;
-    if (rows != NULL) {
-        CUDA_MEMCPY2D piece = *rows;
-        piece.dstHost = to;
-        rc = conn->driver->cuMemcpy2DAsync_v2(&piece, copy->stream);
-    } else {
-        rc = conn->driver->cuMemcpyDtoHAsync_v2(to, src, bytes, copy->stream);
-    }
+    CUresult rc = piece_start(copy, piece, to);
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line);
         if (rc != CUDA_SUCCESS) {
@@ -189,8 +186,7 @@ static CUresult piece_submit(struct copy_out *copy, const CUDA_MEMCPY2D *rows, u
     return CUDA_SUCCESS;
 }
 
-/* The reply of a copy that failed, after the pieces that did not: or of one without bytes. */
-static void copy_out_reply(struct copy_out *copy, CUresult rc)
+void copy_out_reply(struct copy_out *copy, CUresult rc)
 {
     struct server_conn *conn = copy->conn;
     struct completer_entry *entry = completer_entry_make(
@@ -208,15 +204,20 @@ static void copy_out_reply(struct copy_out *copy, CUresult rc)
     completer_add(&conn->completer, entry);
 }
 
-static CUresult copy_out_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
+CUresult copy_out_begin(struct copy_out *copy)
 {
     struct server_conn *conn = copy->conn;
     CUresult rc = server_handle_stream(conn, copy->stream_wire, &copy->stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = conn->current != NULL ? server_range_check(conn, src, bytes)
-                                   : CUDA_ERROR_INVALID_CONTEXT;
+    if (rc == CUDA_SUCCESS && conn->current == NULL) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
     }
     return rc == CUDA_SUCCESS ? staging_make(&conn->staging, conn->current->session->real) : rc;
+}
+
+static CUresult out_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
+{
+    CUresult rc = copy_out_begin(copy);
+    return rc == CUDA_SUCCESS ? server_range_check(copy->conn, src, bytes) : rc;
 }
 
 static CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
@@ -224,7 +225,9 @@ static CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t by
     CUresult rc = CUDA_SUCCESS;
     for (uint64_t at = 0; at < bytes && rc == CUDA_SUCCESS; at += WIRE_CHUNK) {
         uint64_t left = bytes - at;
-        rc = piece_submit(copy, NULL, src + at, (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK));
+        const struct copy_piece piece = {
+            .src = src + at, .bytes = (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK)};
+        rc = copy_piece_submit(copy, &piece);
     }
     return rc;
 }
@@ -240,7 +243,7 @@ bool server_call_ga_copy_out(struct server_conn *conn, const struct wire_header 
     }
     struct copy_out copy = {
         .conn = conn, .header = &kept, .stream_wire = args.stream, .total = args.bytes};
-    CUresult rc = copy_out_begin(&copy, args.src, args.bytes);
+    CUresult rc = out_begin(&copy, args.src, args.bytes);
     if (rc == CUDA_SUCCESS) {
         rc = copy_out_linear(&copy, args.src, args.bytes);
     }
@@ -270,7 +273,9 @@ static CUresult copy_out_rows(struct copy_out *copy, const struct ga_copy_out_2d
                                     .dstPitch = args->width,
                                     .WidthInBytes = args->width,
                                     .Height = left < at_once ? left : at_once};
-        rc = piece_submit(copy, &rows, 0, (uint32_t)(rows.Height * args->width));
+        const struct copy_piece piece = {.rows = &rows,
+                                         .bytes = (uint32_t)(rows.Height * args->width)};
+        rc = copy_piece_submit(copy, &piece);
     }
     return rc;
 }
@@ -288,8 +293,7 @@ bool server_call_ga_copy_out_2d(struct server_conn *conn, const struct wire_head
                             .header = &kept,
                             .stream_wire = args.stream,
                             .total = api_range_times(args.width, args.rows)};
-    CUresult rc =
-        copy_out_begin(&copy, args.src, api_range_pitched(args.pitch, args.width, args.rows));
+    CUresult rc = out_begin(&copy, args.src, api_range_pitched(args.pitch, args.width, args.rows));
     if (rc == CUDA_SUCCESS && args.rows > 1 && args.pitch < args.width) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

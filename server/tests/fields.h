@@ -16,7 +16,7 @@ enum field_kind {
     FIELD_NEW, /* the handle of what the call makes */
 };
 
-enum { FIELDS_MOST = 16 };
+enum { FIELDS_MOST = 24 };
 
 struct field {
     const char *name;

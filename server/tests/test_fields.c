@@ -54,6 +54,58 @@ static void destroy_second(void)
     script_send(&app.data, API_OP_ga_module_unload, 1, app.sequence++);
 }
 
+/* Sends what has been written, and waits for the answer. */
+static int32_t ask(uint16_t opcode)
+{
+    uint64_t sequence = app.sequence++;
+    script_send(&app.data, opcode, 1, sequence);
+    return script_wait(&app, sequence);
+}
+
+/* A solid of bytes, a mipmapped plane, and a texture of memory. */
+static void make_array(uint32_t index)
+{
+    const struct ga_array_create_args array = {.array = ga_handle_make(GA_HANDLE_ARRAY, 1, index),
+                                               .width = 4,
+                                               .height = 4,
+                                               .depth = 4,
+                                               .format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                               .channels = 1};
+    const struct ga_mipmap_create_args mipmap = {.mipmap =
+                                                     ga_handle_make(GA_HANDLE_MIPMAP, 1, index),
+                                                 .width = 4,
+                                                 .height = 4,
+                                                 .format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                                 .channels = 1,
+                                                 .levels = 2};
+    const struct ga_texture_create_args texture = {.texture =
+                                                       ga_handle_make(GA_HANDLE_TEXTURE, 1, index),
+                                                   .resource = CU_RESOURCE_TYPE_LINEAR,
+                                                   .source = app.window,
+                                                   .format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                                   .channels = 1,
+                                                   .width = 64};
+    ga_array_create_args_write(script_begin(&app.data), &array);
+    cr_assert_eq(ask(API_OP_ga_array_create), 0);
+    ga_mipmap_create_args_write(script_begin(&app.data), &mipmap);
+    cr_assert_eq(ask(API_OP_ga_mipmap_create), 0);
+    ga_texture_create_args_write(script_begin(&app.data), &texture);
+    cr_assert_eq(ask(API_OP_ga_texture_create), 0);
+}
+
+static void destroy_second_array(void)
+{
+    const struct ga_array_destroy_args array = {.array = stale(GA_HANDLE_ARRAY)};
+    const struct ga_mipmap_destroy_args mipmap = {.mipmap = stale(GA_HANDLE_MIPMAP)};
+    const struct ga_texture_destroy_args texture = {.texture = stale(GA_HANDLE_TEXTURE)};
+    ga_texture_destroy_args_write(script_begin(&app.data), &texture);
+    script_send(&app.data, API_OP_ga_texture_destroy, 1, app.sequence++);
+    ga_array_destroy_args_write(script_begin(&app.data), &array);
+    cr_assert_eq(ask(API_OP_ga_array_destroy), 0);
+    ga_mipmap_destroy_args_write(script_begin(&app.data), &mipmap);
+    cr_assert_eq(ask(API_OP_ga_mipmap_destroy), 0);
+}
+
 static void start(void)
 {
     script_app_start(&app, server.url, 0);
@@ -69,6 +121,9 @@ static void start(void)
     cr_assert_eq(script_map(&app, app.window, 4 * MIB), 0);
     cr_assert_eq(script_map(&app, app.window + 4 * MIB, 2 * MIB), 0);
     cr_assert_eq(script_unmap(&app, app.window + 4 * MIB, 2 * MIB, true), 0);
+    make_array(1);
+    make_array(2);
+    destroy_second_array();
     cr_assert_eq(script_stream_synchronize(&app, 0), 0);
 }
 

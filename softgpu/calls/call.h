@@ -43,5 +43,8 @@ CUresult sg_call_device(CUdevice ordinal, struct sg_device **device);
 
 /* What is at the address, for front/; takes the lock itself. */
 bool sg_call_pointer(uint64_t address, struct front_pointer *pointer);
+/* front_host.array and front_host.sampled. */
+CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *array);
+CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sampled);
 
 #endif

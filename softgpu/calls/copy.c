@@ -1,5 +1,6 @@
 /* Copies: what each call says about its two sides; the rest is softgpu/copy.c. */
 #include "front/front.h"
+#include "softgpu/array.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/work.h"
 
@@ -29,7 +30,9 @@ static CUresult copy_box(const struct front_box *box, CUstream handle, bool asyn
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sg_leave(sg_copy_submit(stream, box, async));
+    struct front_box linear = *box;
+    result = sg_array_resolve(&linear);
+    return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &linear, async) : result);
 }
 
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides, CUstream handle,
@@ -124,8 +127,12 @@ static CUresult peer_sync(const struct front_box *box, CUcontext to, CUcontext f
     for (unsigned i = 0; result == CUDA_SUCCESS && i < 2; i++) {
         result = stream_after(stream, contexts[i]->legacy);
     }
+    struct front_box linear = *box;
     if (result == CUDA_SUCCESS) {
-        result = sg_copy_submit(stream, box, false);
+        result = sg_array_resolve(&linear);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_copy_submit(stream, &linear, false);
     }
     for (unsigned i = 0; result == CUDA_SUCCESS && i < 2; i++) {
         result = stream_after(contexts[i]->legacy, stream);
@@ -192,6 +199,9 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
         return result;
     }
     result = front_box_2d(copy, &box);
+    if (result == CUDA_SUCCESS) {
+        result = sg_array_resolve(&box);
+    }
     return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : result);
 }
 
@@ -204,6 +214,9 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
         return result;
     }
     result = front_box_3d(copy, &box);
+    if (result == CUDA_SUCCESS) {
+        result = sg_array_resolve(&box);
+    }
     return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : result);
 }
 

@@ -49,6 +49,12 @@ ROLES = {
     "kernel": HANDLE + [("stale", "new_dead_kernel", True), ("a_library", "good_library", True)],
     "link": HANDLE + [("stale", "new_dead_link", True), ("a_stream", "good_stream", True)],
     "physical": HANDLE,
+    "array": HANDLE + [("stale", "new_dead_array", True), ("a_mipmap", "good_mipmap", True),
+                       ("of_another_context", "good_other_array", False)],
+    "mipmap": HANDLE + [("stale", "new_dead_mipmap", True), ("an_array", "good_array", True)],
+    "texture": HANDLE + [("stale", "new_dead_texture", True), ("a_surface", "good_surface", True),
+                         ("of_another_context", "good_other_texture", False)],
+    "surface": HANDLE + [("stale", "new_dead_surface", True), ("a_texture", "good_texture", True)],
 }
 SIZES = ("size_t", "unsigned int", "unsigned long long", "cuuint64_t", "cuuint32_t")
 
@@ -62,7 +68,8 @@ def role_of(param, handles):
         return "pointer"
     known = {"CUdevice": "device", "CUdeviceptr": "address", "int": "int",
              "unsigned char": "any", "unsigned short": "any",
-             "CUmemGenericAllocationHandle": "physical"}
+             "CUmemGenericAllocationHandle": "physical", "CUarray": "array",
+             "CUmipmappedArray": "mipmap", "CUtexObject": "texture", "CUsurfObject": "surface"}
     if param.ctype in known:
         return known[param.ctype]
     if param.ctype in SIZES:

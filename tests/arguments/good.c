@@ -283,6 +283,8 @@ OTHER(stream)
 OTHER(event)
 OTHER(module)
 OTHER(block)
+OTHER(array)
+OTHER(texture)
 
 /* ---- all */
 
@@ -351,6 +353,21 @@ static void make_objects(void)
     good.library_module = HANDLE(of_library);
 }
 
+static void make_arrays(void)
+{
+    const CUDA_RESOURCE_VIEW_DESC view = {
+        .format = CU_RES_VIEW_FORMAT_UINT_1X32, .width = 16, .height = 4};
+    good.array = new_array();
+    good.line = good_line_make();
+    good.line_2 = good_line_make();
+    good.mipmap = new_mipmap();
+    good.texture = good_texture_make(good.array, NULL);
+    good.viewed = good_texture_make(good.array, &view);
+    good.surface = new_surface();
+    good.other_array = new_other_array();
+    good.other_texture = new_other_texture();
+}
+
 void good_make(const char *this_file)
 {
     int count;
@@ -373,6 +390,7 @@ void good_make(const char *this_file)
     make_texts(this_file);
     make_objects();
     make_memory();
+    make_arrays();
 #define GOOD(name)
 #define STRUCT(name) good.name = HANDLE(structs_##name());
 #include "tests/arguments/good.def"

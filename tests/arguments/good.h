@@ -25,6 +25,10 @@ void good_fault(void);
 /* Removes the file. */
 void good_end(void);
 
+/* An array of one dimension; a texture of an array, seen as `view` (CUDA_RESOURCE_VIEW_DESC). */
+uint64_t good_line_make(void);
+uint64_t good_texture_make(uint64_t array, const void *view);
+
 /* Ends the program unless `result` is CUDA_SUCCESS. */
 void must(int result, const char *call);
 #define MUST(call) must((int)(call), #call)

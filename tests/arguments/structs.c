@@ -7,18 +7,6 @@
 #include "api/cuda_names.h"
 #include "tests/arguments/good.h"
 
-enum { UNKNOWN = 0x7ffffff0 };
-
-/* A static T: base(), and then the members set that follow. */
-#define MEMBERS(T, name, base, ...)                                                                \
-    const void *structs_##name(void)                                                               \
-    {                                                                                              \
-        static T it;                                                                               \
-        it = base();                                                                               \
-        __VA_ARGS__;                                                                               \
-        return &it;                                                                                \
-    }
-
 #define ARRAY(T, name, ...)                                                                        \
     const void *structs_##name(void)                                                               \
     {                                                                                              \
@@ -144,6 +132,40 @@ MEMBERS(CUDA_MEMCPY3D_PEER, box_peer, box_peer)
 MEMBERS(CUDA_MEMCPY3D_PEER, box_peer_low, box_peer, it.dstHeight = 3)
 MEMBERS(CUDA_MEMCPY3D_PEER, box_peer_nowhere, box_peer, it.dstContext = NULL)
 MEMBERS(CUDA_MEMCPY3D_PEER, box_peer_host, box_peer, it.srcDevice = good_host())
+
+/* ---- the same into arrays */
+
+static CUDA_MEMCPY2D rectangle_to_array(void)
+{
+    return (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = (const void *)good_host(),
+                           .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .dstArray = (CUarray)good_array(),
+                           .dstXInBytes = 8,
+                           .WidthInBytes = 16,
+                           .Height = 4};
+}
+
+MEMBERS(CUDA_MEMCPY2D, rectangle_into, rectangle_to_array)
+MEMBERS(CUDA_MEMCPY2D, rectangle_into_beyond, rectangle_to_array, it.dstY = 1)
+MEMBERS(CUDA_MEMCPY2D, rectangle_into_half, rectangle_to_array, it.dstXInBytes = 2)
+MEMBERS(CUDA_MEMCPY2D, rectangle_into_stale, rectangle_to_array,
+        it.dstArray = (CUarray)new_dead_array())
+
+static CUDA_MEMCPY3D box_to_array(void)
+{
+    return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .srcDevice = good_block(),
+                           .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .dstArray = (CUarray)good_array(),
+                           .WidthInBytes = 16,
+                           .Height = 4,
+                           .Depth = 1};
+}
+
+MEMBERS(CUDA_MEMCPY3D, box_into, box_to_array)
+MEMBERS(CUDA_MEMCPY3D, box_into_deep, box_to_array, it.dstZ = 1)
+MEMBERS(CUDA_MEMCPY3D, box_into_level, box_to_array, it.dstLOD = 1)
 
 /* ---- a launch */
 

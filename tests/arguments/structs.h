@@ -11,4 +11,16 @@
 #undef STRUCT
 #undef NEW
 
+enum { UNKNOWN = 0x7ffffff0 };
+
+/* A static T: base(), and then the members set that follow. */
+#define MEMBERS(T, name, base, ...)                                                                \
+    const void *structs_##name(void)                                                               \
+    {                                                                                              \
+        static T it;                                                                               \
+        it = base();                                                                               \
+        __VA_ARGS__;                                                                               \
+        return &it;                                                                                \
+    }
+
 #endif

@@ -1,0 +1,81 @@
+/* What texture and surface objects were made of; and texture references, which modules do not have
+ * any more. */
+#include "front/front.h"
+
+static CUresult sampled_find(CUtexObject handle, bool surface, const void *out,
+                             struct front_sampled *sampled)
+{
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = front_host.sampled(handle, surface, sampled);
+    }
+    return rc == CUDA_SUCCESS && out == NULL ? CUDA_ERROR_INVALID_VALUE : rc;
+}
+
+CUresult CUDAAPI cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
+{
+    struct front_sampled sampled;
+    CUresult rc = sampled_find(texObject, false, pResDesc, &sampled);
+    if (rc == CUDA_SUCCESS) {
+        *pResDesc = sampled.resource;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
+{
+    struct front_sampled sampled;
+    CUresult rc = sampled_find(texObject, false, pTexDesc, &sampled);
+    if (rc == CUDA_SUCCESS) {
+        *pTexDesc = sampled.texture;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc,
+                                                CUtexObject texObject)
+{
+    struct front_sampled sampled;
+    CUresult rc = sampled_find(texObject, false, pResViewDesc, &sampled);
+    if (rc == CUDA_SUCCESS && !sampled.viewed) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *pResViewDesc = sampled.view;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
+{
+    struct front_sampled sampled;
+    CUresult rc = sampled_find(surfObject, true, pResDesc, &sampled);
+    if (rc == CUDA_SUCCESS) {
+        *pResDesc = sampled.resource;
+    }
+    return rc;
+}
+
+/* nvcc makes no references since CUDA 12: no module has one of any name. */
+static CUresult reference_find(CUmodule module, const void *out, const char *name)
+{
+    unsigned count;
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = front_host.module_function_count(&count, module); /* is it a module? */
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    return out == NULL || name == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
+{
+    return reference_find(hmod, pTexRef, name);
+}
+
+CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
+{
+    return reference_find(hmod, pSurfRef, name);
+}

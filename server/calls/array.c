@@ -1,0 +1,256 @@
+/* Arrays and mipmapped arrays. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handle)
+{
+    return ga_handle_type_of(handle) == GA_HANDLE_MIPMAP ? &conn->objects.mipmaps
+                                                         : &conn->objects.arrays;
+}
+
+/* ---- making */
+
+static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                            uint32_t levels, struct server_array *array)
+{
+    return levels != 0 ? conn->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
+                       : conn->driver->cuArray3DCreate_v2(&array->array, shape);
+}
+
+static CUresult real_destroy(struct server_conn *conn, const struct server_array *array)
+{
+    if (array->whole != 0) {
+        return CUDA_SUCCESS; /* goes with the whole */
+    }
+    return array->mipmap != NULL ? conn->driver->cuMipmappedArrayDestroy(array->mipmap)
+                                 : conn->driver->cuArrayDestroy(array->array);
+}
+
+/* Takes the array over, under the client's handle; or destroys it. */
+static CUresult array_put(struct server_conn *conn, uint64_t handle, struct server_context *context,
+                          struct server_array *array)
+{
+    enum ga_status status = ga_handle_table_take(table_of(conn, handle), handle, array);
+    if (status != GA_OK) {
+        (void)real_destroy(conn, array);
+        free(array);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    array->handle = handle;
+    array->context = context;
+    ga_list_append(&context->arrays, &array->link);
+    return CUDA_SUCCESS;
+}
+
+/* `levels` 0: an array, else a mipmapped one. */
+static CUresult array_create(struct server_conn *conn, uint64_t handle,
+                             const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t levels)
+{
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (ga_handle_type_of(handle) != (levels != 0 ? GA_HANDLE_MIPMAP : GA_HANDLE_ARRAY)) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_array *array = calloc(1, sizeof *array);
+    if (array == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = real_create(conn, shape, levels, array);
+    if (rc != CUDA_SUCCESS) {
+        free(array);
+        return rc;
+    }
+    return array_put(conn, handle, conn->current, array);
+}
+
+bool server_call_ga_array_create(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_array_create_args args;
+    ga_array_create_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = args.width,
+                                           .Height = args.height,
+                                           .Depth = args.depth,
+                                           .Format = (CUarray_format)args.format,
+                                           .NumChannels = args.channels,
+                                           .Flags = args.flags};
+    server_reply(conn, header, array_create(conn, args.array, &shape, 0));
+    return true;
+}
+
+bool server_call_ga_mipmap_create(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_mipmap_create_args args;
+    ga_mipmap_create_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = args.width,
+                                           .Height = args.height,
+                                           .Depth = args.depth,
+                                           .Format = (CUarray_format)args.format,
+                                           .NumChannels = args.channels,
+                                           .Flags = args.flags};
+    CUresult rc = args.levels != 0 ? array_create(conn, args.mipmap, &shape, args.levels)
+                                   : CUDA_ERROR_INVALID_VALUE;
+    server_reply(conn, header, rc);
+    return true;
+}
+
+static CUresult array_level(struct server_conn *conn, const struct ga_array_level_args *args)
+{
+    const struct server_array *whole = ga_handle_table_find(&conn->objects.mipmaps, args->mipmap);
+    if (whole == NULL || ga_handle_type_of(args->array) != GA_HANDLE_ARRAY) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_array *array = calloc(1, sizeof *array);
+    if (array == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = conn->driver->cuMipmappedArrayGetLevel(&array->array, whole->mipmap, args->level);
+    if (rc != CUDA_SUCCESS) {
+        free(array);
+        return rc;
+    }
+    array->whole = whole->handle;
+    return array_put(conn, args->array, whole->context, array);
+}
+
+bool server_call_ga_array_level(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_array_level_args args;
+    ga_array_level_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = array_level(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- the end */
+
+/* From now on its handle means nothing, nor do those of its levels. */
+static void array_forget(struct server_conn *conn, struct server_array *array)
+{
+    if (array->mipmap != NULL) {
+        ga_list_each (at, next, &array->context->arrays) {
+            struct server_array *level = ga_container(at, struct server_array, link);
+            if (level->whole == array->handle) {
+                (void)ga_handle_table_remove(&conn->objects.arrays, level->handle);
+                ga_list_remove(&level->link);
+                free(level);
+            }
+        }
+    }
+    (void)ga_handle_table_remove(table_of(conn, array->handle), array->handle);
+    array->leaving = true;
+}
+
+CUresult array_free(struct server_conn *conn, struct server_array *array)
+{
+    if (!array->leaving) {
+        array_forget(conn, array);
+    }
+    ga_list_remove(&array->link);
+    conn_flush(conn);
+    CUresult rc = real_destroy(conn, array);
+    free(array);
+    return rc;
+}
+
+/* The work that was there when the client destroyed it is done. The context may have ended since,
+ * and the array with it. */
+static void destroy_later(struct server_conn *conn, struct completer_entry *entry)
+{
+    const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
+    struct server_context *context =
+        ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
+    CUresult rc = entry->rc;
+    if (context != NULL) {
+        ga_list_each (at, next, &context->arrays) {
+            struct server_array *array = ga_container(at, struct server_array, link);
+            if (array->leaving && array->handle == entry->job_values[1]) {
+                context_apply(conn, context);
+                CUresult freed = array_free(conn, array);
+                rc = rc != CUDA_SUCCESS ? rc : freed;
+                context_apply(conn, conn->current);
+                break;
+            }
+        }
+    }
+    server_reply(conn, &header, rc);
+}
+
+/* A driver may wait in cuArrayDestroy for kernels that only a later call lets go on: so it is asked
+ * when the work before is done. */
+static CUresult destroy_after_work(struct server_conn *conn, const struct wire_header *header,
+                                   struct server_array *array)
+{
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, COMPLETER_JOB, header->session, header->sequence);
+    if (entry == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context_apply(conn, array->context);
+    CUresult rc = context_mark(conn, array->context, entry);
+    context_apply(conn, conn->current);
+    if (rc != CUDA_SUCCESS) {
+        completer_entry_free(&conn->completer, entry);
+        return rc;
+    }
+    entry->job = destroy_later;
+    entry->job_values[0] = array->context->handle;
+    entry->job_values[1] = array->handle;
+    array_forget(conn, array);
+    completer_add(&conn->completer, entry);
+    return CUDA_SUCCESS;
+}
+
+/* `array` NULL: there is none. */
+static void destroy(struct server_conn *conn, const struct wire_header *header,
+                    struct server_array *array)
+{
+    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
+    if (array != NULL && array->whole == 0) {
+        rc = destroy_after_work(conn, header, array);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_reply(conn, header, rc);
+    }
+}
+
+bool server_call_ga_array_destroy(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_array_destroy_args args;
+    ga_array_destroy_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    destroy(conn, header, ga_handle_table_find(&conn->objects.arrays, args.array));
+    return true;
+}
+
+bool server_call_ga_mipmap_destroy(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_mipmap_destroy_args args;
+    ga_mipmap_destroy_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    destroy(conn, header, ga_handle_table_find(&conn->objects.mipmaps, args.mipmap));
+    return true;
+}

@@ -1,0 +1,39 @@
+/* What copies with linear memory and with arrays share. */
+#ifndef SERVER_CALLS_COPY_H
+#define SERVER_CALLS_COPY_H
+
+#include "server/conn.h"
+
+/* Takes `bytes` bulk bytes behind the values into a slot. NULL: the connection has ended or the
+ * frame is wrong. */
+struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_header *header,
+                                    size_t values, uint64_t bytes, uint8_t **at);
+/* Gives the slot back when the stream has got so far; at once when there is nothing to wait for. */
+void copy_slot_give(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+                    CUresult rc);
+
+/* A copy out in progress: pieces in order, each in a slot of its own. */
+struct copy_out {
+    struct server_conn *conn;
+    const struct wire_header *header;
+    uint64_t stream_wire;
+    CUstream stream;
+    uint64_t sent, total; /* bytes submitted, and of the whole copy */
+};
+
+/* Rows, a part of a slice of an array, or neither: linear memory from `src` on. */
+struct copy_piece {
+    const CUDA_MEMCPY2D *rows;
+    const CUDA_MEMCPY3D *slice;
+    uint64_t src;
+    uint32_t bytes;
+};
+
+/* Finds the stream and sees to slots. */
+CUresult copy_out_begin(struct copy_out *copy);
+/* Submits one piece. The result of the driver; a lost connection shows as conn->ended. */
+CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece);
+/* The reply of a copy that failed, after the pieces that did not: or of one without bytes. */
+void copy_out_reply(struct copy_out *copy, CUresult rc);
+
+#endif

@@ -1,0 +1,190 @@
+/* Copies with arrays. The driver knows how large an array is; the rest is as with linear memory. */
+#include "api/calls.h"
+#include "api/range.h"
+#include "api/server_dispatch.h"
+#include "server/calls/copy.h"
+#include "server/conn.h"
+
+static CUresult array_find(struct server_conn *conn, uint64_t wire, CUarray *real)
+{
+    const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, wire);
+    if (array == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *real = array->array;
+    return CUDA_SUCCESS;
+}
+
+/* ---- to the GPU */
+
+bool server_call_ga_copy_in_array(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    size_t values = reader->size;
+    struct ga_copy_in_array_args args;
+    ga_copy_in_array_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    uint8_t *from;
+    struct staging_slot *slot =
+        copy_bulk_take(conn, &kept, values, api_range_times(args.width, args.rows), &from);
+    if (slot == NULL) {
+        return false;
+    }
+    CUarray array;
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = array_find(conn, args.array, &array);
+    }
+    if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
+        const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                    .srcHost = from,
+                                    .srcPitch = args.width,
+                                    .srcHeight = args.rows,
+                                    .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                    .dstArray = array,
+                                    .dstXInBytes = args.x,
+                                    .dstY = args.y,
+                                    .dstZ = args.z,
+                                    .WidthInBytes = args.width,
+                                    .Height = args.rows,
+                                    .Depth = 1};
+        rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, &kept, rc);
+    }
+    copy_slot_give(conn, slot, args.stream, rc);
+    return true;
+}
+
+/* ---- from the GPU */
+
+static CUresult copy_out_slice(struct copy_out *copy, const struct ga_copy_out_array_args *args,
+                               CUarray array)
+{
+    CUresult rc = CUDA_SUCCESS;
+    if (args->width > WIRE_CHUNK) {
+        return CUDA_ERROR_INVALID_VALUE; /* clients cut such rows */
+    }
+    uint64_t at_once = WIRE_CHUNK / args->width;
+    for (uint64_t row = 0; row < args->rows && rc == CUDA_SUCCESS; row += at_once) {
+        uint64_t left = args->rows - row, rows = left < at_once ? left : at_once;
+        const CUDA_MEMCPY3D slice = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                                     .srcArray = array,
+                                     .srcXInBytes = args->x,
+                                     .srcY = args->y + row,
+                                     .srcZ = args->z,
+                                     .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                     .dstPitch = args->width,
+                                     .dstHeight = rows,
+                                     .WidthInBytes = args->width,
+                                     .Height = rows,
+                                     .Depth = 1};
+        const struct copy_piece piece = {.slice = &slice, .bytes = (uint32_t)(rows * args->width)};
+        rc = copy_piece_submit(copy, &piece);
+    }
+    return rc;
+}
+
+bool server_call_ga_copy_out_array(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    const struct wire_header kept = *header;
+    struct ga_copy_out_array_args args;
+    ga_copy_out_array_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUarray array;
+    struct copy_out copy = {.conn = conn,
+                            .header = &kept,
+                            .stream_wire = args.stream,
+                            .total = api_range_times(args.width, args.rows)};
+    CUresult rc = array_find(conn, args.array, &array);
+    if (rc == CUDA_SUCCESS) {
+        rc = copy_out_begin(&copy);
+    }
+    if (rc == CUDA_SUCCESS && copy.total != 0) {
+        rc = copy_out_slice(&copy, &args, array);
+    }
+    if ((rc != CUDA_SUCCESS || copy.total == 0) && !atomic_load(&conn->ended)) {
+        copy_out_reply(&copy, rc);
+    }
+    return true;
+}
+
+/* ---- within the node */
+
+/* One side of a copy, as the driver wants it. */
+struct side {
+    CUmemorytype type;
+    CUarray array;
+    CUdeviceptr address;
+};
+
+static CUresult side_find(struct server_conn *conn, const struct ga_copy_array_args *args,
+                          uint64_t array, uint64_t address, uint64_t pitch, struct side *side)
+{
+    *side = (struct side){.type = CU_MEMORYTYPE_ARRAY};
+    if (array != 0) {
+        return array_find(conn, array, &side->array);
+    }
+    *side = (struct side){.type = CU_MEMORYTYPE_DEVICE, .address = address};
+    return server_range_check(conn, address, api_range_pitched(pitch, args->width, args->rows));
+}
+
+static CUresult copy_array(struct server_conn *conn, const struct ga_copy_array_args *args)
+{
+    CUstream stream;
+    struct side from, to;
+    CUresult rc = server_handle_stream(conn, args->stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = side_find(conn, args, args->src_array, args->src, args->src_pitch, &from);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = side_find(conn, args, args->dst_array, args->dst, args->dst_pitch, &to);
+    }
+    if (rc != CUDA_SUCCESS || args->width == 0 || args->rows == 0) {
+        return rc;
+    }
+    const CUDA_MEMCPY3D copy = {.srcMemoryType = from.type,
+                                .srcArray = from.array,
+                                .srcDevice = from.address,
+                                .srcPitch = args->src_pitch,
+                                .srcXInBytes = args->src_at[0],
+                                .srcY = args->src_at[1],
+                                .srcZ = args->src_at[2],
+                                .dstMemoryType = to.type,
+                                .dstArray = to.array,
+                                .dstDevice = to.address,
+                                .dstPitch = args->dst_pitch,
+                                .dstXInBytes = args->dst_at[0],
+                                .dstY = args->dst_at[1],
+                                .dstZ = args->dst_at[2],
+                                .WidthInBytes = args->width,
+                                .Height = args->rows,
+                                .Depth = 1};
+    /* What is checked above is from the address on. */
+    bool offset = (from.array == NULL && (args->src_at[0] | args->src_at[1] | args->src_at[2])) ||
+                  (to.array == NULL && (args->dst_at[0] | args->dst_at[1] | args->dst_at[2]));
+    return offset ? CUDA_ERROR_INVALID_VALUE : conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
+}
+
+bool server_call_ga_copy_array(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct ga_copy_array_args args;
+    ga_copy_array_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = copy_array(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}

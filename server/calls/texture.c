@@ -1,0 +1,225 @@
+/* Texture and surface objects. Kernels use the driver's handles, which are answered to the client;
+ * a call that names an object does so by the client's handle, so that none reaches another's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+/* ---- making */
+
+static CUresult resource_array(struct server_conn *conn, uint64_t source, CUDA_RESOURCE_DESC *to)
+{
+    const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, source);
+    if (array == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    to->resType = CU_RESOURCE_TYPE_ARRAY;
+    to->res.array.hArray = array->array;
+    return CUDA_SUCCESS;
+}
+
+static CUresult resource_read(struct server_conn *conn, const struct ga_texture_create_args *args,
+                              CUDA_RESOURCE_DESC *to)
+{
+    const struct server_array *mipmap;
+    uint64_t bytes;
+    memset(to, 0, sizeof *to);
+    to->resType = (CUresourcetype)args->resource;
+    switch (args->resource) {
+    case CU_RESOURCE_TYPE_ARRAY:
+        return resource_array(conn, args->source, to);
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+        mipmap = ga_handle_table_find(&conn->objects.mipmaps, args->source);
+        to->res.mipmap.hMipmappedArray = mipmap != NULL ? mipmap->mipmap : NULL;
+        return mipmap != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_RESOURCE_TYPE_LINEAR:
+        to->res.linear.devPtr = args->source;
+        to->res.linear.format = (CUarray_format)args->format;
+        to->res.linear.numChannels = args->channels;
+        to->res.linear.sizeInBytes = args->width;
+        return server_range_check(conn, args->source, args->width);
+    case CU_RESOURCE_TYPE_PITCH2D:
+        to->res.pitch2D.devPtr = args->source;
+        to->res.pitch2D.format = (CUarray_format)args->format;
+        to->res.pitch2D.numChannels = args->channels;
+        to->res.pitch2D.width = args->width;
+        to->res.pitch2D.height = args->height;
+        to->res.pitch2D.pitchInBytes = args->pitch;
+        /* Whole rows but for the last one, whose elements the driver measures: its first byte. */
+        if (args->height == 0 || __builtin_mul_overflow(args->height - 1, args->pitch, &bytes)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        return server_range_check(conn, args->source, bytes + 1);
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static CUDA_TEXTURE_DESC texture_read(const struct ga_texture_create_args *args)
+{
+    CUDA_TEXTURE_DESC texture = {.filterMode = (CUfilter_mode)args->filter,
+                                 .flags = args->flags,
+                                 .maxAnisotropy = args->anisotropy,
+                                 .mipmapFilterMode = (CUfilter_mode)args->mip_filter};
+    float mip[3];
+    memcpy(mip, args->mip, sizeof mip);
+    texture.mipmapLevelBias = mip[0];
+    texture.minMipmapLevelClamp = mip[1];
+    texture.maxMipmapLevelClamp = mip[2];
+    memcpy(texture.borderColor, args->border, sizeof texture.borderColor);
+    for (unsigned i = 0; i < 3; i++) {
+        texture.addressMode[i] = (CUaddress_mode)args->mode[i];
+    }
+    return texture;
+}
+
+static CUDA_RESOURCE_VIEW_DESC view_read(const struct ga_texture_create_args *args)
+{
+    return (CUDA_RESOURCE_VIEW_DESC){.format = (CUresourceViewFormat)args->view_format,
+                                     .width = args->view_size[0],
+                                     .height = args->view_size[1],
+                                     .depth = args->view_size[2],
+                                     .firstMipmapLevel = args->view_levels[0],
+                                     .lastMipmapLevel = args->view_levels[1],
+                                     .firstLayer = args->view_layers[0],
+                                     .lastLayer = args->view_layers[1]};
+}
+
+static CUresult real_destroy(struct server_conn *conn, bool surface, uint64_t real)
+{
+    return surface ? conn->driver->cuSurfObjectDestroy(real)
+                   : conn->driver->cuTexObjectDestroy(real);
+}
+
+static CUresult texture_put(struct server_conn *conn, uint64_t handle, bool surface, uint64_t real)
+{
+    struct server_texture *texture = calloc(1, sizeof *texture);
+    enum ga_status status = GA_NO_MEMORY;
+    if (texture != NULL) {
+        *texture = (struct server_texture){
+            .context = conn->current, .handle = handle, .surface = surface, .real = real};
+        status = ga_handle_table_take(&conn->objects.textures, handle, texture);
+    }
+    if (status != GA_OK) {
+        free(texture);
+        (void)real_destroy(conn, surface, real);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ga_list_append(&conn->current->textures, &texture->link);
+    return CUDA_SUCCESS;
+}
+
+static CUresult texture_create(struct server_conn *conn, const struct ga_texture_create_args *args,
+                               uint64_t *number)
+{
+    CUDA_RESOURCE_DESC resource;
+    CUtexObject real = 0;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    CUresult rc = resource_read(conn, args, &resource);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const CUDA_TEXTURE_DESC texture = texture_read(args);
+    const CUDA_RESOURCE_VIEW_DESC view = view_read(args);
+    rc = conn->driver->cuTexObjectCreate(&real, &resource, &texture,
+                                         args->viewed != 0 ? &view : NULL);
+    if (rc == CUDA_SUCCESS) {
+        rc = texture_put(conn, args->texture, false, real);
+    }
+    *number = real;
+    return rc;
+}
+
+bool server_call_ga_texture_create(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_texture_create_args args;
+    struct ga_texture_create_results results = {0};
+    ga_texture_create_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = texture_create(conn, &args, &results.number);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_texture_create_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_texture_create_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
+static CUresult surface_create(struct server_conn *conn, const struct ga_surface_create_args *args,
+                               uint64_t *number)
+{
+    CUDA_RESOURCE_DESC resource;
+    CUsurfObject real = 0;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    memset(&resource, 0, sizeof resource);
+    CUresult rc = resource_array(conn, args->array, &resource);
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->driver->cuSurfObjectCreate(&real, &resource);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = texture_put(conn, args->texture, true, real);
+    }
+    *number = real;
+    return rc;
+}
+
+bool server_call_ga_surface_create(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_surface_create_args args;
+    struct ga_surface_create_results results = {0};
+    ga_surface_create_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = surface_create(conn, &args, &results.number);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_surface_create_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_surface_create_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
+/* ---- the end */
+
+CUresult texture_free(struct server_conn *conn, struct server_texture *texture)
+{
+    (void)ga_handle_table_remove(&conn->objects.textures, texture->handle);
+    ga_list_remove(&texture->link);
+    CUresult rc = real_destroy(conn, texture->surface, texture->real);
+    free(texture);
+    return rc;
+}
+
+bool server_call_ga_texture_destroy(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_texture_destroy_args args;
+    ga_texture_destroy_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
+    struct server_texture *texture = ga_handle_table_find(&conn->objects.textures, args.texture);
+    if (texture != NULL) {
+        context_apply(conn, texture->context);
+        rc = texture_free(conn, texture);
+        context_apply(conn, conn->current);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}

@@ -1,0 +1,151 @@
+/* Texture and surface objects. The handle that a call answers is the one that kernels use. */
+#include "softgpu/array.h"
+#include "softgpu/calls/call.h"
+#include "softgpu/memory.h"
+#include "softgpu/sampled.h"
+
+CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
+                                                    CUarray_format format, unsigned int numChannels,
+                                                    CUdevice dev)
+{
+    struct sg_context *context;
+    int most = 0;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_device *device = sg_device_at(dev);
+    if (maxWidthInElements == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    if (device == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_DEVICE);
+    }
+    if (front_element_bytes(format, numChannels) == 0) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    result = sg_device_attribute(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, &most);
+    if (result == CUDA_SUCCESS) {
+        *maxWidthInElements = (size_t)most;
+    }
+    return sg_leave(result);
+}
+
+CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sampled)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_sampled *found = sg_sampled_find(context, handle, surface);
+    if (found == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *sampled = found->what;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+/* The arrays of a resource, if they are of this context. */
+static struct front_backing backing_of(const struct sg_context *context,
+                                       const CUDA_RESOURCE_DESC *resource)
+{
+    struct front_backing backing = {NULL, NULL};
+    const struct sg_array *found = NULL;
+    if (resource != NULL && resource->resType == CU_RESOURCE_TYPE_ARRAY) {
+        found = sg_array_find(resource->res.array.hArray);
+        backing.array = found != NULL && found->context == context ? &found->front : NULL;
+    } else if (resource != NULL && resource->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
+        found = sg_array_find_mipmap(resource->res.mipmap.hMipmappedArray);
+        backing.mipmap = found != NULL && found->context == context ? &found->front : NULL;
+    }
+    return backing;
+}
+
+/* Linear memory is the device's, all of it. */
+static CUresult memory_check(const struct sg_context *context, const CUDA_RESOURCE_DESC *resource)
+{
+    struct sg_range *range;
+    uint64_t start, bytes;
+    front_texture_memory(resource, &start, &bytes);
+    if (bytes == 0) {
+        return CUDA_SUCCESS;
+    }
+    enum sg_place place = sg_place_of(start, bytes, SG_MAP_READ, &range);
+    bool good =
+        place == SG_PLACE_HOST || (place == SG_PLACE_DEVICE && range->device == context->device);
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
+                                   const CUDA_TEXTURE_DESC *pTexDesc,
+                                   const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    uint64_t handle;
+    struct front_sampled what;
+    const struct front_backing backing = backing_of(context, pResDesc);
+    result = pTexObject == NULL ? CUDA_ERROR_INVALID_VALUE
+                                : front_texture_read((CUdevice)context->device->ordinal, pResDesc,
+                                                     pTexDesc, pResViewDesc, &backing, &what);
+    if (result == CUDA_SUCCESS) {
+        result = memory_check(context, pResDesc);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_sampled_make(context, &what, &handle);
+    }
+    if (result == CUDA_SUCCESS) {
+        *pTexObject = handle;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    uint64_t handle;
+    struct front_sampled what;
+    const struct front_backing backing = backing_of(context, pResDesc);
+    result = pSurfObject == NULL ? CUDA_ERROR_INVALID_VALUE
+                                 : front_surface_read(pResDesc, &backing, &what);
+    if (result == CUDA_SUCCESS) {
+        result = sg_sampled_make(context, &what, &handle);
+    }
+    if (result == CUDA_SUCCESS) {
+        *pSurfObject = handle;
+    }
+    return sg_leave(result);
+}
+
+static CUresult sampled_destroy(uint64_t handle, bool surface)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_sampled *found = sg_sampled_find(context, handle, surface);
+    if (found == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    sg_sampled_destroy(found);
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)
+{
+    return sampled_destroy(texObject, false);
+}
+
+CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject surfObject)
+{
+    return sampled_destroy(surfObject, true);
+}
