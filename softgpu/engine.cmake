@@ -20,6 +20,7 @@ set(SG_PTX_SOURCES
     decode_memory.c
     decode_convert.c
     decode_pack.c
+    decode_video.c
     decode_compare.c
     decode_builtin.c
     decode_flow.c
@@ -72,6 +73,7 @@ set(SG_HANDLER_SOURCES
     exec/alu_int.c
     exec/alu_float.c
     exec/alu_half.c
+    exec/alu_video.c
     exec/alu_convert.c
     exec/alu_compare.c
     exec/memory.c
@@ -128,7 +130,8 @@ foreach(name
     matrix
     wmma
     half
-    conversions)
+    conversions
+    video)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()

@@ -4,6 +4,7 @@
 struct sg_op_list SG_ISA_NAME(sg_ops_int)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_float)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_half)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_video)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_convert)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_compare)(void);
 const struct sg_mem_ops *SG_ISA_NAME(sg_mem_ops)(void);
@@ -17,7 +18,8 @@ const struct sg_isa *SG_ISA_NAME(sg_isa)(void)
     static struct sg_isa isa = {
         .name = TEXT(SG_ISA),
         .lists = {SG_ISA_NAME(sg_ops_int), SG_ISA_NAME(sg_ops_float), SG_ISA_NAME(sg_ops_half),
-                  SG_ISA_NAME(sg_ops_convert), SG_ISA_NAME(sg_ops_compare)},
+                  SG_ISA_NAME(sg_ops_video), SG_ISA_NAME(sg_ops_convert),
+                  SG_ISA_NAME(sg_ops_compare)},
         .tex = SG_ISA_NAME(sg_tex),
     };
     isa.mem = SG_ISA_NAME(sg_mem_ops)(); /* called under pthread_once, by op.c */

@@ -67,7 +67,7 @@ struct sg_mem_ops {
     sg_handler *store[SG_MEM_FRAME + 1][SG_MEM_TYPES];
 };
 
-#define SG_OP_LISTS 5 /* .def files */
+#define SG_OP_LISTS 6 /* .def files */
 
 /* Everything compiled for one instruction set */
 struct sg_isa {

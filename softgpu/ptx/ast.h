@@ -122,6 +122,7 @@ struct sg_operand {
     uint32_t reg;
     uint64_t value;
     struct sg_text text;
+    struct sg_text part; /* of a register, in video instructions: "h1", "b3210" */
     struct sg_ptx_var *var;
     struct sg_ptx_func *func;
     const struct sg_ptx_table *table;

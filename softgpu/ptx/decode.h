@@ -179,6 +179,7 @@ void sg_decode_load(struct sg_decoder *decoder);
 void sg_decode_store(struct sg_decoder *decoder);
 void sg_decode_atom(struct sg_decoder *decoder);
 void sg_decode_cvt(struct sg_decoder *decoder);
+void sg_decode_video(struct sg_decoder *decoder);
 bool sg_decode_cvt_packed(struct sg_decoder *decoder); /* false: it is none of these */
 void sg_decode_cvt_finish(struct sg_decoder *decoder, uint32_t row);
 void sg_decode_setp(struct sg_decoder *decoder);

@@ -204,6 +204,9 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
         if (operand->negated) {
             sg_decode_wrong(decoder, "'!' where no negation is allowed");
         }
+        if (operand->part.len) {
+            sg_decode_wrong(decoder, "a part of a register");
+        }
         uint32_t row = sg_row_reg(decoder, operand->reg);
         if (sg_row_kind(decoder, row) != kind) {
             sg_decode_wrong(decoder, "a register of the wrong size");
@@ -241,7 +244,7 @@ uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *oper
     if (operand->kind == SG_OPERAND_SINK) {
         return sg_row_new(decoder, kind);
     }
-    if (operand->kind != SG_OPERAND_REG || operand->negated) {
+    if (operand->kind != SG_OPERAND_REG || operand->negated || operand->part.len) {
         sg_decode_wrong(decoder, "the destination must be a register");
     }
     uint32_t row = sg_row_reg(decoder, operand->reg);

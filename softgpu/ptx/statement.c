@@ -31,6 +31,19 @@ static struct sg_text join_component(struct sg_parser *parser, struct sg_text na
     return name;
 }
 
+/* "%r1" ".h0" in video instructions; empty: all of it */
+static struct sg_text part_of_register(struct sg_parser *parser, struct sg_text name)
+{
+    const struct sg_token *token = &parser->token;
+    struct sg_text part = {NULL, 0};
+    if (token->kind == SG_TOKEN_DOT && token->text.at == name.at + name.len + 1 &&
+        token->text.len > 0 && strchr("bh", token->text.at[0])) {
+        part = token->text;
+        sg_parse_advance(parser);
+    }
+    return part;
+}
+
 /* A name where an operand stands */
 static struct sg_operand name_operand(struct sg_parser *parser)
 {
@@ -71,6 +84,7 @@ static struct sg_operand name_operand(struct sg_parser *parser)
         break;
     default:
         operand.kind = SG_OPERAND_REG;
+        operand.part = part_of_register(parser, name);
         break;
     }
     return operand;
@@ -155,6 +169,14 @@ static void parse_number(struct sg_parser *parser, struct sg_operand *operand)
     bool minus = sg_parse_take(parser, '-');
     bool invert = !minus && sg_parse_take(parser, '~');
     const struct sg_token *token = &parser->token;
+    if (minus && token->kind == SG_TOKEN_NAME) { /* vmad's */
+        *operand = name_operand(parser);
+        operand->negated = true;
+        if (operand->kind != SG_OPERAND_REG) {
+            unknown_name(parser, operand);
+        }
+        return;
+    }
     operand->value = token->value;
     if (token->kind == SG_TOKEN_INT) {
         operand->kind = SG_OPERAND_INT;

@@ -9,6 +9,7 @@
 #include "softgpu/exec/half.h"
 #include "softgpu/exec/op.h"
 #include "softgpu/exec/op_math.h"
+#include "softgpu/exec/video.h"
 #include "softgpu/tests/engine_fixture.h"
 
 /* ---- the reference: one lane, operands and result as 64 bits ---- */

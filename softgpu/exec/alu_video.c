@@ -1,0 +1,17 @@
+/* Handlers of op_video.def. */
+#include "softgpu/exec/alu.h"
+#include "softgpu/exec/video.h"
+
+#include "softgpu/exec/op_video.def"
+
+#include "softgpu/exec/alu_table.h"
+
+static const struct sg_op table[] = {
+#include "softgpu/exec/op_video.def"
+};
+
+struct sg_op_list SG_ISA_NAME(sg_ops_video)(void);
+struct sg_op_list SG_ISA_NAME(sg_ops_video)(void)
+{
+    return (struct sg_op_list){table, sizeof table / sizeof table[0]};
+}
