@@ -14,6 +14,8 @@ set(SG_PTX_SOURCES
     module.c
     decode_rows.c
     decode_slots.c
+    decode_shape.c
+    decode_fast.c
     decode_emit.c
     decode_alu.c
     decode_move.c
@@ -53,6 +55,8 @@ set(SG_EXEC_SOURCES
     format.c
     print.c
     sched.c
+    fast.c
+    fast_pair.c
     block.c
     const.c
     grid.c
@@ -77,6 +81,7 @@ set(SG_HANDLER_SOURCES
     exec/alu_convert.c
     exec/alu_compare.c
     exec/memory.c
+    exec/fast_memory.c
     exec/isa.c
     exec/tex.c
     exec/sample.c
@@ -90,7 +95,7 @@ endforeach()
 target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
 # Of atomics TSan sees nothing either, or it would miss the order they make between kernels.
 set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/matrix_memory.c
-    exec/surface.c PROPERTIES COMPILE_OPTIONS
+    exec/surface.c exec/fast_pair.c PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
 gpuaas_library(softgpu_engine map.c texture.c objects.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
@@ -114,6 +119,7 @@ add_custom_target(softgpu_test_kernels DEPENDS ${SG_TEST_PTX})
 
 foreach(name
     programs
+    fast
     scheduler
     maths
     load
@@ -149,7 +155,7 @@ foreach(name textures surfaces texture_objects)
 endforeach()
 
 # The same once more with the handlers that run on any x86-64.
-foreach(name programs maths textures)
+foreach(name programs maths textures fast)
     add_test(NAME test_softgpu_${name}_base COMMAND test_softgpu_${name})
     set_tests_properties(test_softgpu_${name}_base PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT SOFTGPU_ISA=base)

@@ -123,9 +123,9 @@ static inline bool resolve_halves64(const struct sg_warp *warp, const uint64_t *
 }
 
 /* Global addresses as they are in the row `a`. */
-static enum access_shape resolve_global(struct sg_warp *warp, const struct sg_insn *in,
-                                        const uint64_t *a, uint32_t mask, const struct extent *x,
-                                        struct access *out)
+static __attribute__((unused)) enum access_shape
+resolve_global(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, uint32_t mask,
+               const struct extent *x, struct access *out)
 {
     if (mask == UINT32_MAX && resolve_halves64(warp, a, x, out)) {
         return ACCESS_HALVES;
@@ -155,9 +155,9 @@ static enum access_shape resolve_global(struct sg_warp *warp, const struct sg_in
 }
 
 /* Offsets in the block's shared memory, 32-bit row. */
-static enum access_shape resolve_shared(struct sg_warp *warp, const struct sg_insn *in,
-                                        const uint32_t *a, uint32_t mask, const struct extent *x,
-                                        struct access *out)
+static __attribute__((unused)) enum access_shape
+resolve_shared(struct sg_warp *warp, const struct sg_insn *in, const uint32_t *a, uint32_t mask,
+               const struct extent *x, struct access *out)
 {
     if (mask == UINT32_MAX) {
         bool good = true;
@@ -196,9 +196,9 @@ static enum access_shape resolve_shared(struct sg_warp *warp, const struct sg_in
 }
 
 /* Offsets in local memory; a == NULL: the same offset, x->offset, in every lane. */
-static enum access_shape resolve_local(struct sg_warp *warp, const struct sg_insn *in,
-                                       const uint64_t *a, uint32_t mask, const struct extent *x,
-                                       struct access *out)
+static __attribute__((unused)) enum access_shape
+resolve_local(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, uint32_t mask,
+              const struct extent *x, struct access *out)
 {
     bool same = true;
     for (int i = 0; a && i < SG_LANES; i++) {
@@ -223,9 +223,9 @@ static enum access_shape resolve_local(struct sg_warp *warp, const struct sg_ins
     return ACCESS_SCATTER;
 }
 
-static enum access_shape resolve_each(struct sg_warp *warp, const struct sg_insn *in,
-                                      const uint64_t *a, uint32_t mask, const struct extent *x,
-                                      struct access *out, uint64_t window)
+static __attribute__((unused)) enum access_shape
+resolve_each(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, uint32_t mask,
+             const struct extent *x, struct access *out, uint64_t window)
 {
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint64_t at = a[i] + (uint64_t)x->offset + window;
@@ -243,9 +243,9 @@ static enum access_shape resolve_each(struct sg_warp *warp, const struct sg_insn
     return ACCESS_SCATTER;
 }
 
-static enum access_shape resolve_generic(struct sg_warp *warp, const struct sg_insn *in,
-                                         const uint64_t *a, uint32_t mask, const struct extent *x,
-                                         struct access *out)
+static __attribute__((unused)) enum access_shape
+resolve_generic(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, uint32_t mask,
+                const struct extent *x, struct access *out)
 {
     uint64_t windows = 0;
     for (int i = 0; i < SG_LANES; i++) {

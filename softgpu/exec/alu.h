@@ -152,6 +152,20 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
             rd[i] = LANE_ON ? VALUE(D, __VA_ARGS__) : rd[i];                                       \
         }                                                                                          \
         END;                                                                                       \
+    }                                                                                              \
+    HANDLER(pair, name)                                                                            \
+    {                                                                                              \
+        const int64_t imm = in->imm;                                                               \
+        (void)imm, (void)mask;                                                                     \
+        ROW_OF(D, rd, d);                                                                          \
+        ROWS;                                                                                      \
+        BEGIN;                                                                                     \
+        _Pragma("GCC ivdep") for (int i = 0; i < 2; i++)                                           \
+        {                                                                                          \
+            LANES;                                                                                 \
+            rd[i] = VALUE(D, __VA_ARGS__);                                                         \
+        }                                                                                          \
+        END;                                                                                       \
     }
 
 #define MAKE_CMP(name, ROWS, LANES, ...)                                                           \

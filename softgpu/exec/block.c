@@ -69,6 +69,7 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
 {
     const struct sg_grid *grid = block->grid;
     const uint32_t *size = grid->launch->grid;
+    block->linear = linear;
     block->id[0] = (uint32_t)(linear % size[0]);
     block->id[1] = (uint32_t)(linear / size[0] % size[1]);
     block->id[2] = (uint32_t)(linear / size[0] / size[1]);
@@ -80,7 +81,8 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
         uint32_t left = grid->threads - w * SG_LANES;
         struct sg_warp *warp = sg_block_warp(block, w);
         sg_warp_start(warp, left >= SG_LANES ? UINT32_MAX : (1u << left) - 1);
-        sg_consts_fill_block(warp, grid, linear);
+        warp->fast = grid->fast && left >= SG_LANES;
+        sg_consts_fill_block(warp, warp->fast);
     }
 }
 

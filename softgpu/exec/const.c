@@ -2,6 +2,7 @@
  * warp's register file before the kernel begins. */
 #include <string.h>
 
+#include "softgpu/exec/fast.h"
 #include "softgpu/exec/grid.h"
 
 static uint64_t param_value(const struct sg_const *c, const void *params)
@@ -141,6 +142,19 @@ static void fill_lanes(struct sg_warp *warp, const struct sg_const *c, const str
     }
 }
 
+static void fill_pair(struct sg_warp *warp, const struct sg_const *c, uint64_t low, uint64_t high)
+{
+    if (c->wide) {
+        uint64_t *pair = sg_row(warp, c->pair);
+        pair[0] = low;
+        pair[1] = high;
+    } else {
+        uint32_t *pair = sg_row(warp, c->pair);
+        pair[0] = (uint32_t)low;
+        pair[1] = (uint32_t)high;
+    }
+}
+
 void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid)
 {
     for (uint32_t k = grid->code->block_const_count; k < grid->code->const_count; k++) {
@@ -150,16 +164,26 @@ void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid)
         } else {
             fill_row(warp, c, const_value(c, warp, grid, 0));
         }
+        if (c->pair) {
+            fill_pair(warp, c, const_value(c, warp, grid, 0), const_value(c, warp, grid, SG_HALF));
+        }
     }
 }
 
-void sg_consts_fill_block(struct sg_warp *warp, const struct sg_grid *grid, uint64_t linear)
+void sg_consts_fill_block(struct sg_warp *warp, bool fast)
 {
+    const struct sg_block *block = warp->block;
+    const struct sg_grid *grid = block->grid;
     uint32_t sms = grid->launch->sm_count ? grid->launch->sm_count : 1;
     for (uint32_t k = 0; k < grid->code->block_const_count; k++) {
         const struct sg_const *c = &grid->code->consts[k];
-        fill_row(warp, c,
-                 c->index == SG_SPECIAL_SMID ? linear % sms
-                                             : warp->block->id[c->index - SG_SPECIAL_CTAID_X]);
+        uint64_t value = c->index == SG_SPECIAL_SMID ? block->linear % sms
+                                                     : block->id[c->index - SG_SPECIAL_CTAID_X];
+        if (!fast || !c->pair_only) {
+            fill_row(warp, c, value);
+        }
+        if (fast && c->pair) {
+            fill_pair(warp, c, value, value);
+        }
     }
 }

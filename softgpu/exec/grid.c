@@ -1,4 +1,5 @@
 /* Launch checks, the share of one thread in a grid, and faults. */
+#include "softgpu/exec/fast.h"
 #include "softgpu/exec/grid.h"
 
 #include <immintrin.h>
@@ -206,6 +207,7 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     grid->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
     grid->local_bytes = grid->code->kernel.local_bytes;
+    grid->fast = grid->code->fast && launch->block[0] % SG_HALF == 0;
     if (grid->code->recursive || grid->code->allocates) {
         uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
         grid->local_bytes += (stack + 63) / 64 * 64;

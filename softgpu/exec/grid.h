@@ -14,6 +14,7 @@ struct sg_grid {
     uint32_t threads; /* per block */
     uint64_t shared_bytes, local_bytes;
     uint64_t blocks;
+    bool fast; /* whole warps begin as ones that have not diverged */
     _Atomic uint64_t next_block;
     _Atomic bool faulted;
     struct sg_fault fault; /* written by whoever set `faulted`, read when all have left */
@@ -38,6 +39,7 @@ void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes);
 
 /* const.c: the rows that are constant for the launch, and those that change with the block */
 void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid);
-void sg_consts_fill_block(struct sg_warp *warp, const struct sg_grid *grid, uint64_t linear);
+/* fast: only what a warp needs that has not diverged */
+void sg_consts_fill_block(struct sg_warp *warp, bool fast);
 
 #endif

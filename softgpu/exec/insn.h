@@ -145,6 +145,8 @@ struct sg_const { /* one row that is filled in before the kernel begins */
     uint32_t bytes;  /* PARAM: of the value in the parameter block */
     bool wide;       /* an 8-byte row */
     uint32_t offset; /* of the row */
+    uint32_t pair;   /* of the values of lanes 0 and 16 (fast.h); 0: not wanted */
+    bool pair_only;  /* the row is not read by warps that have not diverged */
     uint64_t value;
 };
 

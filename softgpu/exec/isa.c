@@ -9,6 +9,7 @@ struct sg_op_list SG_ISA_NAME(sg_ops_convert)(void);
 struct sg_op_list SG_ISA_NAME(sg_ops_compare)(void);
 const struct sg_mem_ops *SG_ISA_NAME(sg_mem_ops)(void);
 sg_handler SG_ISA_NAME(sg_tex);
+const struct sg_fast_mem_ops *SG_ISA_NAME(sg_fast_mem_ops)(void);
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
@@ -23,5 +24,6 @@ const struct sg_isa *SG_ISA_NAME(sg_isa)(void)
         .tex = SG_ISA_NAME(sg_tex),
     };
     isa.mem = SG_ISA_NAME(sg_mem_ops)(); /* called under pthread_once, by op.c */
+    isa.fast_mem = SG_ISA_NAME(sg_fast_mem_ops)();
     return &isa;
 }

@@ -28,6 +28,7 @@ enum sg_op_type { /* of an operand */
 struct sg_op {
     const char *name; /* the typed opcode with '_' for '.': "add_u32" */
     sg_handler *full, *masked;
+    sg_handler *pair; /* on lanes 0 and 16 only, packed (fast.h); NULL: the result is a predicate */
     unsigned char types[4]; /* enum sg_op_type of d, a, b, c */
 };
 
@@ -67,6 +68,16 @@ struct sg_mem_ops {
     sg_handler *store[SG_MEM_FRAME + 1][SG_MEM_TYPES];
 };
 
+/* The same where the address is a pair (fast.h). Global ones serve generic addresses too. */
+enum sg_fast_space { SG_FAST_GLOBAL, SG_FAST_SHARED };
+/* By stride: any; 0, and one element; that of one element */
+enum sg_fast_shape { SG_FAST_ANY, SG_FAST_SAME, SG_FAST_NEXT, SG_FAST_SHAPES };
+
+struct sg_fast_mem_ops {
+    sg_handler *load[SG_FAST_SHARED + 1][SG_MEM_TYPES][SG_FAST_SHAPES];
+    sg_handler *store[SG_FAST_SHARED + 1][SG_MEM_TYPES][SG_FAST_SHAPES];
+};
+
 #define SG_OP_LISTS 6 /* .def files */
 
 /* Everything compiled for one instruction set */
@@ -74,6 +85,7 @@ struct sg_isa {
     const char *name;
     struct sg_op_list (*lists[SG_OP_LISTS])(void);
     const struct sg_mem_ops *mem;
+    const struct sg_fast_mem_ops *fast_mem;
     sg_handler *tex; /* exec/tex.h */
 };
 

@@ -6,6 +6,8 @@
 #include "softgpu/exec/insn.h"
 #include "softgpu/ptx/load.h"
 
+struct sg_fast;
+
 struct sg_code { /* a kernel with every function it can reach */
     struct sg_kernel kernel;
     const struct sg_insn *insns;
@@ -24,6 +26,7 @@ struct sg_code { /* a kernel with every function it can reach */
     const uint32_t *lists; /* offsets of the rows of instructions with more than fit into them */
     uint32_t warp_bytes;   /* struct sg_warp with its register file */
     uint32_t frame_bytes;  /* of the kernel itself */
+    const struct sg_fast *fast; /* for warps that have not diverged; NULL: there is none */
     bool recursive, allocates; /* allocates: has alloca */
 };
 

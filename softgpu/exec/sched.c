@@ -1,17 +1,12 @@
 /* Runs one warp. Which group goes next: the deepest in calls, of those the lowest program counter,
- * so that paths meet where they join; but one that has taken SPIN_MAX backward branches lets the
+ * so that paths meet where they join; but one that has taken SG_SPIN_MAX backward branches lets the
  * other groups, and the other warps, go for a while, because what it waits for may be theirs to do.
- */
+ * A warp that has only ever had one group is run by fast.c. */
+#include "softgpu/exec/fast.h"
 #include "softgpu/exec/warp.h"
 
-#define SPIN_MAX   256  /* backward branches in one turn */
 #define POINTS_MAX 4096 /* scheduling points in one turn: calls may go on for ever, too */
 #define FAIR_MAX   512  /* scheduling points that a group gets which fairness chose */
-
-enum stop {
-    STOP_POINT, /* choose again */
-    STOP_TURN,  /* the turn of this warp is over */
-};
 
 static uint32_t depth_of(const struct sg_group *group)
 {
@@ -161,9 +156,8 @@ static void wait_together(struct sg_warp *warp, struct sg_group *group, const st
     }
 }
 
-/* An instruction that is not PLAIN, or is guarded. True: the group may simply go on. */
-static bool run_special(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
-                        uint32_t mask, enum stop *stop)
+bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
+                    uint32_t mask, enum sg_stop *stop)
 {
     switch ((enum sg_insn_kind)in->kind) {
     case SG_KIND_PLAIN:
@@ -175,8 +169,8 @@ static bool run_special(struct sg_warp *warp, struct sg_group *group, const stru
     case SG_KIND_BRANCH: {
         bool back = in->imm <= (int64_t)group->pc && mask;
         bool whole = branch(warp, group, in, mask);
-        if (back && ++warp->spin >= SPIN_MAX) {
-            *stop = STOP_TURN;
+        if (back && ++warp->spin >= SG_SPIN_MAX) {
+            *stop = SG_STOP_TURN;
             return false;
         }
         return whole;
@@ -203,7 +197,7 @@ static bool run_special(struct sg_warp *warp, struct sg_group *group, const stru
         break;
     case SG_KIND_YIELD:
         group->pc++;
-        *stop = STOP_TURN;
+        *stop = SG_STOP_TURN;
         break;
     case SG_KIND_TRAP:
         sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_TRAP, 0,
@@ -223,11 +217,11 @@ static bool run_special(struct sg_warp *warp, struct sg_group *group, const stru
     return false;
 }
 
-static enum stop run_group(struct sg_warp *warp, struct sg_group *group)
+static enum sg_stop run_group(struct sg_warp *warp, struct sg_group *group)
 {
     const struct sg_insn *code = sg_block_insn(warp->block, 0);
     uint32_t limit = meeting_point(warp, group);
-    enum stop stop = STOP_POINT;
+    enum sg_stop stop = SG_STOP_POINT;
     warp->sp = group->frame ? group->frame->sp : 0;
     for (;;) {
         const struct sg_insn *in = code + group->pc;
@@ -244,7 +238,7 @@ static enum stop run_group(struct sg_warp *warp, struct sg_group *group)
                 uint32_t guard = *(const uint32_t *)sg_row(warp, in->guard);
                 mask &= in->guard_negated ? ~guard : guard;
             }
-            if (!run_special(warp, group, in, mask, &stop)) {
+            if (!sg_run_special(warp, group, in, mask, &stop)) {
                 return stop;
             }
         }
@@ -258,6 +252,12 @@ bool sg_warp_run(struct sg_warp *warp)
 {
     bool moved = false;
     warp->spin = 0;
+    if (warp->fast) {
+        moved = sg_fast_run(warp);
+        if (warp->fast || warp->faulted) {
+            return moved;
+        }
+    }
     for (uint32_t points = 0; points < POINTS_MAX && !warp->faulted; points++) {
         struct sg_group *group = pick(warp);
         if (!group) {
@@ -265,7 +265,7 @@ bool sg_warp_run(struct sg_warp *warp)
         }
         moved = true;
         group->last_run = ++warp->clock;
-        enum stop stop = run_group(warp, group);
+        enum sg_stop stop = run_group(warp, group);
         if (warp->fair) {
             warp->fair--;
         }
@@ -273,7 +273,7 @@ bool sg_warp_run(struct sg_warp *warp)
         for (uint32_t i = 0; i < warp->group_count;) {
             i = sg_group_merge(warp, &warp->groups[i]) ? 0 : i + 1;
         }
-        if (stop == STOP_TURN) {
+        if (stop == SG_STOP_TURN) {
             struct sg_group *running = pick(warp);
             if (running && warp->group_count > 1) {
                 be_fair(warp, running);

@@ -56,7 +56,10 @@ struct sg_warp {
     uint32_t fair_mask; /* a lane of that group */
     uint64_t clock;
     bool faulted;
+    bool fast; /* has not diverged, runs code->fast; its one group says where */
+    const struct sg_insn *fast_end; /* of the instructions that run now; NULL: they are left */
     struct sg_group groups[SG_LANES];
+    _Alignas(128) uint64_t scratch[SG_LANES]; /* of one handler */
     _Alignas(128) uint8_t file[];
 };
 
@@ -73,6 +76,7 @@ struct sg_grid;
 struct sg_block {
     struct sg_block *next;
     struct sg_grid *grid;
+    uint64_t linear; /* number in the grid */
     uint32_t id[3], warp_count, live_threads, next_warp;
     bool done;
     struct sg_barrier barriers[SG_BARRIERS];
@@ -110,6 +114,16 @@ static inline void *sg_row(struct sg_warp *warp, uint32_t offset)
 /* Records the fault (the grid keeps the first) and stops the warp's block. `lane`: who. */
 void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                    enum sg_fault_code code, uint64_t address, const char *text);
+
+/* sched.c: an instruction that is not PLAIN, or is guarded, for the lanes of `mask`. True: the
+ * group may simply go on. */
+enum sg_stop {
+    SG_STOP_POINT, /* choose again */
+    SG_STOP_TURN,  /* the turn of this warp is over */
+};
+bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
+                    uint32_t mask, enum sg_stop *stop);
+#define SG_SPIN_MAX 256 /* backward branches in one turn */
 
 /* Runs the warp until it waits, ends, faults or has had its turn. True if it got anywhere. */
 bool sg_warp_run(struct sg_warp *warp);

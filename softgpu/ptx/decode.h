@@ -32,6 +32,11 @@ struct sg_list_row {
 
 struct sg_draft {
     struct sg_insn in;
+    const struct sg_op *op; /* NULL: another handler */
+    struct {
+        bool access, store;  /* a load or store with an address row */
+        uint8_t space, type; /* enum sg_mem_space, sg_mem_type */
+    } mem;
     uint32_t list, list_count; /* in sg_decoder.lists; with a list, in.f is no row */
     uint8_t reads, writes;     /* which fields are rows, by enum sg_field */
     uint8_t label;             /* imm is an instruction index in the function's AST */
@@ -40,9 +45,10 @@ struct sg_draft {
 struct sg_draft_row {
     uint8_t kind; /* SG_ROW_* */
     bool constant;
-    uint32_t func;   /* slot of the function it belongs to; constants: to none */
-    uint32_t slot;   /* set at the end: which place among those of its kind */
-    uint32_t offset; /* set at the end */
+    uint32_t func;       /* slot of the function it belongs to; constants: to none */
+    uint32_t slot;       /* set at the end: which place among those of its kind */
+    uint32_t offset;     /* set at the end */
+    uint32_t start, end; /* the instructions between which the place is its own */
 };
 
 /* sg_call.target of a call through a pointer */
@@ -129,10 +135,18 @@ uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *oper
 uint32_t sg_row_function(struct sg_decoder *decoder, const struct sg_operand *operand);
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg);
 unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row);
+/* The instruction with offsets in the place of row numbers, which have theirs by now */
+struct sg_insn sg_row_patched(const struct sg_decoder *decoder, const struct sg_draft *draft);
 void sg_rows_finish(struct sg_decoder *decoder);
 /* For sg_code.rows; sets first_row and row_count of the functions. */
 void sg_rows_table(struct sg_decoder *decoder);
 uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads);
+/* decode_shape.c, decode_fast.c: the instructions for warps that have not diverged. Begun while
+ * operands are rows, finished when they have places; the pairs begin at *cursor. NULL: none. */
+struct sg_fast_plan;
+struct sg_fast_plan *sg_fast_begin(struct sg_decoder *decoder);
+void sg_fast_place(struct sg_decoder *decoder, struct sg_fast_plan *plan, uint32_t *cursor);
+void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan);
 /* decode_slots.c: rows of a function whose values never live at one time share a slot */
 void sg_slots_assign(struct sg_decoder *decoder, uint32_t slot);
 /* The address that a variable stands for, as an 8- or 4-byte row. */

@@ -43,6 +43,7 @@ struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32
         abort(); /* our own name, not the module's */
     }
     struct sg_draft *draft = sg_emit(decoder, op->full, op->masked);
+    draft->op = op;
     draft->in.d = d;
     draft->in.a = a;
     draft->in.b = b;

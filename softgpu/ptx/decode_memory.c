@@ -209,15 +209,20 @@ static uint32_t any_register(struct sg_decoder *decoder, const struct sg_operand
 
 /* A load or store of the elements in `rows`, whose registers are of `kind`; where, is the caller's
  * to fill in. */
-static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct memory *m,
-                                    sg_handler *const handlers[SG_MEM_TYPES],
+static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct memory *m, bool store,
                                     const uint32_t rows[4], unsigned kind)
 {
     if (is_f16(m->type)) {
         sg_decode_unsupported(decoder);
     }
-    sg_handler *handler = handlers[sg_mem_type(decoder, m->type, kind)];
+    enum sg_mem_type type = sg_mem_type(decoder, m->type, kind);
+    const struct sg_mem_ops *ops = decoder->isa->mem;
+    sg_handler *handler = store ? ops->store[m->space][type] : ops->load[m->space][type];
     struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, handler, handler));
+    draft->mem.access = true;
+    draft->mem.store = store;
+    draft->mem.space = (uint8_t)m->space;
+    draft->mem.type = (uint8_t)type;
     set_elements(&draft->in, rows);
     draft->in.mode = (uint8_t)m->count;
     return draft;
@@ -248,7 +253,7 @@ void sg_decode_load(struct sg_decoder *decoder)
     if (!any) {
         kind = sg_row_kind_of(m.type);
     }
-    struct sg_draft *draft = access_emit(decoder, &m, decoder->isa->mem->load[m.space], rows, kind);
+    struct sg_draft *draft = access_emit(decoder, &m, false, rows, kind);
     draft->in.a = at;
     draft->in.imm = offset;
     draft->reads = at ? SG_FIELD_A : 0;
@@ -279,8 +284,7 @@ void sg_decode_store(struct sg_decoder *decoder)
         }
         kind = sg_row_kind(decoder, rows[i]);
     }
-    struct sg_draft *draft =
-        access_emit(decoder, &m, decoder->isa->mem->store[m.space], rows, kind);
+    struct sg_draft *draft = access_emit(decoder, &m, true, rows, kind);
     draft->in.a = at;
     draft->in.imm = offset;
     draft->reads = (uint8_t)(element_fields(rows) | (at ? SG_FIELD_A : 0));

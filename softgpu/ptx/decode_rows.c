@@ -304,20 +304,26 @@ static void place_slots(struct sg_decoder *decoder, uint32_t slot, uint32_t *cur
     }
 }
 
+struct sg_insn sg_row_patched(const struct sg_decoder *decoder, const struct sg_draft *draft)
+{
+    struct sg_insn in = draft->in;
+    uint32_t *fields[SG_FIELDS] = {&in.d, &in.a, &in.b, &in.c, &in.e, &in.f};
+    for (unsigned f = 0; f < SG_FIELDS; f++) {
+        if ((draft->reads | draft->writes) >> f & 1) {
+            *fields[f] = decoder->rows.items[*fields[f]].offset;
+        }
+    }
+    if (in.guard) {
+        in.guard = decoder->rows.items[in.guard].offset;
+    }
+    return in;
+}
+
 static void patch(struct sg_decoder *decoder)
 {
     for (uint32_t i = 0; i < decoder->drafts.count; i++) {
         struct sg_draft *draft = &decoder->drafts.items[i];
-        uint32_t *fields[SG_FIELDS] = {&draft->in.d, &draft->in.a, &draft->in.b,
-                                       &draft->in.c, &draft->in.e, &draft->in.f};
-        for (unsigned f = 0; f < SG_FIELDS; f++) {
-            if ((draft->reads | draft->writes) >> f & 1) {
-                *fields[f] = decoder->rows.items[*fields[f]].offset;
-            }
-        }
-        if (draft->in.guard) {
-            draft->in.guard = decoder->rows.items[draft->in.guard].offset;
-        }
+        draft->in = sg_row_patched(decoder, draft);
     }
     uint32_t *lists = sg_load_alloc(decoder->load, decoder->load->keep,
                                     (decoder->lists.count + 1) * sizeof *lists);
@@ -335,12 +341,18 @@ static void patch(struct sg_decoder *decoder)
 void sg_rows_finish(struct sg_decoder *decoder)
 {
     uint32_t cursor = (uint32_t)sizeof(struct sg_warp);
+    struct sg_fast_plan *plan = sg_fast_begin(decoder);
     place_constants(decoder, &cursor);
     cursor = (cursor + 127) & ~127u;
     for (uint32_t s = 0; s < decoder->funcs.count; s++) {
         sg_slots_assign(decoder, s);
         place_slots(decoder, s, &cursor);
     }
+    if (plan) {
+        sg_fast_place(decoder, plan, &cursor);
+        sg_fast_finish(decoder, plan);
+    }
+    check_size(decoder, cursor);
     patch(decoder);
     decoder->code->warp_bytes = cursor;
 }

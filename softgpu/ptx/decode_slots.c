@@ -255,6 +255,8 @@ static void scan(struct liveness *l, struct sg_func_info *info)
         kind->used[slot] = 1;
         kind->end[slot] = interval->end;
         row->slot = slot;
+        row->start = l->first + interval->start;
+        row->end = l->first + interval->end;
     }
     for (int k = 0; k < 3; k++) {
         info->slots[k] = slots[k].count;

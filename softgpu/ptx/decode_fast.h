@@ -1,0 +1,59 @@
+/* What decode_shape.c finds out about rows, for decode_fast.c. */
+#ifndef SG_PTX_DECODE_FAST_H
+#define SG_PTX_DECODE_FAST_H
+
+#include "softgpu/ptx/decode.h"
+
+enum sg_shape_kind {
+    SG_SHAPE_UNSEEN,
+    SG_SHAPE_EVEN,   /* within a half-warp: first + lane * stride, modulo the row's width */
+    SG_SHAPE_UNEVEN, /* anything */
+};
+
+struct sg_shape {
+    enum sg_shape_kind kind;
+    int32_t stride;
+};
+
+/* What an operation makes of even rows */
+enum sg_shape_rule {
+    SG_RULE_NONE, /* not an operation on pairs */
+    SG_RULE_SAME, /* even with stride 0 if all operands are */
+    SG_RULE_ADD,
+    SG_RULE_SUB,
+    SG_RULE_MUL,
+    SG_RULE_MAD,
+    SG_RULE_SHL,
+    SG_RULE_MOV,
+    SG_RULE_EXTEND, /* 32 to 64 bits: only if the values of a half do not wrap around */
+    SG_RULE_MUL_WIDE,
+    SG_RULE_MAD_WIDE,
+};
+
+struct sg_fast_row_plan {
+    struct sg_shape shape;
+    bool full;      /* somebody needs the row itself */
+    bool wanted;    /* as a pair */
+    uint32_t pair;  /* offset */
+    uint32_t known; /* 1 + index of the constant */
+};
+
+struct sg_fast_plan {
+    struct sg_fast_row_plan *rows; /* by row number */
+    uint8_t *rules;                /* of each draft: enum sg_shape_rule */
+};
+
+/* The rule, and whether 32-bit operands are signed where that matters. */
+enum sg_shape_rule sg_shape_rule_of(const struct sg_op *op, bool *is_signed);
+/* Fills in shape and known of all rows, and the rules of the drafts. */
+void sg_shapes_find(struct sg_decoder *decoder, struct sg_fast_plan *plan);
+/* The operand whose stride must not wrap around for an EXTEND or WIDE rule; 0: none has one */
+uint32_t sg_shape_checked(const struct sg_fast_plan *plan, const struct sg_draft *draft,
+                          enum sg_shape_rule rule);
+
+static inline bool sg_is_even(const struct sg_fast_plan *plan, uint32_t row)
+{
+    return plan->rows[row].shape.kind == SG_SHAPE_EVEN;
+}
+
+#endif
