@@ -35,6 +35,7 @@ static void release(struct sg_block *block, uint32_t number)
         }
     }
     *barrier = (struct sg_barrier){0, 0, 0, 0};
+    block->barriers_used &= ~(1u << number);
 }
 
 static bool complete(const struct sg_block *block, const struct sg_barrier *barrier)
@@ -45,7 +46,7 @@ static bool complete(const struct sg_block *block, const struct sg_barrier *barr
 
 void sg_barrier_threads_gone(struct sg_block *block)
 {
-    for (uint32_t i = 0; i < SG_BARRIERS; i++) {
+    for (uint32_t i = 0; block->barriers_used >> i; i++) {
         if (block->barriers[i].arrived && !block->barriers[i].expected &&
             complete(block, &block->barriers[i])) {
             release(block, i);
@@ -67,6 +68,7 @@ bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struc
         return false;
     }
     struct sg_barrier *barrier = &warp->block->barriers[number];
+    warp->block->barriers_used |= 1u << number;
     /* .aligned counts warps: the last one of a block may have fewer threads */
     bool whole = in->b && (in->flags & SG_FLAG_ALIGNED) && mask == warp->live;
     barrier->arrived += whole ? SG_LANES : (uint32_t)__builtin_popcount(mask);

@@ -10,6 +10,9 @@ const struct sg_code *sg_block_code(const struct sg_block *block)
     return block->grid->code;
 }
 
+/* So often a block looks whether its grid is over; a fault of its own it sees at once. */
+#define LOOK_TURNS 8
+
 static size_t round_up(size_t value, size_t unit)
 {
     return (value + unit - 1) / unit * unit;
@@ -76,7 +79,10 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     block->done = false;
     block->next_warp = 0;
     block->live_threads = grid->threads;
-    memset(block->barriers, 0, sizeof block->barriers);
+    if (block->barriers_used) {
+        memset(block->barriers, 0, sizeof block->barriers);
+        block->barriers_used = 0;
+    }
     for (uint32_t w = 0; w < block->warp_count; w++) {
         uint32_t left = grid->threads - w * SG_LANES;
         struct sg_warp *warp = sg_block_warp(block, w);
@@ -104,15 +110,19 @@ static void report_deadlock(struct sg_block *block)
 void sg_block_run(struct sg_block *block, uint64_t turns)
 {
     uint32_t idle = 0;
+    bool faulted = false;
     while (!block->done) {
-        if (block->live_threads == 0 || sg_grid_over(block->grid)) {
+        bool look = faulted || turns % LOOK_TURNS == 0;
+        if (block->live_threads == 0 || (look && sg_grid_over(block->grid))) {
             block->done = true;
             return;
         }
         if (turns-- == 0) {
             return;
         }
-        idle = sg_warp_run(sg_block_warp(block, block->next_warp)) ? 0 : idle + 1;
+        struct sg_warp *warp = sg_block_warp(block, block->next_warp);
+        idle = sg_warp_run(warp) ? 0 : idle + 1;
+        faulted = warp->faulted;
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (idle == block->warp_count && block->live_threads) {
             report_deadlock(block);

@@ -6,6 +6,8 @@
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/vector.h"
 
+#define AHEAD 8 /* turns of a loop, for look_ahead */
+
 /* The addresses written out, and the other handler */
 static __attribute__((noinline)) void as_rows(struct sg_warp *warp, const struct sg_insn *in,
                                               bool wide)
@@ -78,6 +80,20 @@ static __attribute__((noinline)) void vectors(struct sg_warp *warp, const struct
 
 #define IS_VECTOR(T, R) (in->mode > 1 && sizeof(T) == sizeof(R) && (bytes == 8 || bytes == 16))
 
+/* Warps run one after the other for as long as they can, so one that walks through an array strides
+ * over what its neighbours read: nothing that the processor foresees. `low` is where the
+ * instruction reads this time. */
+static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, const uint8_t *low)
+{
+    uint64_t *seen = &warp->seen[(uintptr_t)in / sizeof *in % SG_SEEN];
+    const uint64_t now = (uint64_t)(uintptr_t)low, next = now + AHEAD * (now - *seen);
+    *seen = now;
+    __builtin_prefetch((const void *)(uintptr_t)next);
+    __builtin_prefetch((const void *)(uintptr_t)(next + 64));
+}
+
+#define AHEAD_GLOBAL       look_ahead(warp, in, base[0])
+#define AHEAD_SHARED       (void)0
 #define REACH_GLOBAL(need) reach_global(warp, in, stride, bytes, need, base)
 #define REACH_SHARED(need) reach_shared(warp, in, stride, bytes, base)
 
@@ -115,6 +131,7 @@ static __attribute__((noinline)) void vectors(struct sg_warp *warp, const struct
             as_rows(warp, in, wide);                                                               \
             return;                                                                                \
         }                                                                                          \
+        AHEAD_##SPACE;                                                                             \
         const T *low = (const T *)(const void *)base[0];                                           \
         const T *high = (const T *)(const void *)base[1];                                          \
         _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \

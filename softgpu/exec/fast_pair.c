@@ -59,6 +59,11 @@ void sg_fast_check_u32(struct sg_warp *warp, const struct sg_insn *in, uint32_t 
         const int32_t sa = (int32_t)in->e, sb = (int32_t)in->f;                                    \
         uint32_t bits[2];                                                                          \
         (void)mask;                                                                                \
+        if ((sa | sb) == 0) {                                                                      \
+            *(uint32_t *)sg_row(warp, in->d) =                                                     \
+                ((T)a[0] op(T) b[0] ? 0xffffu : 0) | ((T)a[1] op(T) b[1] ? 0xffff0000u : 0);       \
+            return;                                                                                \
+        }                                                                                          \
         for (int h = 0; h < 2; h++) {                                                              \
             W end_a = (W)(T)a[h] + (W)sa * (SG_HALF - 1);                                          \
             W end_b = (W)(T)b[h] + (W)sb * (SG_HALF - 1);                                          \

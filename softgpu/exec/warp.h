@@ -39,6 +39,8 @@ struct sg_group {
 
 struct sg_block;
 
+#define SG_SEEN 8
+
 struct sg_warp {
     struct sg_block *block;
     const struct sg_map *map;
@@ -59,6 +61,7 @@ struct sg_warp {
     bool fast; /* has not diverged, runs code->fast; its one group says where */
     const struct sg_insn *fast_end; /* of the instructions that run now; NULL: they are left */
     struct sg_group groups[SG_LANES];
+    uint64_t seen[SG_SEEN]; /* where loads were before, by instruction (fast_memory.c) */
     _Alignas(128) uint64_t scratch[SG_LANES]; /* of one handler */
     _Alignas(128) uint8_t file[];
 };
@@ -79,6 +82,7 @@ struct sg_block {
     uint64_t linear; /* number in the grid */
     uint32_t id[3], warp_count, live_threads, next_warp;
     bool done;
+    uint32_t barriers_used; /* a bit for each that is not all zeros */
     struct sg_barrier barriers[SG_BARRIERS];
     size_t warp_stride, bytes; /* bytes: of the whole mapping */
     uint8_t *warps, *shared, *local;
