@@ -105,7 +105,7 @@ target_link_libraries(softgpu_engine PUBLIC base m)
 # ---- tests ----
 # The kernels of the tests, compiled by nvcc.
 set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
-foreach(name basic calls heap maths features torture print)
+foreach(name basic calls heap maths features torture print waiting)
     add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
         COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=compute_75 -Wno-deprecated-declarations
@@ -132,6 +132,7 @@ foreach(name
     calls
     format
     print
+    waiting
     kernel_heap
     matrix
     wmma

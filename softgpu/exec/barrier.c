@@ -123,6 +123,36 @@ bool sg_collective_ready(struct sg_warp *warp, struct sg_group *group, const str
     return false;
 }
 
+/* Groups that have met at one instruction in different calls of its function cannot become one:
+ * the instruction is done for all of them here. */
+static bool done_in_calls(struct sg_warp *warp, const struct sg_group *group,
+                          const struct sg_insn *in)
+{
+    const uint32_t pc = group->pc, named = group->wait_mask;
+    uint32_t lanes = 0;
+    bool apart = false;
+    for (uint32_t i = 0; i < warp->group_count; i++) {
+        const struct sg_group *other = &warp->groups[i];
+        if (other->state == SG_GROUP_AT_COLLECTIVE && other->wait_mask == named &&
+            other->pc == pc) {
+            lanes |= other->mask;
+            apart |= other->frame != group->frame;
+        }
+    }
+    if (!apart) {
+        return false;
+    }
+    in->masked(warp, in, lanes);
+    for (uint32_t i = 0; i < warp->group_count; i++) {
+        struct sg_group *other = &warp->groups[i];
+        if (other->mask & lanes) {
+            other->state = SG_GROUP_READY;
+            other->pc++;
+        }
+    }
+    return true;
+}
+
 /* Lets every waiting group go whose lanes have all come (or exited): those at one instruction join
  * into one group, which then finds all it named in itself; a bar.warp.sync is simply passed. */
 void sg_collective_recheck(struct sg_warp *warp)
@@ -138,6 +168,10 @@ void sg_collective_recheck(struct sg_warp *warp)
             continue;
         }
         bool barrier = is_warp_barrier(in);
+        if (!barrier && done_in_calls(warp, group, in)) {
+            i = UINT32_MAX;
+            continue;
+        }
         uint32_t pc = group->pc;
         for (uint32_t k = 0; k < warp->group_count; k++) {
             struct sg_group *other = &warp->groups[k];

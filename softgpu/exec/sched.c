@@ -273,7 +273,8 @@ bool sg_warp_run(struct sg_warp *warp)
         for (uint32_t i = 0; i < warp->group_count;) {
             i = sg_group_merge(warp, &warp->groups[i]) ? 0 : i + 1;
         }
-        if (stop == SG_STOP_TURN) {
+        /* also a turn without many branches: there are loops with many calls in them */
+        if (stop == SG_STOP_TURN || points == POINTS_MAX - 1) {
             struct sg_group *running = pick(warp);
             if (running && warp->group_count > 1) {
                 be_fair(warp, running);
