@@ -95,8 +95,8 @@ static struct sg_shape shifted(const struct sg_decoder *decoder, const struct sg
     if (x.stride == 0 && plan->rows[in->b].shape.stride == 0) {
         return even(0);
     }
-    return literal(decoder, plan, in->b, false, &by) && by < 26 ? even((int64_t)x.stride << by)
-                                                                : uneven;
+    bool known = literal(decoder, plan, in->b, false, &by) && by >= 0 && by < 26;
+    return known ? even((int64_t)x.stride * (INT64_C(1) << by)) : uneven;
 }
 
 static struct sg_shape sum(struct sg_shape x, struct sg_shape y)
