@@ -27,6 +27,9 @@ set(SG_PTX_SOURCES
     decode_builtin.c
     decode_flow.c
     decode_matrix.c
+    decode_atom.c
+    decode_async.c
+    decode_cluster.c
     decode_call.c
     decode_stack.c
     call_graph.c
@@ -38,7 +41,11 @@ set(SG_EXEC_SOURCES
     misc.c
     collective.c
     atomic.c
+    async.c
+    cluster.c
     fragment.c
+    mbarrier.c
+    reduce.c
     matrix.c
     matrix_memory.c
     reach.c
@@ -95,7 +102,8 @@ endforeach()
 target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
 # Of atomics TSan sees nothing either, or it would miss the order they make between kernels.
 set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/matrix_memory.c
-    exec/surface.c exec/fast_pair.c PROPERTIES COMPILE_OPTIONS
+    exec/surface.c exec/fast_pair.c exec/async.c exec/mbarrier.c exec/reduce.c
+    PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
 gpuaas_library(softgpu_engine map.c texture.c objects.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
@@ -105,10 +113,14 @@ target_link_libraries(softgpu_engine PUBLIC base m)
 # ---- tests ----
 # The kernels of the tests, compiled by nvcc.
 set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
-foreach(name basic calls heap maths features torture print waiting)
+foreach(name basic calls heap maths features torture print waiting async)
+    set(arch compute_75)
+    if(name STREQUAL "async") # for what came with it
+        set(arch compute_90)
+    endif()
     add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
-        COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=compute_75 -Wno-deprecated-declarations
+        COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=${arch} -Wno-deprecated-declarations
                 ${CMAKE_CURRENT_SOURCE_DIR}/tests/kernels/${name}.cu
                 -o ${SG_TEST_KERNELS}/${name}.ptx
         DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/kernels/${name}.cu
@@ -134,6 +146,8 @@ foreach(name
     print
     waiting
     kernel_heap
+    async
+    atom
     matrix
     wmma
     half

@@ -132,6 +132,9 @@ struct sg_kernel { /* borrowed from the program */
     uint32_t max_threads;  /* per block: product of .maxntid or .reqntid, else 1024 */
     uint32_t reqntid[3];   /* 0,0,0: none */
     uint32_t min_blocks;   /* .minnctapersm, 0: none */
+    uint32_t cluster[3];   /* .reqnctapercluster; 0,0,0: none */
+    uint32_t max_cluster;  /* .maxclusterrank: blocks of a cluster, 0: none */
+    bool explicit_cluster; /* .explicitcluster: must be launched with a cluster's size */
     bool prints;           /* it may call printf */
     bool mallocs;          /* it may call malloc or free */
 };
@@ -207,8 +210,11 @@ struct sg_launch {
     const struct sg_image *image;
     const struct sg_kernel *kernel; /* of the image's program */
     uint32_t grid[3], block[3];     /* blocks, threads; all at least 1; block product <= 1024 */
-    uint32_t dynamic_shared;        /* bytes */
-    const void *params;             /* param_bytes bytes, borrowed until the grid is done */
+    /* Blocks of a cluster; each divides the grid's; product <= SG_CLUSTER_MAX. 0,0,0: what the
+     * kernel says, or none. */
+    uint32_t cluster[3];
+    uint32_t dynamic_shared; /* bytes */
+    const void *params;      /* param_bytes bytes, borrowed until the grid is done */
     const struct sg_map *map;
     uint32_t sm_count;       /* what %nsmid says; 0 counts as 1 */
     uint32_t max_workers;    /* threads that may work on it at once, the caller included; 0: all */
@@ -224,6 +230,7 @@ struct sg_launch {
 };
 
 #define SG_GRID_WORKSPACE 8
+#define SG_CLUSTER_MAX    16
 
 enum sg_fault_code {
     SG_FAULT_NONE,

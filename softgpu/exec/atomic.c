@@ -1,10 +1,12 @@
 /* Atomic operations. In global memory they are atomic for all threads of the process; shared memory
  * is only ever touched by the one thread that runs the block. Every one is at least acquire and
  * release, so the memory orders of PTX need no distinction. */
+#include <math.h>
 #include <string.h>
 
 #include "softgpu/exec/alu.h"
 #include "softgpu/exec/misc.h"
+#include "softgpu/exec/narrow.h"
 #include "softgpu/exec/warp.h"
 
 static void *refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
@@ -94,9 +96,25 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
     DO(exch_b##bits, U, U, U, b)                                                                   \
     DO(cas_b##bits, U, U, U, old == b ? c : old)
 
+/* A sum of two is exact enough in single precision to be rounded once more. */
+#define HALF(type, x) sg_from_##type((x)&0xffff)
+#define LOW(type, f)  sg_to_##type(f(HALF(type, old), HALF(type, b)))
+#define HIGH(type, f) sg_to_##type(f(HALF(type, old >> 16), HALF(type, b >> 16)))
+#define BOTH(type, f) (LOW(type, f) | HIGH(type, f) << 16)
+#define PLUS(x, y)    ((x) + (y))
+#define FOR_HALF(type)                                                                             \
+    DO(add_##type, uint16_t, uint32_t, uint16_t, LOW(type, PLUS))                                  \
+    DO(min_##type, uint16_t, uint32_t, uint16_t, LOW(type, fminf))                                 \
+    DO(max_##type, uint16_t, uint32_t, uint16_t, LOW(type, fmaxf))                                 \
+    DO(add_##type##x2, uint32_t, uint32_t, uint32_t, BOTH(type, PLUS))                             \
+    DO(min_##type##x2, uint32_t, uint32_t, uint32_t, BOTH(type, fminf))                            \
+    DO(max_##type##x2, uint32_t, uint32_t, uint32_t, BOTH(type, fmaxf))
+
 #define ALL                                                                                        \
     FOR_INT(uint32_t, int32_t, 32)                                                                 \
     FOR_INT(uint64_t, int64_t, 64)                                                                 \
+    FOR_HALF(f16)                                                                                  \
+    FOR_HALF(bf16)                                                                                 \
     DO(cas_b16, uint16_t, uint32_t, uint16_t, old == b ? c : old)                                  \
     DO(add_f32, uint32_t, uint32_t, float, sg_cn(old + b))                                         \
     DO(add_f64, uint64_t, uint64_t, double, old + b)
@@ -105,11 +123,64 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
 ALL
 #undef DO
 
-#define DO(name, U, R, V, ...) {#name, atomic_##name},
-    static const struct {
+    /* ---- 16 bytes: list d, b, c of two rows each ---- */
+
+    typedef unsigned __int128 wide;
+
+/* True: *at was *old and is `next` now. False: *old is what it was. */
+static bool exchange(wide *at, wide *old, wide next)
+{
+    uint64_t low = (uint64_t)*old, high = (uint64_t)(*old >> 64);
+    bool done;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*at), "+a"(low), "+d"(high)
+                     : "b"((uint64_t)next), "c"((uint64_t)(next >> 64))
+                     : "memory");
+    *old = (wide)high << 64 | low;
+    return done;
+}
+
+static wide read_pair(struct sg_warp *warp, const uint32_t *rows, unsigned lane)
+{
+    const uint64_t *low = sg_row(warp, rows[0]), *high = sg_row(warp, rows[1]);
+    return (wide)high[lane] << 64 | low[lane];
+}
+
+static void wide_atomic(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, bool cas)
+{
+    const uint32_t *rows = sg_row_list(warp, in);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        wide *at = word_at(warp, in, lane, 16);
+        if (!at) {
+            return;
+        }
+        wide old = 0, b = read_pair(warp, rows + 2, lane);
+        wide c = cas ? read_pair(warp, rows + 4, lane) : 0;
+        while (!exchange(at, &old, !cas ? b : old == b ? c : old)) {
+        }
+        if (rows[0]) {
+            ((uint64_t *)sg_row(warp, rows[0]))[lane] = (uint64_t)old;
+            ((uint64_t *)sg_row(warp, rows[1]))[lane] = (uint64_t)(old >> 64);
+        }
+    }
+}
+
+static void atomic_cas_b128(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    wide_atomic(warp, in, mask, true);
+}
+
+static void atomic_exch_b128(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    wide_atomic(warp, in, mask, false);
+}
+
+#define DO(name, ...) {#name, atomic_##name},
+static const struct {
     const char *name;
     sg_handler *handler;
-} table[] = {ALL};
+} table[] = {ALL DO(cas_b128) DO(exch_b128)};
 #undef DO
 
 sg_handler *sg_atomic_find(const char *name)

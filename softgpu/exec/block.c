@@ -34,6 +34,9 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     }
     memset(block, 0, sizeof *block);
     block->grid = grid;
+    block->own.count = 1;
+    block->own.blocks[0] = block;
+    block->cluster = &block->own;
     block->bytes = bytes;
     block->warp_count = (uint32_t)warps;
     block->warp_stride = stride;
@@ -77,6 +80,8 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     block->id[1] = (uint32_t)(linear / size[0] % size[1]);
     block->id[2] = (uint32_t)(linear / size[0] / size[1]);
     block->done = false;
+    block->own.phase = 0;
+    block->own.arrived = 0;
     block->next_warp = 0;
     block->live_threads = grid->threads;
     if (block->barriers_used) {

@@ -86,6 +86,19 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
         return (uint32_t)((uint64_t)(uintptr_t)launch->workspace >> 32);
     case SG_SPECIAL_ENVREG2:
         return (uint32_t)(uintptr_t)launch->workspace;
+    case SG_SPECIAL_NCLUSTERID_X:
+    case SG_SPECIAL_NCLUSTERID_Y:
+    case SG_SPECIAL_NCLUSTERID_Z:
+        return launch->grid[which - SG_SPECIAL_NCLUSTERID_X] /
+               grid->cluster[which - SG_SPECIAL_NCLUSTERID_X];
+    case SG_SPECIAL_CLUSTER_NCTAID_X:
+    case SG_SPECIAL_CLUSTER_NCTAID_Y:
+    case SG_SPECIAL_CLUSTER_NCTAID_Z:
+        return grid->cluster[which - SG_SPECIAL_CLUSTER_NCTAID_X];
+    case SG_SPECIAL_CLUSTER_NCTARANK:
+        return grid->cluster_blocks;
+    case SG_SPECIAL_IS_EXPLICIT_CLUSTER:
+        return launch->cluster[0] || launch->kernel->cluster[0];
     default: /* those of the block come later */
         return 0;
     }
@@ -170,15 +183,33 @@ void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid)
     }
 }
 
-void sg_consts_fill_block(struct sg_warp *warp, bool fast)
+static uint64_t block_value(uint32_t which, const struct sg_block *block)
 {
-    const struct sg_block *block = warp->block;
     const struct sg_grid *grid = block->grid;
     uint32_t sms = grid->launch->sm_count ? grid->launch->sm_count : 1;
+    if (which == SG_SPECIAL_SMID) {
+        return block->linear % sms;
+    }
+    if (which == SG_SPECIAL_CLUSTER_CTARANK) {
+        return block->cluster_rank;
+    }
+    if (which >= SG_SPECIAL_CLUSTER_CTAID_X) {
+        uint32_t axis = which - SG_SPECIAL_CLUSTER_CTAID_X;
+        return block->id[axis] % grid->cluster[axis];
+    }
+    if (which >= SG_SPECIAL_CLUSTERID_X) {
+        uint32_t axis = which - SG_SPECIAL_CLUSTERID_X;
+        return block->id[axis] / grid->cluster[axis];
+    }
+    return block->id[which - SG_SPECIAL_CTAID_X];
+}
+
+void sg_consts_fill_block(struct sg_warp *warp, bool fast)
+{
+    const struct sg_grid *grid = warp->block->grid;
     for (uint32_t k = 0; k < grid->code->block_const_count; k++) {
         const struct sg_const *c = &grid->code->consts[k];
-        uint64_t value = c->index == SG_SPECIAL_SMID ? block->linear % sms
-                                                     : block->id[c->index - SG_SPECIAL_CTAID_X];
+        uint64_t value = block_value(c->index, warp->block);
         if (!fast || !c->pair_only) {
             fill_row(warp, c, value);
         }

@@ -1,5 +1,5 @@
 /* Generic addresses, one lane at a time: which space, and where that is. */
-#include "softgpu/exec/warp.h"
+#include "softgpu/exec/cluster.h"
 
 uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,
                        unsigned need)
@@ -10,6 +10,9 @@ uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t addre
     }
     if (address < SG_WINDOW_LOCAL) {
         uint64_t at = address - SG_WINDOW_SHARED;
+        if (at >> SG_CLUSTER_SHIFT) {
+            return sg_cluster_shared(warp, at, bytes);
+        }
         return at < warp->shared_bytes && bytes <= warp->shared_bytes - at ? warp->shared + at
                                                                            : NULL;
     }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/exec/cluster.h"
+
 #include "softgpu/texture.h"
 
 /* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
@@ -87,6 +89,13 @@ void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane
     set_fault(grid, code, text);
 }
 
+void sg_grid_no_memory(struct sg_grid *grid)
+{
+    if (claim_fault(grid)) {
+        set_fault(grid, SG_FAULT_NO_MEMORY, "no memory for a block");
+    }
+}
+
 static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare)
 {
     if (atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
@@ -96,9 +105,7 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
     if (!block) {
         block = sg_block_create(grid);
         if (!block) {
-            if (claim_fault(grid)) {
-                set_fault(grid, SG_FAULT_NO_MEMORY, "no memory for a block");
-            }
+            sg_grid_no_memory(grid);
             return NULL;
         }
     }
@@ -157,8 +164,39 @@ void sg_grid_work(struct sg_grid *grid)
 {
     unsigned mxcsr = _mm_getcsr();
     _mm_setcsr(MXCSR_DEFAULT);
-    work(grid);
+    if (grid->cluster_blocks > 1) {
+        sg_cluster_work(grid);
+    } else {
+        work(grid);
+    }
     _mm_setcsr(mxcsr);
+}
+
+/* The size of clusters: what the launch says, or else the kernel, or 1 */
+static uint32_t cluster_size(const struct sg_launch *launch, int axis)
+{
+    uint32_t size = launch->cluster[0] ? launch->cluster[axis] : launch->kernel->cluster[axis];
+    return size ? size : 1;
+}
+
+static const char *cluster_error(const struct sg_launch *launch)
+{
+    const struct sg_kernel *kernel = launch->kernel;
+    uint64_t blocks = 1;
+    if (kernel->explicit_cluster && !launch->cluster[0] && !kernel->cluster[0]) {
+        return "the kernel must be launched with the size of a cluster";
+    }
+    for (int i = 0; i < 3; i++) {
+        uint32_t size = cluster_size(launch, i);
+        if (launch->grid[i] % size || (kernel->cluster[0] && kernel->cluster[i] != size)) {
+            return "clusters of this size do not make the grid, or are not what the kernel demands";
+        }
+        blocks *= size;
+    }
+    if (blocks > SG_CLUSTER_MAX || (kernel->max_cluster && blocks > kernel->max_cluster)) {
+        return "too many blocks in a cluster";
+    }
+    return NULL;
 }
 
 static const char *launch_error(const struct sg_launch *launch)
@@ -181,7 +219,7 @@ static const char *launch_error(const struct sg_launch *launch)
     if ((uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared > (1u << 24)) {
         return "more than 16 MiB of shared memory";
     }
-    return NULL;
+    return cluster_error(launch);
 }
 
 static void finish(struct sg_grid *grid, struct sg_fault *out)
@@ -205,6 +243,11 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     grid->code = (const struct sg_code *)(const void *)launch->kernel;
     grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
     grid->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    grid->cluster_blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        grid->cluster[i] = cluster_size(launch, i);
+        grid->cluster_blocks *= grid->cluster[i];
+    }
     grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
     grid->local_bytes = grid->code->kernel.local_bytes;
     grid->fast = grid->code->fast && launch->block[0] % SG_HALF == 0;

@@ -13,6 +13,7 @@ struct sg_grid {
     uint64_t id;      /* %gridid */
     uint32_t threads; /* per block */
     uint64_t shared_bytes, local_bytes;
+    uint32_t cluster[3], cluster_blocks; /* 1, 1, 1, and 1: none */
     uint64_t blocks;
     bool fast; /* whole warps begin as ones that have not diverged */
     _Atomic uint64_t next_block;
@@ -25,6 +26,9 @@ struct sg_grid {
 
 /* Should everybody stop working on it? A fault, or the launch's stop flag. */
 bool sg_grid_over(struct sg_grid *grid);
+
+/* There was none for a block: the grid ends with that fault. */
+void sg_grid_no_memory(struct sg_grid *grid);
 
 /* Works on blocks of the grid until there are none left to take. */
 void sg_grid_work(struct sg_grid *grid);

@@ -5,6 +5,7 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 {
     sg_call_free_frames(warp);
     warp->live = lanes;
+    warp->cluster_arrived = 0;
     warp->group_count = 1;
     warp->groups[0] = (struct sg_group){.mask = lanes};
     warp->spin = warp->fair = 0;

@@ -23,12 +23,14 @@ enum sg_insn_kind {
     SG_KIND_PLAIN,  /* handler, next instruction */
     SG_KIND_BRANCH, /* imm: target */
     SG_KIND_EXIT,
-    SG_KIND_CALL,         /* imm: index of a struct sg_call */
-    SG_KIND_CALL_POINTER, /* the same; a: the address of the function */
-    SG_KIND_RETURN,       /* of a .func; that of a kernel is EXIT */
-    SG_KIND_BARRIER,      /* a: number, b: threads (0: all); c: predicate, d: result of .red */
-    SG_KIND_COLLECTIVE,   /* waits for the lanes of row e (0: none named), then handler */
-    SG_KIND_YIELD,        /* nanosleep: lets others go first */
+    SG_KIND_CALL,           /* imm: index of a struct sg_call */
+    SG_KIND_CALL_POINTER,   /* the same; a: the address of the function */
+    SG_KIND_RETURN,         /* of a .func; that of a kernel is EXIT */
+    SG_KIND_BARRIER,        /* a: number, b: threads (0: all); c: predicate, d: result of .red */
+    SG_KIND_COLLECTIVE,     /* waits for the lanes of row e (0: none named), then handler */
+    SG_KIND_YIELD,          /* nanosleep: lets others go first */
+    SG_KIND_CLUSTER_ARRIVE, /* barrier.cluster */
+    SG_KIND_CLUSTER_WAIT,
     SG_KIND_TRAP,
     SG_KIND_LOST,   /* a branch to nowhere */
     SG_KIND_ASSERT, /* imm: frame offset of __assertfail's parameters */
@@ -134,8 +136,23 @@ enum sg_special {
     SG_SPECIAL_LANEMASK_GT,
     SG_SPECIAL_DYNAMIC_SMEM,
     SG_SPECIAL_TOTAL_SMEM,
-    SG_SPECIAL_ENVREG1, /* of the grid's workspace: the upper half of the address */
-    SG_SPECIAL_ENVREG2, /* the lower half */
+    SG_SPECIAL_ENVREG1,     /* of the grid's workspace: the upper half of the address */
+    SG_SPECIAL_ENVREG2,     /* the lower half */
+    SG_SPECIAL_CLUSTERID_X, /* from here on: of clusters; these change with the block */
+    SG_SPECIAL_CLUSTERID_Y,
+    SG_SPECIAL_CLUSTERID_Z,
+    SG_SPECIAL_CLUSTER_CTAID_X,
+    SG_SPECIAL_CLUSTER_CTAID_Y,
+    SG_SPECIAL_CLUSTER_CTAID_Z,
+    SG_SPECIAL_CLUSTER_CTARANK,
+    SG_SPECIAL_NCLUSTERID_X, /* these do not */
+    SG_SPECIAL_NCLUSTERID_Y,
+    SG_SPECIAL_NCLUSTERID_Z,
+    SG_SPECIAL_CLUSTER_NCTAID_X,
+    SG_SPECIAL_CLUSTER_NCTAID_Y,
+    SG_SPECIAL_CLUSTER_NCTAID_Z,
+    SG_SPECIAL_CLUSTER_NCTARANK,
+    SG_SPECIAL_IS_EXPLICIT_CLUSTER,
     SG_SPECIAL_COUNT
 };
 

@@ -2,6 +2,7 @@
  * so that paths meet where they join; but one that has taken SG_SPIN_MAX backward branches lets the
  * other groups, and the other warps, go for a while, because what it waits for may be theirs to do.
  * A warp that has only ever had one group is run by fast.c. */
+#include "softgpu/exec/cluster.h"
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/warp.h"
 
@@ -156,6 +157,23 @@ static void wait_together(struct sg_warp *warp, struct sg_group *group, const st
     }
 }
 
+/* barrier.cluster */
+static enum sg_stop meet_cluster(struct sg_warp *warp, struct sg_group *group,
+                                 const struct sg_insn *in, uint32_t mask)
+{
+    if (in->kind == SG_KIND_CLUSTER_ARRIVE) {
+        sg_cluster_arrive(warp, mask);
+        group->pc++;
+        return SG_STOP_POINT;
+    }
+    group = separate(warp, group, mask);
+    if (!sg_cluster_passes(warp, mask)) {
+        return SG_STOP_TURN; /* other blocks first; comes here again */
+    }
+    group->pc++;
+    return SG_STOP_POINT;
+}
+
 bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
                     uint32_t mask, enum sg_stop *stop)
 {
@@ -198,6 +216,10 @@ bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct s
     case SG_KIND_YIELD:
         group->pc++;
         *stop = SG_STOP_TURN;
+        break;
+    case SG_KIND_CLUSTER_ARRIVE:
+    case SG_KIND_CLUSTER_WAIT:
+        *stop = meet_cluster(warp, group, in, mask);
         break;
     case SG_KIND_TRAP:
         sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_TRAP, 0,

@@ -56,6 +56,8 @@ struct sg_warp {
     uint32_t spin;      /* backward branches since the last change of group */
     uint32_t fair;      /* scheduling points left to a group that fairness chose */
     uint32_t fair_mask; /* a lane of that group */
+    /* barrier.cluster: lanes that have arrived, and the parity of the phase in which they did */
+    uint32_t cluster_arrived, cluster_parity;
     uint64_t clock;
     bool faulted;
     bool fast; /* has not diverged, runs code->fast; its one group says where */
@@ -74,6 +76,16 @@ struct sg_barrier {
 
 #define SG_BARRIERS 16
 
+struct sg_block;
+
+struct sg_cluster {
+    struct sg_cluster *next; /* of those that wait for their turn */
+    uint64_t phase;          /* of its barrier */
+    uint64_t arrived;        /* threads, in this phase */
+    uint32_t count;
+    struct sg_block *blocks[SG_CLUSTER_MAX]; /* by rank */
+};
+
 struct sg_grid;
 
 struct sg_block {
@@ -84,6 +96,9 @@ struct sg_block {
     bool done;
     uint32_t barriers_used; /* a bit for each that is not all zeros */
     struct sg_barrier barriers[SG_BARRIERS];
+    struct sg_cluster *cluster; /* `own` where there are no clusters */
+    uint32_t cluster_rank;
+    struct sg_cluster own;
     size_t warp_stride, bytes; /* bytes: of the whole mapping */
     uint8_t *warps, *shared, *local;
 };
@@ -160,6 +175,14 @@ void sg_call_free_frames(struct sg_warp *warp);
 static inline uint8_t *sg_local_at(const struct sg_warp *warp, unsigned lane, uint64_t offset)
 {
     return warp->local + (offset >> 3) * (8 * SG_LANES) + lane * 8 + (offset & 7);
+}
+/* Addresses in shared memory of another block of the cluster: the block's rank + 1 stands above the
+ * offset, which is below 2^24. Without a rank it is one's own. */
+#define SG_CLUSTER_SHIFT 24
+static inline uint64_t sg_cluster_address(uint64_t address, uint32_t rank)
+{
+    uint64_t offset = address & ((UINT64_C(1) << SG_CLUSTER_SHIFT) - 1);
+    return SG_WINDOW_SHARED + ((uint64_t)(rank + 1) << SG_CLUSTER_SHIFT) + offset;
 }
 /* NULL: not allowed. For `bytes` within one aligned unit of at most 8 bytes. */
 uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,

@@ -169,6 +169,8 @@ struct sg_ptx_func {
     } insns;
     uint64_t frame_bytes, param_bytes;
     uint32_t maxntid[3], reqntid[3], min_blocks;
+    uint32_t cluster[3], max_cluster; /* .reqnctapercluster, .maxclusterrank; 0: none */
+    bool explicit_cluster;
     struct sg_ptx_func *next;
     /* decoding */
     uint32_t call_mark; /* kernel pass in which it was reached */

@@ -152,6 +152,12 @@ void sg_slots_assign(struct sg_decoder *decoder, uint32_t slot);
 /* The address that a variable stands for, as an 8- or 4-byte row. */
 uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
                         bool wide);
+/* An address in brackets, as a row and a constant offset. *space becomes that of the variable that
+ * is named; FRAME where there is no row. The row is 4 bytes wide for shared memory, else 8. */
+uint32_t sg_row_place(struct sg_decoder *decoder, const struct sg_operand *operand,
+                      enum sg_mem_space *space, int64_t *offset);
+/* The low and the high half of a .b128 register */
+void sg_row_pair(struct sg_decoder *decoder, const struct sg_operand *operand, uint32_t rows[2]);
 /* An address in brackets, as an 8-byte row with the generic address; for instructions that are not
  * executed often enough to know the spaces apart. Local memory and parameters are refused. */
 uint32_t sg_row_generic(struct sg_decoder *decoder, const struct sg_operand *operand,
@@ -209,6 +215,14 @@ void sg_decode_shfl(struct sg_decoder *decoder);
 void sg_decode_vote(struct sg_decoder *decoder);
 void sg_decode_match(struct sg_decoder *decoder);
 void sg_decode_redux(struct sg_decoder *decoder);
+void sg_decode_mbarrier(struct sg_decoder *decoder);
+void sg_decode_cp(struct sg_decoder *decoder);
+void sg_decode_store_async(struct sg_decoder *decoder); /* and red.async */
+void sg_decode_barrier_cluster(struct sg_decoder *decoder);
+void sg_decode_mapa(struct sg_decoder *decoder); /* and getctarank */
+void sg_decode_elect(struct sg_decoder *decoder);
+void sg_decode_advice(struct sg_decoder *decoder);
+void sg_decode_createpolicy(struct sg_decoder *decoder);
 void sg_decode_mma(struct sg_decoder *decoder);
 void sg_decode_wmma(struct sg_decoder *decoder);
 void sg_decode_ldmatrix(struct sg_decoder *decoder); /* and stmatrix, movmatrix */

@@ -122,6 +122,10 @@ void sg_decode_barrier(struct sg_decoder *decoder)
         decode_warp_barrier(decoder);
         return;
     }
+    if (sg_modifier(decoder, "cluster")) {
+        sg_decode_barrier_cluster(decoder);
+        return;
+    }
     sg_modifiers_check(decoder, "cta sync arrive red popc and or aligned u32 pred", false);
     bool red = sg_modifier(decoder, "red"), arrive = sg_modifier(decoder, "arrive");
     enum sg_barrier_kind mode = arrive                         ? SG_BARRIER_ARRIVE
@@ -161,9 +165,15 @@ void sg_decode_barrier(struct sg_decoder *decoder)
     draft->writes = red ? SG_FIELD_D : 0;
 }
 
+/* All fences are the strongest one. fence.proxy.tensormap belongs to copies that there are not. */
 void sg_decode_fence(struct sg_decoder *decoder)
 {
-    sg_modifiers_check(decoder, "cta cluster gl sys gpu sc acq_rel acquire release", false);
+    sg_modifiers_check(
+        decoder,
+        "cta cluster gl sys gpu sc acq_rel acquire release mbarrier_init proxy alias "
+        "async async.global async::generic global shared::cta shared::cluster "
+        "sync_restrict::shared::cta sync_restrict::shared::cluster",
+        false);
     sg_operands_check(decoder, 0, 0);
     emit_kind(decoder, SG_KIND_PLAIN, sg_misc_fence);
 }

@@ -30,6 +30,17 @@ static const struct {
     {"vote", sg_decode_vote},
     {"match", sg_decode_match},
     {"redux", sg_decode_redux},
+    {"mbarrier", sg_decode_mbarrier},
+    {"cp", sg_decode_cp},
+    {"mapa", sg_decode_mapa},
+    {"getctarank", sg_decode_mapa},
+    {"elect", sg_decode_elect},
+    {"applypriority", sg_decode_advice},
+    {"discard", sg_decode_advice},
+    {"griddepcontrol", sg_decode_advice},
+    {"pmevent", sg_decode_advice},
+    {"setmaxnreg", sg_decode_advice},
+    {"createpolicy", sg_decode_createpolicy},
     {"mma", sg_decode_mma},
     {"wmma", sg_decode_wmma},
     {"ldmatrix", sg_decode_ldmatrix},
@@ -70,8 +81,8 @@ static const struct {
     {"trap", sg_decode_simple},
     {"nanosleep", sg_decode_simple},
     {"activemask", sg_decode_simple},
-    {"prefetch", sg_decode_simple},
-    {"prefetchu", sg_decode_simple},
+    {"prefetch", sg_decode_advice},
+    {"prefetchu", sg_decode_advice},
     {"brkpt", sg_decode_simple},
     {"pmevent", sg_decode_simple},
     {"alloca", sg_decode_stack},
@@ -152,7 +163,8 @@ static bool changes_with_block(const struct sg_const *c)
 {
     return c->kind == SG_CONST_SPECIAL &&
            ((c->index >= SG_SPECIAL_CTAID_X && c->index <= SG_SPECIAL_CTAID_Z) ||
-            c->index == SG_SPECIAL_SMID);
+            c->index == SG_SPECIAL_SMID ||
+            (c->index >= SG_SPECIAL_CLUSTERID_X && c->index <= SG_SPECIAL_CLUSTER_CTARANK));
 }
 
 static void finish_consts(struct sg_decoder *decoder)
@@ -185,6 +197,9 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
     kernel->param_count = func->params.count;
     kernel->param_bytes = (uint32_t)func->param_bytes;
     kernel->min_blocks = func->min_blocks;
+    memcpy(kernel->cluster, func->cluster, sizeof kernel->cluster);
+    kernel->explicit_cluster = func->explicit_cluster;
+    kernel->max_cluster = func->max_cluster;
     memcpy(kernel->reqntid, func->reqntid, sizeof kernel->reqntid);
     const uint32_t *limit = func->reqntid[0] ? func->reqntid : func->maxntid;
     uint64_t threads = (uint64_t)limit[0] * limit[1];

@@ -190,7 +190,7 @@ static void decode_product(struct sg_decoder *decoder, bool wmma)
     if (wmma && count == 2) {
         e[3] = e[1];
         e[1] = e[2] = SG_ELEMENT_F16;
-    } else if (count != 4) {
+    } else if (count != 4 || (wmma && e[1] == SG_ELEMENT_F16)) {
         sg_decode_unsupported(decoder);
     }
     enum sg_layout layout;

@@ -1,22 +1,24 @@
-/* Loads, stores and atomics. */
+/* Loads and stores. */
 #include "softgpu/ptx/decode.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct memory {
     enum sg_mem_space space;
     bool constant_space; /* .const: global memory that is not written */
     bool param;          /* .param */
+    bool cluster;        /* .shared::cluster: perhaps of another block */
     enum sg_type type;
     unsigned count; /* elements */
+    bool wide;      /* .b128: a register of two rows */
 };
 
 static const char order_words[] =
     "weak relaxed acquire release acq_rel volatile mmio cta cluster gpu sys "
     "ca cg cs lu cv wb wt nc L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last "
     "L1::no_allocate L2::64B L2::128B L2::256B L2::evict_last L2::evict_normal L2::evict_first "
-    "v2 v4 global const shared shared::cta local param param::entry param::func";
+    "L2::cache_hint v2 v4 global const shared shared::cta shared::cluster local param param::entry "
+    "param::func";
 
 static struct memory modifiers(struct sg_decoder *decoder)
 {
@@ -31,6 +33,8 @@ static struct memory modifiers(struct sg_decoder *decoder)
         m.constant_space = true;
     } else if (sg_modifier(decoder, "shared") || sg_modifier(decoder, "shared::cta")) {
         m.space = SG_MEM_SHARED;
+    } else if (sg_modifier(decoder, "shared::cluster")) {
+        m.cluster = true;
     } else if (sg_modifier(decoder, "local")) {
         m.space = SG_MEM_LOCAL;
     } else if (sg_modifier(decoder, "param") || sg_modifier(decoder, "param::entry") ||
@@ -39,8 +43,14 @@ static struct memory modifiers(struct sg_decoder *decoder)
         m.param = true;
     }
     if (m.type == SG_TYPE_NONE || sg_modifier_type(decoder, 1) != SG_TYPE_NONE ||
-        m.type == SG_TYPE_B128 || m.type == SG_TYPE_PRED || m.type == SG_TYPE_BF16) {
+        m.type == SG_TYPE_PRED || m.type == SG_TYPE_BF16 ||
+        (m.type == SG_TYPE_B128 && m.count != 1)) {
         sg_decode_unsupported(decoder);
+    }
+    if (m.type == SG_TYPE_B128) { /* two halves, aligned together */
+        m.count = 2;
+        m.wide = true;
+        m.type = SG_TYPE_B64;
     }
     return m;
 }
@@ -99,22 +109,21 @@ static uint32_t address_reg(struct sg_decoder *decoder, const struct sg_operand 
     return row;
 }
 
-/* Row and constant offset of the address; the space becomes FRAME where there is no row. */
-static uint32_t address(struct sg_decoder *decoder, const struct sg_operand *operand,
-                        struct memory *m, int64_t *offset)
+uint32_t sg_row_place(struct sg_decoder *decoder, const struct sg_operand *operand,
+                      enum sg_mem_space *space, int64_t *offset)
 {
     if (operand->kind != SG_OPERAND_ADDRESS || operand->item_count > 1) {
         sg_decode_wrong(decoder, "an address in brackets must stand here");
     }
     *offset = (int64_t)operand->value;
-    bool wide = m->space != SG_MEM_SHARED;
+    bool wide = *space != SG_MEM_SHARED;
     if (operand->item_count == 0) {
         *offset = 0;
         return sg_row_literal(decoder, operand->value, wide);
     }
     const struct sg_operand *base = &operand->items[0];
     if (base->kind == SG_OPERAND_REG) {
-        return address_reg(decoder, base, m->space);
+        return address_reg(decoder, base, *space);
     }
     if (base->kind != SG_OPERAND_VAR) {
         sg_decode_wrong(decoder, "an address must be a register or a variable");
@@ -126,17 +135,17 @@ static uint32_t address(struct sg_decoder *decoder, const struct sg_operand *ope
                                                [SG_PTX_SHARED] = SG_MEM_SHARED,
                                                [SG_PTX_LOCAL] = SG_MEM_LOCAL,
                                                [SG_PTX_PARAM] = SG_MEM_PARAM};
-    if (m->space != SG_MEM_GENERIC && spaces[var->space] != m->space) {
+    if (*space != SG_MEM_GENERIC && spaces[var->space] != *space) {
         sg_decode_wrong(decoder, "a variable of another space");
     }
-    m->space = spaces[var->space];
+    *space = spaces[var->space];
     if (var->space == SG_PTX_LOCAL ||
         (var->space == SG_PTX_PARAM && !is_entry_param(decoder, var))) {
-        m->space = SG_MEM_FRAME;
+        *space = SG_MEM_FRAME;
         *offset += (int64_t)var->offset;
         return 0;
     }
-    return sg_row_address(decoder, var, 0, m->space != SG_MEM_SHARED);
+    return sg_row_address(decoder, var, 0, *space != SG_MEM_SHARED);
 }
 
 /* The address plus `offset` in the window of its space */
@@ -153,18 +162,27 @@ static uint32_t in_window(struct sg_decoder *decoder, uint32_t row, uint64_t off
 uint32_t sg_row_generic(struct sg_decoder *decoder, const struct sg_operand *operand,
                         enum sg_mem_space space)
 {
-    struct memory m = {.space = space};
     int64_t offset;
-    uint32_t row = address(decoder, operand, &m, &offset);
-    if (m.space == SG_MEM_PARAM || m.space == SG_MEM_LOCAL || m.space == SG_MEM_FRAME) {
+    uint32_t row = sg_row_place(decoder, operand, &space, &offset);
+    if (space == SG_MEM_PARAM || space == SG_MEM_LOCAL || space == SG_MEM_FRAME) {
         sg_decode_unsupported(decoder);
     }
-    if (m.space == SG_MEM_SHARED) {
+    if (space == SG_MEM_SHARED) {
         uint32_t wide = sg_row_new(decoder, SG_ROW_64);
         sg_emit_op(decoder, "x_zext32_64", wide, row, 0, 0);
         return in_window(decoder, wide, SG_WINDOW_SHARED + (uint64_t)offset);
     }
     return in_window(decoder, row, (uint64_t)offset);
+}
+
+static uint32_t access_address(struct sg_decoder *decoder, const struct sg_operand *operand,
+                               struct memory *m, int64_t *offset)
+{
+    if (m->cluster) {
+        *offset = 0;
+        return sg_row_generic(decoder, operand, SG_MEM_SHARED);
+    }
+    return sg_row_place(decoder, operand, &m->space, offset);
 }
 
 /* The elements of {a, b, c, d}, or the single operand */
@@ -235,11 +253,16 @@ void sg_decode_load(struct sg_decoder *decoder)
     uint32_t rows[4] = {0};
     unsigned kind = SG_ROW_32;
     int64_t offset;
-    sg_operands_check(decoder, 2, 2);
-    uint32_t at = address(decoder, &insn->operands[1], &m, &offset);
-    const struct sg_operand *to = elements(decoder, &insn->operands[0], m.count);
-    bool any = false;
-    for (unsigned i = 0; i < m.count; i++) {
+    unsigned hint = sg_modifier(decoder, "L2::cache_hint"); /* a policy: nothing is cached */
+    sg_operands_check(decoder, 2 + hint, 2 + hint);
+    uint32_t at = access_address(decoder, &insn->operands[1], &m, &offset);
+    bool any = m.wide && insn->operands[0].kind != SG_OPERAND_SINK;
+    if (any) {
+        sg_row_pair(decoder, &insn->operands[0], rows);
+        kind = SG_ROW_64;
+    }
+    const struct sg_operand *to = m.wide ? NULL : elements(decoder, &insn->operands[0], m.count);
+    for (unsigned i = 0; to && i < m.count; i++) {
         if (to[i].kind == SG_OPERAND_SINK) {
             continue;
         }
@@ -263,20 +286,29 @@ void sg_decode_load(struct sg_decoder *decoder)
 void sg_decode_store(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
+    if (sg_modifier(decoder, "async")) {
+        sg_decode_store_async(decoder);
+        return;
+    }
     struct memory m = modifiers(decoder);
     uint32_t rows[4] = {0};
     unsigned kind = SG_ROW_32;
     int64_t offset;
-    sg_operands_check(decoder, 2, 2);
+    unsigned hint = sg_modifier(decoder, "L2::cache_hint");
+    sg_operands_check(decoder, 2 + hint, 2 + hint);
     if (m.constant_space) {
         sg_decode_wrong(decoder, "constant memory cannot be written");
     }
-    uint32_t at = address(decoder, &insn->operands[0], &m, &offset);
+    uint32_t at = access_address(decoder, &insn->operands[0], &m, &offset);
     if (m.space == SG_MEM_PARAM) {
         sg_decode_wrong(decoder, "a kernel's parameters cannot be written");
     }
-    const struct sg_operand *from = elements(decoder, &insn->operands[1], m.count);
-    for (unsigned i = 0; i < m.count; i++) {
+    if (m.wide) {
+        sg_row_pair(decoder, &insn->operands[1], rows);
+        kind = SG_ROW_64;
+    }
+    const struct sg_operand *from = m.wide ? NULL : elements(decoder, &insn->operands[1], m.count);
+    for (unsigned i = 0; from && i < m.count; i++) {
         rows[i] = from[i].kind == SG_OPERAND_REG ? any_register(decoder, &from[i])
                                                  : sg_row_source(decoder, &from[i], m.type);
         if (i && sg_row_kind(decoder, rows[i]) != kind) {
@@ -288,64 +320,4 @@ void sg_decode_store(struct sg_decoder *decoder)
     draft->in.a = at;
     draft->in.imm = offset;
     draft->reads = (uint8_t)(element_fields(rows) | (at ? SG_FIELD_A : 0));
-}
-
-static const char *atomic_op(struct sg_decoder *decoder)
-{
-    static const char *const ops[] = {"add", "min", "max", "inc",  "dec",
-                                      "and", "or",  "xor", "exch", "cas"};
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (sg_modifier(decoder, ops[i])) {
-            return ops[i];
-        }
-    }
-    sg_decode_unsupported(decoder);
-}
-
-void sg_decode_atom(struct sg_decoder *decoder)
-{
-    const struct sg_ptx_insn *insn = decoder->at;
-    bool red = sg_text_is(insn->opcode, "red");
-    uint32_t first = red ? 0 : 1; /* operand: the address */
-    sg_modifiers_check(decoder,
-                       "relaxed acquire release acq_rel cta cluster gpu sys global shared "
-                       "shared::cta add min max inc dec and or xor exch cas",
-                       true);
-    const char *op = atomic_op(decoder);
-    bool cas = strcmp(op, "cas") == 0;
-    struct memory m = {.space = SG_MEM_GENERIC, .type = sg_modifier_type(decoder, 0), .count = 1};
-    if (sg_modifier(decoder, "global")) {
-        m.space = SG_MEM_GLOBAL;
-    } else if (sg_modifier(decoder, "shared") || sg_modifier(decoder, "shared::cta")) {
-        m.space = SG_MEM_SHARED;
-    }
-    char name[32];
-    struct sg_text type = insn->modifiers[insn->modifier_count ? insn->modifier_count - 1 : 0];
-    if (m.type == SG_TYPE_NONE || (cas && red)) {
-        sg_decode_unsupported(decoder);
-    }
-    snprintf(name, sizeof name, "%s_%.*s", op, SG_TEXT_ARGS(type));
-    sg_handler *handler = sg_atomic_find(name);
-    if (!handler) {
-        sg_decode_unsupported(decoder);
-    }
-    sg_operands_check(decoder, first + 2 + cas, first + 2 + cas);
-    int64_t offset;
-    uint32_t at = address(decoder, &insn->operands[first], &m, &offset);
-    if (m.space == SG_MEM_FRAME || m.space == SG_MEM_PARAM || m.space == SG_MEM_LOCAL) {
-        sg_decode_unsupported(decoder);
-    }
-    uint32_t value = sg_row_source(decoder, &insn->operands[first + 1], m.type);
-    uint32_t second = cas ? sg_row_source(decoder, &insn->operands[first + 2], m.type) : 0;
-    bool wanted = !red && insn->operands[0].kind != SG_OPERAND_SINK;
-    uint32_t target = wanted ? sg_row_target(decoder, &insn->operands[0], m.type) : 0;
-    struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, handler, handler));
-    draft->in.d = target;
-    draft->in.a = at;
-    draft->in.b = value;
-    draft->in.c = second;
-    draft->in.mode = (uint8_t)m.space;
-    draft->in.imm = offset;
-    draft->reads = (uint8_t)(SG_FIELD_A | SG_FIELD_B | (cas ? SG_FIELD_C : 0));
-    draft->writes = wanted ? SG_FIELD_D : 0;
 }

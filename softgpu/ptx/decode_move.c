@@ -91,6 +91,33 @@ static void unpack(struct sg_decoder *decoder, const struct sg_operand *list, ui
     }
 }
 
+/* A .b128 register, or {low, high} */
+static void pair_rows(struct sg_decoder *decoder, const struct sg_operand *operand, bool target,
+                      uint32_t rows[2])
+{
+    if (operand->kind != SG_OPERAND_LIST) {
+        sg_row_pair(decoder, operand, rows);
+        return;
+    }
+    if (operand->item_count != 2) {
+        sg_decode_wrong(decoder, "a list of the wrong length");
+    }
+    for (int i = 0; i < 2; i++) {
+        rows[i] = target ? sg_row_target(decoder, &operand->items[i], SG_TYPE_B64)
+                         : sg_row_source(decoder, &operand->items[i], SG_TYPE_B64);
+    }
+}
+
+static void mov_pair(struct sg_decoder *decoder)
+{
+    uint32_t from[2], to[2], low = sg_row_new(decoder, SG_ROW_64);
+    pair_rows(decoder, &decoder->at->operands[1], false, from);
+    pair_rows(decoder, &decoder->at->operands[0], true, to);
+    sg_emit_op(decoder, "x_mov64", low, from[0], 0, 0); /* the high target may be the low source */
+    mov_row(decoder, to[1], from[1]);
+    mov_row(decoder, to[0], low);
+}
+
 void sg_decode_mov(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
@@ -99,8 +126,12 @@ void sg_decode_mov(struct sg_decoder *decoder)
     bool wide;
     sg_modifiers_check(decoder, "", true);
     sg_operands_check(decoder, 2, 2);
-    if (type == SG_TYPE_NONE || insn->modifier_count != 1 || type == SG_TYPE_B128) {
+    if (type == SG_TYPE_NONE || insn->modifier_count != 1) {
         sg_decode_unsupported(decoder);
+    }
+    if (type == SG_TYPE_B128) {
+        mov_pair(decoder);
+        return;
     }
     sg_handler *clock = clock_handler(from, &wide);
     if (clock) {
@@ -132,6 +163,7 @@ static bool window_of(struct sg_decoder *decoder, enum sg_window *window, uint64
                    {"const", SG_IN_CONST, 0},
                    {"shared", SG_IN_SHARED, SG_WINDOW_SHARED},
                    {"shared::cta", SG_IN_SHARED, SG_WINDOW_SHARED},
+                   {"shared::cluster", SG_IN_SHARED, SG_WINDOW_SHARED},
                    {"local", SG_IN_LOCAL, SG_WINDOW_LOCAL},
                    {"param", SG_IN_PARAM, SG_WINDOW_PARAM},
                    {"param::entry", SG_IN_PARAM, SG_WINDOW_PARAM}};
@@ -150,8 +182,9 @@ void sg_decode_cvta(struct sg_decoder *decoder)
     const struct sg_ptx_insn *insn = decoder->at;
     enum sg_window window;
     uint64_t base;
-    sg_modifiers_check(decoder, "to global const shared shared::cta local param param::entry u64",
-                       false);
+    sg_modifiers_check(
+        decoder, "to global const shared shared::cta shared::cluster local param param::entry u64",
+        false);
     sg_operands_check(decoder, 2, 2);
     if (!window_of(decoder, &window, &base) || !sg_modifier(decoder, "u64")) {
         sg_decode_unsupported(decoder);
@@ -172,7 +205,8 @@ void sg_decode_isspacep(struct sg_decoder *decoder)
     const struct sg_ptx_insn *insn = decoder->at;
     enum sg_window window;
     uint64_t base;
-    sg_modifiers_check(decoder, "global const shared shared::cta local param param::entry", false);
+    sg_modifiers_check(
+        decoder, "global const shared shared::cta shared::cluster local param param::entry", false);
     sg_operands_check(decoder, 2, 2);
     if (!window_of(decoder, &window, &base)) {
         sg_decode_unsupported(decoder);

@@ -50,18 +50,38 @@ uint32_t sg_row_literal(struct sg_decoder *decoder, uint64_t value, bool wide)
 unsigned sg_row_kind_of(enum sg_type type)
 {
     return type == SG_TYPE_PRED       ? SG_ROW_PREDICATE
-           : sg_type_bytes(type) == 8 ? SG_ROW_64
+           : sg_type_bytes(type) >= 8 ? SG_ROW_64
                                       : SG_ROW_32;
 }
 
+/* A .b128 register is two rows, one after the other. */
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg)
 {
     struct sg_func_info *info = &decoder->funcs.items[decoder->slot];
     if (!info->rows[reg]) {
-        uint32_t row = sg_row_new(decoder, sg_row_kind_of(info->func->regs.items[reg].type));
+        enum sg_type type = info->func->regs.items[reg].type;
+        uint32_t row = sg_row_new(decoder, sg_row_kind_of(type));
+        if (type == SG_TYPE_B128) {
+            sg_row_new(decoder, SG_ROW_64);
+        }
         info->rows[reg] = row;
     }
     return info->rows[reg];
+}
+
+static bool is_pair(const struct sg_decoder *decoder, const struct sg_operand *operand)
+{
+    const struct sg_ptx_func *func = decoder->funcs.items[decoder->slot].func;
+    return operand->kind == SG_OPERAND_REG && func->regs.items[operand->reg].type == SG_TYPE_B128;
+}
+
+void sg_row_pair(struct sg_decoder *decoder, const struct sg_operand *operand, uint32_t rows[2])
+{
+    if (!is_pair(decoder, operand)) {
+        sg_decode_wrong(decoder, "a .b128 register must stand here");
+    }
+    rows[0] = sg_row_reg(decoder, operand->reg);
+    rows[1] = rows[0] + 1;
 }
 
 static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand *operand,
@@ -87,13 +107,48 @@ static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand
 }
 
 static const char *const special_names[SG_SPECIAL_COUNT] = {
-    "%tid.x",           "%tid.y",       "%tid.z",       "%ntid.x",
-    "%ntid.y",          "%ntid.z",      "%ctaid.x",     "%ctaid.y",
-    "%ctaid.z",         "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
-    "%laneid",          "%warpid",      "%nwarpid",     "%smid",
-    "%nsmid",           "%gridid",      "%lanemask_eq", "%lanemask_le",
-    "%lanemask_lt",     "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size",
-    "%total_smem_size", "%envreg1",     "%envreg2",
+    "%tid.x",
+    "%tid.y",
+    "%tid.z",
+    "%ntid.x",
+    "%ntid.y",
+    "%ntid.z",
+    "%ctaid.x",
+    "%ctaid.y",
+    "%ctaid.z",
+    "%nctaid.x",
+    "%nctaid.y",
+    "%nctaid.z",
+    "%laneid",
+    "%warpid",
+    "%nwarpid",
+    "%smid",
+    "%nsmid",
+    "%gridid",
+    "%lanemask_eq",
+    "%lanemask_le",
+    "%lanemask_lt",
+    "%lanemask_ge",
+    "%lanemask_gt",
+    "%dynamic_smem_size",
+    "%total_smem_size",
+    "%envreg1",
+    "%envreg2",
+    "%clusterid.x",
+    "%clusterid.y",
+    "%clusterid.z",
+    "%cluster_ctaid.x",
+    "%cluster_ctaid.y",
+    "%cluster_ctaid.z",
+    "%cluster_ctarank",
+    "%nclusterid.x",
+    "%nclusterid.y",
+    "%nclusterid.z",
+    "%cluster_nctaid.x",
+    "%cluster_nctaid.y",
+    "%cluster_nctaid.z",
+    "%cluster_nctarank",
+    "%is_explicit_cluster",
 };
 
 static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
@@ -208,7 +263,7 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
             sg_decode_wrong(decoder, "a part of a register");
         }
         uint32_t row = sg_row_reg(decoder, operand->reg);
-        if (sg_row_kind(decoder, row) != kind) {
+        if (sg_row_kind(decoder, row) != kind || is_pair(decoder, operand)) {
             sg_decode_wrong(decoder, "a register of the wrong size");
         }
         return row;
@@ -224,6 +279,12 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
         }
         return sg_row_literal(decoder, literal_bits(decoder, operand, type), kind == SG_ROW_64);
     case SG_OPERAND_SPECIAL:
+        if (kind == SG_ROW_PREDICATE) { /* %is_explicit_cluster */
+            uint32_t row = sg_row_new(decoder, SG_ROW_PREDICATE);
+            sg_emit_op(decoder, "x_ne_b32", row, special_row(decoder, operand, false),
+                       sg_row_literal(decoder, 0, false), 0);
+            return row;
+        }
         return special_row(decoder, operand, kind == SG_ROW_64);
     case SG_OPERAND_VAR:
         return sg_row_address(decoder, operand->var, operand->value, kind == SG_ROW_64);
@@ -248,7 +309,7 @@ uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *oper
         sg_decode_wrong(decoder, "the destination must be a register");
     }
     uint32_t row = sg_row_reg(decoder, operand->reg);
-    if (sg_row_kind(decoder, row) != kind) {
+    if (sg_row_kind(decoder, row) != kind || is_pair(decoder, operand)) {
         sg_decode_wrong(decoder, "a destination register of the wrong size");
     }
     return row;

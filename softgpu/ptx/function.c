@@ -39,6 +39,12 @@ static void parse_performance(struct sg_parser *parser)
             parse_dimensions(parser, func->reqntid);
         } else if (sg_parse_take_dot(parser, "minnctapersm")) {
             func->min_blocks = (uint32_t)sg_parse_int(parser, "a number of blocks", 1 << 20);
+        } else if (sg_parse_take_dot(parser, "reqnctapercluster")) {
+            parse_dimensions(parser, func->cluster);
+        } else if (sg_parse_take_dot(parser, "maxclusterrank")) {
+            func->max_cluster = (uint32_t)sg_parse_int(parser, "a number of blocks", 1 << 20);
+        } else if (sg_parse_take_dot(parser, "explicitcluster")) {
+            func->explicit_cluster = true;
         } else if (sg_parse_take_dot(parser, "maxnreg")) {
             sg_parse_int(parser, "a number of registers", 1 << 20);
         } else if (sg_parse_take_dot(parser, "pragma")) {

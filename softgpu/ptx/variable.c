@@ -75,9 +75,9 @@ static struct declaration parse_declaration(struct sg_parser *parser)
 void sg_parse_registers(struct sg_parser *parser)
 {
     struct declaration d = parse_declaration(parser);
-    if (d.vector != 1 || d.type == SG_TYPE_B128) {
+    if (d.vector != 1) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
-                     "vector and 128-bit registers are not supported");
+                     "vector registers are not supported");
     }
     struct sg_ptx_func *func = parser->func;
     do {

@@ -119,6 +119,7 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
         .kernel = kernel,
         .grid = {grid[0], grid[1], grid[2]},
         .block = {block[0], block[1], block[2]},
+        .cluster = {engine->cluster[0], engine->cluster[1], engine->cluster[2]},
         .dynamic_shared = dynamic_shared,
         .params = bytes,
         .map = engine->map,

@@ -16,6 +16,7 @@ struct engine {
     uint32_t max_workers;
     struct sg_objects *objects;
     struct sg_kernel_heap *heap;
+    uint32_t cluster[3]; /* of the next launches; 0: what the kernel says */
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
 };

@@ -193,10 +193,6 @@ Test(wmma, halves)
         false);
     check_shapes(
         (struct types){
-            .a = "f16", .c = "f32", .suffix = "f32.f16.f16.f32", .a_bits = 16, .c_bits = 32},
-        false);
-    check_shapes(
-        (struct types){
             .a = "bf16", .c = "f32", .suffix = "f32.bf16.bf16.f32", .a_bits = 16, .c_bits = 32},
         false);
 }

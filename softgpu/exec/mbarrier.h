@@ -1,0 +1,11 @@
+/* What the asynchronous copies do to an mbarrier. */
+#ifndef SG_EXEC_MBARRIER_H
+#define SG_EXEC_MBARRIER_H
+
+#include "softgpu/exec/warp.h"
+
+/* complete_tx: `bytes` of the barrier at the generic address have come. False: a fault. */
+bool sg_mbarrier_complete(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                          uint64_t address, uint32_t bytes);
+
+#endif
