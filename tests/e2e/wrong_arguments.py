@@ -35,7 +35,7 @@ def test_local(build):
 
 
 def test_remote(build):
-    """semantics S25"""
+    """semantics S25, S52"""
     with harness.serving(build) as server:
         traces = harness.Traces(server)
         got = run_table(build, build.path("lib", "gpuaas", "libcuda.so.1"),
