@@ -152,7 +152,7 @@ static void check_refused()
     EXPECT_DRIVER(cuMemcpy3D(&p), CUDA_ERROR_INVALID_VALUE);
     p = describe<CUDA_MEMCPY3D>(device, host, whole, false);
     p.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-    EXPECT_DRIVER(cuMemcpy3D(&p), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_DRIVER(cuMemcpy3D(&p), CUDA_ERROR_INVALID_VALUE);
     EXPECT_DRIVER(cuMemcpy3D(nullptr), CUDA_ERROR_INVALID_VALUE);
     expect(device, "after calls that were refused");
     release(device, 2);
