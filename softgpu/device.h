@@ -12,6 +12,7 @@
 #include "softgpu/config.h"
 #include "softgpu/engine.h"
 #include "softgpu/physical.h"
+#include "softgpu/spin.h"
 
 #define SG_WARP_LANES           32
 #define SG_BLOCK_THREADS_MAX    1024
@@ -47,8 +48,11 @@ struct sg_device {
     pthread_cond_t work;           /* the device's threads wait for it */
     unsigned threads, threads_max; /* started; at most: all lanes together */
     unsigned idle;                 /* wait for work */
+    unsigned looking;              /* of these, awake: they look at `calls` */
     unsigned called;               /* of these, told that there is some */
-    struct sg_context *primary;    /* always there; active while retained */
+    _Atomic unsigned calls;        /* how often that was */
+    struct sg_spin spin;
+    struct sg_context *primary; /* always there; active while retained */
     unsigned primary_retains;
     unsigned primary_flags;
 };

@@ -35,7 +35,10 @@ static void device_kick(struct sg_device *device)
     while (runnable > coming + device->called) {
         if (device->idle > device->called) {
             device->called++;
-            pthread_cond_signal(&device->work);
+            atomic_fetch_add(&device->calls, 1);
+            if (device->called > device->looking) {
+                pthread_cond_signal(&device->work);
+            }
         } else if (device->threads < device->threads_max) {
             thread_start(device);
         } else {
@@ -70,15 +73,29 @@ static struct sg_item *device_next(struct sg_device *device)
     return NULL;
 }
 
+/* With the lock, which it releases meanwhile: until somebody is called. */
+static void device_wait(struct sg_device *device)
+{
+    device->idle++;
+    device->looking++;
+    unsigned calls = atomic_load(&device->calls);
+    sg_unlock();
+    (void)sg_spin_while(&device->spin, &device->calls, calls);
+    sg_lock();
+    device->looking--;
+    while (device->called == 0) {
+        pthread_cond_wait(&device->work, &sg_process.lock);
+    }
+    device->idle--;
+}
+
 static void *thread_main(void *argument)
 {
     struct sg_device *device = argument;
     sg_lock();
     for (;;) {
-        while (device->called == 0) {
-            device->idle++;
-            pthread_cond_wait(&device->work, &sg_process.lock);
-            device->idle--;
+        if (device->called == 0) {
+            device_wait(device);
         }
         device->called--;
         struct sg_item *item;

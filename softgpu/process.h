@@ -28,9 +28,10 @@ struct sg_process {
     struct sg_memory memory;
     struct ga_handle_table contexts, streams, events, modules, functions, libraries, kernels;
     struct ga_handle_table arrays, mipmaps;
-    struct ga_list active; /* streams with items */
-    struct ga_list waits;  /* struct sg_wait */
-    uint64_t sequence;     /* of the item submitted last */
+    struct ga_list active;   /* streams with items */
+    struct ga_list waits;    /* struct sg_wait */
+    _Atomic unsigned passes; /* how often something may have come that is waited for */
+    uint64_t sequence;       /* of the item submitted last */
     uint64_t next_context_id, next_stream_id;
     struct sg_pool *pool; /* made by the first launch */
 };

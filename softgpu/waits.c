@@ -33,6 +33,7 @@ static void wait_end(struct sg_wait *wait)
 
 void sg_waits_wake(void)
 {
+    atomic_fetch_add(&sg_process.passes, 1);
     bool condemned = atomic_load(&sg_process.condemned) != 0;
     ga_list_each (at, following, &sg_process.waits) {
         struct sg_wait *wait = ga_container(at, struct sg_wait, link);
@@ -42,11 +43,28 @@ void sg_waits_wake(void)
     }
 }
 
+#define LOOKS                                                                                      \
+    4 /* each ends when something has come, and takes the lock to see whether that was it */
+
+static void wait_looking(bool (*passed)(const void *argument), const void *argument)
+{
+    static struct sg_spin spin;
+    bool look = true;
+    for (int i = 0; i < LOOKS && look; i++) {
+        unsigned passes = atomic_load(&sg_process.passes);
+        sg_unlock();
+        look = sg_spin_while(&spin, &sg_process.passes, passes);
+        sg_lock();
+        look = look && !passed(argument) && atomic_load(&sg_process.condemned) == 0;
+    }
+}
+
 CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
 {
     if (passed(argument) || atomic_load(&sg_process.condemned) != 0) {
         return (CUresult)atomic_load(&sg_process.condemned);
     }
+    wait_looking(passed, argument);
     struct sg_wait wait;
     wait_begin(&wait, passed, argument);
     while (!passed(argument) && atomic_load(&sg_process.condemned) == 0) {

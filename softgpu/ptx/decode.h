@@ -49,6 +49,7 @@ struct sg_draft_row {
     uint32_t slot;       /* set at the end: which place among those of its kind */
     uint32_t offset;     /* set at the end */
     uint32_t start, end; /* the instructions between which the place is its own */
+    bool momentary;      /* read and written only where no group of lanes ever waits */
 };
 
 /* sg_call.target of a call through a pointer */

@@ -384,6 +384,10 @@ static void patch(struct sg_decoder *decoder)
 {
     for (uint32_t i = 0; i < decoder->drafts.count; i++) {
         struct sg_draft *draft = &decoder->drafts.items[i];
+        if (draft->op && draft->in.kind == SG_KIND_PLAIN && !draft->in.guard &&
+            decoder->rows.items[draft->in.d].momentary) {
+            draft->in.masked = draft->in.full;
+        }
         draft->in = sg_row_patched(decoder, draft);
     }
     uint32_t *lists = sg_load_alloc(decoder->load, decoder->load->keep,

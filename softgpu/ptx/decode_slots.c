@@ -2,7 +2,11 @@
  *
  * Rows are columns of lanes and a lane only ever writes its own column, so liveness of one lane's
  * path is liveness enough, however the warp diverges. A result never takes the place of an operand
- * that ends at the same instruction: handlers may assume that rows are equal or do not overlap. */
+ * that ends at the same instruction: handlers may assume that rows are equal or do not overlap.
+ *
+ * Rows that no lane holds while its group stands somewhere, waiting for its turn, are momentary and
+ * have places of their own: whoever writes one may write all lanes of it, also those that are
+ * elsewhere. */
 #include "softgpu/ptx/decode.h"
 
 #include <stdlib.h>
@@ -21,6 +25,7 @@ struct liveness {
     uint32_t *block_of;    /* instruction -> block */
     uint32_t *block_first; /* block -> instruction, one more at the end */
     uint32_t block_count;
+    uint32_t *stops;                 /* instruction -> places up to it where a group may stand */
     uint64_t *in, *out, *gen, *kill; /* per block, `words` each */
     struct interval *intervals;
 };
@@ -47,6 +52,12 @@ static bool ends(const struct sg_draft *draft)
     return !draft->in.guard &&
            (kind == SG_KIND_BRANCH || kind == SG_KIND_EXIT || kind == SG_KIND_RETURN ||
             kind == SG_KIND_TRAP || kind == SG_KIND_LOST);
+}
+
+/* Before and behind it groups may stand; in a run of other instructions they do not. */
+static bool is_special(const struct sg_draft *draft)
+{
+    return draft->in.kind != SG_KIND_PLAIN || draft->in.guard;
 }
 
 static void number_rows(struct liveness *l, uint32_t slot)
@@ -78,12 +89,16 @@ static void find_blocks(struct liveness *l)
         }
     }
     l->block_of = scratch(l, l->count * sizeof *l->block_of);
+    l->stops = scratch(l, l->count * sizeof *l->stops);
     l->block_first = scratch(l, (l->count + 1) * sizeof *l->block_first);
     for (uint32_t i = 0; i < l->count; i++) {
         if (leader[i]) {
             l->block_first[l->block_count++] = i;
         }
         l->block_of[i] = l->block_count - 1;
+        bool stop = leader[i] || is_special(draft_at(l, i)) ||
+                    is_special(draft_at(l, i - 1)); /* the first one is a leader */
+        l->stops[i] = (i ? l->stops[i - 1] : 0) + stop;
     }
     l->block_first[l->block_count] = l->count;
 }
@@ -232,8 +247,8 @@ static void expire(struct slots *slots, uint32_t now)
 
 static void scan(struct liveness *l, struct sg_func_info *info)
 {
-    struct slots slots[3];
-    for (int k = 0; k < 3; k++) {
+    struct slots slots[6]; /* by kind; then those of momentary rows */
+    for (int k = 0; k < 6; k++) {
         slots[k] = (struct slots){scratch(l, l->row_count * sizeof(uint32_t)),
                                   scratch(l, l->row_count * sizeof(uint32_t)), 0, 0,
                                   scratch(l, l->row_count)};
@@ -247,7 +262,8 @@ static void scan(struct liveness *l, struct sg_func_info *info)
             continue; /* a register that nothing mentions */
         }
         struct sg_draft_row *row = &l->decoder->rows.items[interval->row];
-        struct slots *kind = &slots[row->kind];
+        row->momentary = l->stops[interval->start] == l->stops[interval->end];
+        struct slots *kind = &slots[row->kind + (row->momentary ? 3 : 0)];
         if (kind->free_count == 0) {
             expire(kind, interval->start);
         }
@@ -258,8 +274,12 @@ static void scan(struct liveness *l, struct sg_func_info *info)
         row->start = l->first + interval->start;
         row->end = l->first + interval->end;
     }
+    for (uint32_t n = 0; n < l->row_count; n++) {
+        struct sg_draft_row *row = &l->decoder->rows.items[l->rows[n]];
+        row->slot += row->momentary ? slots[row->kind].count : 0;
+    }
     for (int k = 0; k < 3; k++) {
-        info->slots[k] = slots[k].count;
+        info->slots[k] = slots[k].count + slots[k + 3].count;
     }
 }
 
