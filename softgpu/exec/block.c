@@ -55,6 +55,7 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
         warp->params = launch->params;
         warp->param_bytes = grid->code->kernel.param_bytes;
         warp->index = w;
+        sg_warp_empty_stacks(warp);
         sg_consts_fill(warp, grid);
     }
     return block;

@@ -50,35 +50,45 @@ void sg_fast_check_u32(struct sg_warp *warp, const struct sg_insn *in, uint32_t 
     in->masked(warp, in, mask);
 }
 
-/* Where both ends of a half are comparable without wrapping around, an order between two evenly
- * spaced rows that holds at both ends holds between them; equality does if the strides agree. */
+/* Lane by lane */
+#define COMPARE_EACH(name, T, U, op)                                                               \
+    static                                                                                         \
+        __attribute__((noinline)) void each_##name(struct sg_warp *warp, const struct sg_insn *in) \
+    {                                                                                              \
+        const U *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
+        const U sa = (U)(int32_t)in->e, sb = (U)(int32_t)in->f;                                    \
+        uint32_t bits = 0;                                                                         \
+        for (int i = 0; i < SG_LANES; i++) {                                                       \
+            U x = a[i / SG_HALF] + (U)(i % SG_HALF) * sa;                                          \
+            U y = b[i / SG_HALF] + (U)(i % SG_HALF) * sb;                                          \
+            bits |= (T)x op(T) y ? 1u << i : 0;                                                    \
+        }                                                                                          \
+        *(uint32_t *)sg_row(warp, in->d) = bits;                                                   \
+    }
+
+/* Where no half wraps around, an order between two evenly spaced rows that holds at both ends of it
+ * holds between them; equality does if the strides agree. */
 #define COMPARE(name, T, U, W, ordered, op)                                                        \
+    COMPARE_EACH(name, T, U, op)                                                                   \
     static void compare_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)      \
     {                                                                                              \
         const U *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
         const int32_t sa = (int32_t)in->e, sb = (int32_t)in->f;                                    \
-        uint32_t bits[2];                                                                          \
+        const W a0 = (T)a[0], a1 = (T)a[1], b0 = (T)b[0], b1 = (T)b[1];                            \
+        const bool low = a0 op b0, high = a1 op b1;                                                \
+        bool known = sa == sb;                                                                     \
         (void)mask;                                                                                \
-        if ((sa | sb) == 0) {                                                                      \
-            *(uint32_t *)sg_row(warp, in->d) =                                                     \
-                ((T)a[0] op(T) b[0] ? 0xffffu : 0) | ((T)a[1] op(T) b[1] ? 0xffff0000u : 0);       \
+        if (ordered) {                                                                             \
+            const W ra = (W)sa * (SG_HALF - 1), rb = (W)sb * (SG_HALF - 1);                        \
+            const W a2 = a0 + ra, a3 = a1 + ra, b2 = b0 + rb, b3 = b1 + rb;                        \
+            known = (low == (a2 op b2)) & (high == (a3 op b3)) & (a2 == (W)(T)a2) &                \
+                    (a3 == (W)(T)a3) & (b2 == (W)(T)b2) & (b3 == (W)(T)b3);                        \
+        }                                                                                          \
+        if (!known) {                                                                              \
+            each_##name(warp, in);                                                                 \
             return;                                                                                \
         }                                                                                          \
-        for (int h = 0; h < 2; h++) {                                                              \
-            W end_a = (W)(T)a[h] + (W)sa * (SG_HALF - 1);                                          \
-            W end_b = (W)(T)b[h] + (W)sb * (SG_HALF - 1);                                          \
-            bool first = (T)a[h] op(T) b[h], last = end_a op end_b;                                \
-            bool fits = end_a == (W)(T)end_a && end_b == (W)(T)end_b;                              \
-            bits[h] = first ? 0xffff : 0;                                                          \
-            if ((ordered) ? !fits || first != last : sa != sb) {                                   \
-                bits[h] = 0;                                                                       \
-                for (int i = 0; i < SG_HALF; i++) {                                                \
-                    U x = a[h] + (U)i * (U)(T)sa, y = b[h] + (U)i * (U)(T)sb;                      \
-                    bits[h] |= (T)x op(T) y ? 1u << i : 0;                                         \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        *(uint32_t *)sg_row(warp, in->d) = bits[0] | bits[1] << SG_HALF;                           \
+        *(uint32_t *)sg_row(warp, in->d) = (low ? 0xffffu : 0) | (high ? 0xffff0000u : 0);         \
     }
 
 #define COMPARISONS(DO)                                                                            \

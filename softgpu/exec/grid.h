@@ -16,9 +16,10 @@ struct sg_grid {
     uint32_t cluster[3], cluster_blocks; /* 1, 1, 1, and 1: none */
     uint64_t blocks;
     bool fast; /* whole warps begin as ones that have not diverged */
-    _Atomic uint64_t next_block;
     _Atomic bool faulted;
-    struct sg_fault fault; /* written by whoever set `faulted`, read when all have left */
+    _Alignas(128) _Atomic uint64_t next_block; /* all write it: away from what they only read */
+    _Alignas(
+        128) struct sg_fault fault; /* written by whoever set `faulted`, read when all have left */
     /* under the pool's lock */
     struct sg_grid *next;
     uint32_t workers, max_workers;

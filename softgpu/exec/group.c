@@ -1,6 +1,13 @@
 /* Groups of lanes: splitting, meeting, leaving. */
 #include "softgpu/exec/warp.h"
 
+void sg_warp_empty_stacks(struct sg_warp *warp)
+{
+    for (int i = 0; i < SG_LANES; i++) {
+        warp->stack_top[i] = warp->local_bytes;
+    }
+}
+
 void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 {
     sg_call_free_frames(warp);
@@ -10,8 +17,8 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
     warp->groups[0] = (struct sg_group){.mask = lanes};
     warp->spin = warp->fair = 0;
     warp->sp = 0;
-    for (int i = 0; i < SG_LANES; i++) {
-        warp->stack_top[i] = warp->local_bytes;
+    if (sg_block_code(warp->block)->allocates) { /* nobody else moves them */
+        sg_warp_empty_stacks(warp);
     }
     warp->faulted = false;
 }
@@ -51,7 +58,7 @@ bool sg_group_merge(struct sg_warp *warp, struct sg_group *group)
 void sg_warp_exit_lanes(struct sg_warp *warp, uint32_t mask)
 {
     warp->live &= ~mask;
-    warp->block->live_threads -= (uint32_t)__builtin_popcount(mask);
+    warp->block->live_threads -= mask == UINT32_MAX ? SG_LANES : (uint32_t)__builtin_popcount(mask);
     sg_barrier_threads_gone(warp->block);
     sg_collective_recheck(warp);
 }

@@ -143,7 +143,10 @@ bool sg_text_equal(struct sg_text a, struct sg_text b)
 
 bool sg_text_is(struct sg_text a, const char *literal)
 {
-    return strlen(literal) == a.len && memcmp(a.at, literal, a.len) == 0;
+    /* most often the first letter decides; an empty text has none that could be looked at */
+    return a.len != 0 && a.at[0] == literal[0]
+               ? strlen(literal) == a.len && memcmp(a.at, literal, a.len) == 0
+               : a.len == 0 && literal[0] == '\0';
 }
 
 bool sg_text_starts(struct sg_text a, const char *literal)
