@@ -7,7 +7,7 @@
 
 #define LOOK_NS      50000
 #define FAILURES_MAX 4
-#define SKIPS        32 /* waits without looking, after so many failures, before it is tried again */
+#define SKIPS        32 /* waits without looking after so many failures; then it is tried again */
 
 static bool alone(void)
 {
