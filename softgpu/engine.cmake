@@ -152,7 +152,8 @@ foreach(name
     wmma
     half
     conversions
-    video)
+    video
+    accuracy)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()

@@ -143,8 +143,9 @@ SG_INLINE float sg_tanh(float x)
     p = p * z - 3.3333333e-1f;
     float near = x + x * (z * p);
     float far = 1.0f - 2.0f / (sg_ex2(__builtin_fabsf(x) * 2.8853900f) + 1.0f);
-    far = sg_float32(sg_bits32(far) | (sg_bits32(x) & 0x80000000u));
-    return x != x ? sg_cn(x) : __builtin_fabsf(x) < 0.5f ? near : far;
+    float r = __builtin_fabsf(x) < 0.5f ? near : far;
+    r = sg_float32((sg_bits32(r) & 0x7fffffffu) | (sg_bits32(x) & 0x80000000u)); /* -0 too */
+    return x != x ? sg_cn(x) : r;
 }
 
 /* log2 x: 2^-22 relative, absolute near 1 */
@@ -193,7 +194,8 @@ SG_INLINE float sg_sin_turned(float x, double turn)
     c = 1.0 + z * c;
     double v = q == 1.0 || q == 3.0 ? c : s;
     v = q >= 2.0 ? -v : v;
-    return x - x != 0.0f ? sg_cn(__builtin_nanf("")) : (float)v;
+    float r32 = x == 0.0f && turn == 0.0 ? x : (float)v; /* sin -0 is -0 */
+    return x - x != 0.0f ? sg_cn(__builtin_nanf("")) : r32;
 }
 
 /* Saturating float to integer: the range check comes first, the conversion is then defined. NaN is
@@ -259,11 +261,17 @@ SG_INLINE int32_t sg_nan_s32(double x, int32_t r)
     return x != x ? INT32_MIN : r;
 }
 
-/* rcp/rsqrt.approx.ftz.f64 */
+/* rcp/rsqrt.approx.ftz.f64: subnormal to zero; the upper 32 bits of a result */
 SG_INLINE double sg_fz64(double x)
 {
     uint64_t u = sg_bits64(x);
     return sg_float64((u & UINT64_C(0x7ff0000000000000)) == 0 ? u & UINT64_C(1) << 63 : u);
+}
+
+SG_INLINE double sg_hi64(double x)
+{
+    uint64_t u = sg_bits64(x) & UINT64_C(0xffffffff00000000);
+    return x != x ? sg_float64(UINT64_C(0x7fffffff00000000)) : sg_fz64(sg_float64(u));
 }
 
 #endif

@@ -161,9 +161,51 @@ static void finish_float(struct sg_decoder *decoder, unsigned left, const struct
     sg_guard(decoder, sg_emit_op(decoder, names[count - 1], target, row, 0, 0));
 }
 
+/* lop3.and.b32 d|p, a, b, c, table, q: p is (d != 0) and q */
+static void decode_lop3_joined(struct sg_decoder *decoder)
+{
+    const struct sg_ptx_insn *insn = decoder->at;
+    bool with_and = sg_modifier(decoder, "and");
+    sg_modifiers_check(decoder, "and or b32", false);
+    sg_operands_check(decoder, 6, 6);
+    if (insn->modifier_count != 2 || with_and == sg_modifier(decoder, "or") ||
+        !insn->operands[0].pair) {
+        sg_decode_unsupported(decoder);
+    }
+    if (insn->operands[4].kind != SG_OPERAND_INT || insn->operands[4].value > 255) {
+        sg_decode_wrong(decoder, "the table must be a constant below 256");
+    }
+    uint32_t rows[3];
+    for (unsigned i = 0; i < 3; i++) {
+        rows[i] = sg_row_source(decoder, &insn->operands[i + 1], SG_TYPE_B32);
+    }
+    struct sg_operand q = insn->operands[5], d = insn->operands[0];
+    const char *join = with_and ? (q.negated ? "x_andn_pred" : "and_pred")
+                                : (q.negated ? "x_orn_pred" : "or_pred");
+    q.negated = false;
+    d.pair = NULL;
+    uint32_t other = sg_row_source(decoder, &q, SG_TYPE_PRED);
+    uint32_t value = sg_row_new(decoder, SG_ROW_32);
+    uint32_t set = sg_row_new(decoder, SG_ROW_PREDICATE), p = sg_row_new(decoder, SG_ROW_PREDICATE);
+    sg_emit_op(decoder, "lop3_b32", value, rows[0], rows[1], rows[2])->in.imm =
+        (int64_t)insn->operands[4].value;
+    sg_emit_op(decoder, "x_ne_b32", set, value, sg_row_literal(decoder, 0, false), 0);
+    sg_emit_op(decoder, join, p, set, other, 0);
+    sg_guard(decoder,
+             sg_emit_op(decoder, "x_mov32", sg_row_target(decoder, &d, SG_TYPE_B32), value, 0, 0));
+    sg_guard(decoder, sg_emit_op(decoder, "mov_pred",
+                                 sg_row_target(decoder, insn->operands[0].pair, SG_TYPE_PRED), p, 0,
+                                 0)); /* last: p may be the guard */
+}
+
 void sg_decode_alu(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
+    if (sg_text_is(insn->opcode, "lop3") &&
+        (sg_modifier(decoder, "and") || sg_modifier(decoder, "or"))) {
+        decode_lop3_joined(decoder);
+        return;
+    }
     if (sg_modifier(decoder, "cc") || sg_text_is(insn->opcode, "addc") ||
         sg_text_is(insn->opcode, "subc") || sg_text_is(insn->opcode, "madc")) {
         sg_decode_carry(decoder);

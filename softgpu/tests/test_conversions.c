@@ -407,6 +407,21 @@ Test(conversions, comparisons_of_halves)
 
 /* ---- what is put together ---- */
 
+Test(conversions, lop3_with_a_predicate)
+{
+    half_inputs();
+    run("setp.lt.u32 %p0, %r0, %r1; lop3.and.b32 %r2|%p1, %r0, %r1, 255, 0xc0, !%p0; "
+        "selp.u32 %r3, 1, 0, %p1; lop3.or.b32 _|%p2, %r0, %r1, %r0, 0x3c, %p0; "
+        "@%p2 or.b32 %r3, %r3, 2; @%p1 lop3.or.b32 %r4|%p1, %r0, %r1, %r1, 0x3c, %p0; "
+        "@%p1 or.b32 %r3, %r3, 4; mov.b64 %out, {%r2, %r3};");
+    for (int i = 0; i < N; i++) {
+        uint32_t a = (uint32_t)in[2 * i], b = (uint32_t)in[2 * i + 1], both = a & b;
+        bool less = a < b, first = both != 0 && !less, other = a != b || less;
+        uint32_t flags = (first ? 1u : 0) | (other ? 2u : 0) | (first && other ? 4u : 0);
+        same("lop3", i, both | (uint64_t)flags << 32);
+    }
+}
+
 Test(conversions, flushed_and_clamped_arithmetic)
 {
     half_inputs();
