@@ -67,6 +67,8 @@ set(SG_EXEC_SOURCES
     block.c
     const.c
     grid.c
+    launcher.c
+    runtime.c
     pool.c)
 list(TRANSFORM SG_PTX_SOURCES PREPEND ptx/)
 list(TRANSFORM SG_EXEC_SOURCES PREPEND exec/)
@@ -113,7 +115,8 @@ target_link_libraries(softgpu_engine PUBLIC base m)
 # ---- tests ----
 # The kernels of the tests, compiled by nvcc.
 set(SG_TEST_KERNELS ${CMAKE_CURRENT_BINARY_DIR}/kernels)
-foreach(name basic calls heap maths features torture print waiting async)
+set(SG_TEST_FLAGS_launches -rdc=true)
+foreach(name basic calls heap maths features launches torture print waiting async)
     set(arch compute_75)
     if(name STREQUAL "async") # for what came with it
         set(arch compute_90)
@@ -121,6 +124,7 @@ foreach(name basic calls heap maths features torture print waiting async)
     add_custom_command(OUTPUT ${SG_TEST_KERNELS}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${SG_TEST_KERNELS}
         COMMAND ${GPUAAS_CUDA_ROOT}/bin/nvcc -ptx -arch=${arch} -Wno-deprecated-declarations
+                ${SG_TEST_FLAGS_${name}}
                 ${CMAKE_CURRENT_SOURCE_DIR}/tests/kernels/${name}.cu
                 -o ${SG_TEST_KERNELS}/${name}.ptx
         DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/kernels/${name}.cu
@@ -136,6 +140,7 @@ foreach(name
     maths
     load
     link
+    launches
     ops
     objects
     textures

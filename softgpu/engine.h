@@ -137,6 +137,7 @@ struct sg_kernel { /* borrowed from the program */
     bool explicit_cluster; /* .explicitcluster: must be launched with a cluster's size */
     bool prints;           /* it may call printf */
     bool mallocs;          /* it may call malloc or free */
+    bool launches;         /* it may call the device run time: launch grids, order copies */
 };
 
 size_t sg_program_kernel_count(const struct sg_program *program);
@@ -206,6 +207,23 @@ struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes);
 /* Not while a kernel runs that may use it; NULL is allowed. */
 void sg_kernel_heap_free(struct sg_kernel_heap *heap);
 
+/* What grids need that launch grids: buffers for parameters, and what is pending. Grids that run at
+ * the same time may share one. `memory`, which kernels may touch, is the caller's; there are as
+ * many buffers (of 4 KiB) as fit in it behind the first 4 KiB. GA_INVALID: none does. */
+struct sg_launcher;
+enum ga_status sg_launcher_create(void *memory, size_t bytes, struct sg_launcher **out);
+void sg_launcher_destroy(struct sg_launcher *launcher);
+
+/* What kernels may ask of the device; attributes and limits by CUDA's numbers. False: there is no
+ * such thing. */
+struct sg_device_facts {
+    int device, device_count;
+    bool (*attribute)(const struct sg_device_facts *facts, int device, int attribute, int *value);
+    bool (*limit)(const struct sg_device_facts *facts, int limit, uint64_t *value);
+    bool (*occupancy)(const struct sg_device_facts *facts, const struct sg_kernel *kernel,
+                      uint32_t block_threads, uint64_t dynamic_shared, int *blocks);
+};
+
 struct sg_launch {
     const struct sg_image *image;
     const struct sg_kernel *kernel; /* of the image's program */
@@ -224,9 +242,12 @@ struct sg_launch {
      * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
      * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
     void *workspace;
-    struct sg_printer *printer;  /* NULL: what is printed is thrown away */
-    struct sg_kernel_heap *heap; /* NULL: malloc finds no memory */
-    struct sg_objects *objects;  /* textures and surfaces (texture.h); NULL: there are none */
+    struct sg_printer *printer;   /* NULL: what is printed is thrown away */
+    struct sg_kernel_heap *heap;  /* NULL: malloc finds no memory */
+    struct sg_objects *objects;   /* textures and surfaces (texture.h); NULL: there are none */
+    struct sg_launcher *launcher; /* NULL: kernels cannot launch; they get cudaErrorNotSupported */
+    uint32_t pending_launches;    /* at most, of all that use the launcher */
+    const struct sg_device_facts *facts; /* NULL: nothing is known */
 };
 
 #define SG_GRID_WORKSPACE 8
@@ -259,8 +280,9 @@ struct sg_fault { /* the first fault of the grid; which one is first is not dete
     char text[160]; /* one sentence for people */
 };
 
-/* Runs the whole grid and returns when no thread works on it any more; blocks are spread over the
- * pool. `out->code` says how it ended. Any thread; several grids at once. */
+/* Runs the whole grid, and what it launches, and returns when no thread works on it any more;
+ * blocks are spread over the pool. `out->code` says how it ended. Any thread; several grids at
+ * once. */
 void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "softgpu/device_launch.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
@@ -16,6 +17,7 @@ struct launch {
     struct sg_launch_shape shape;
     uint32_t stack_bytes;
     struct sg_print *print;        /* held */
+    struct sg_nest_facts facts;    /* for kernels that launch kernels */
     struct sg_range *workspace;    /* of a cooperative grid; else NULL */
     _Alignas(16) uint8_t params[]; /* kernel->param_bytes */
 };
@@ -73,6 +75,9 @@ static CUresult launch_run(struct sg_item *item)
                             .stop = &sg_process.stop,
                             .heap = launch->module->context->heap,
                             .objects = launch->item.stream->context->objects,
+                            .launcher = launch->module->launcher,
+                            .pending_launches = (uint32_t)launch->facts.launch_count,
+                            .facts = &launch->facts.public,
                             .printer = sg_print_printer(launch->print)};
     if (launch->workspace != NULL) {
         run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
@@ -210,6 +215,9 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     result = params_copy(function->kernel, params, extra, launch->params);
+    if (result == CUDA_SUCCESS && function->kernel->launches) {
+        result = sg_nest_make(function->module);
+    }
     if (result == CUDA_SUCCESS && shape->cooperative) {
         result = workspace_make(stream->context, &launch->workspace);
     }
@@ -223,6 +231,7 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     launch->module = function->module;
     launch->kernel = function->kernel;
     launch->shape = *shape;
+    sg_nest_facts_read(&launch->facts, stream->context);
     launch->stack_bytes = (uint32_t)stream->context->stack_bytes;
     launch->print = stream->context->print;
     stream->context->printed |= function->kernel->prints;

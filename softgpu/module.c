@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "softgpu/device_launch.h"
 #include "softgpu/process.h"
 
 static const struct sg_kernel_settings unset = {
@@ -51,6 +52,7 @@ static void module_free(struct sg_module *module)
     if (module->image != NULL) {
         sg_image_destroy(module->image);
     }
+    sg_nest_drop(module);
     variables_free(module);
     free(module->variables);
     free(module->functions);

@@ -52,7 +52,9 @@ struct sg_module {
     struct sg_library *library; /* NULL: loaded by the application itself */
     struct sg_code *code;
     struct sg_image *image;
-    struct sg_range **variables;   /* NULL where a variable needs no memory */
+    struct sg_range **variables;  /* NULL where a variable needs no memory */
+    struct sg_launcher *launcher; /* device_launch.h; NULL: not needed yet */
+    struct sg_range *launcher_memory;
     struct sg_function *functions; /* one per kernel of the program */
     unsigned references;           /* the handle's, and every launch that has not finished */
 };

@@ -40,18 +40,26 @@ static int attribute(const void *of, CUdevice_attribute which)
     return value;
 }
 
+uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_kernel *kernel,
+                             unsigned dynamic_max, int carveout, unsigned block_threads,
+                             uint64_t dynamic_shared)
+{
+    struct front_kernel facts = {.threads_max = sg_occupancy_threads_max(kernel),
+                                 .registers = kernel->registers,
+                                 .shared = kernel->shared_bytes,
+                                 .dynamic_max = dynamic_max,
+                                 .carveout = carveout};
+    struct front_sm sm;
+    front_sm_read(&sm, attribute, device);
+    return front_occupancy_blocks(&sm, &facts, block_threads, dynamic_shared);
+}
+
 uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned block_threads,
                                uint64_t dynamic_shared)
 {
     const struct sg_device *device = function->module->context->device;
-    const struct sg_kernel *kernel = function->kernel;
-    struct front_kernel facts = {.threads_max = sg_occupancy_threads_max(kernel),
-                                 .registers = kernel->registers,
-                                 .shared = kernel->shared_bytes,
-                                 .dynamic_max = sg_dynamic_shared_max(kernel, function->settings),
-                                 .carveout = function->settings->carveout};
-    struct front_sm sm;
-    front_sm_read(&sm, attribute, device);
-    return (uint64_t)device->config.sms *
-           front_occupancy_blocks(&sm, &facts, block_threads, dynamic_shared);
+    unsigned dynamic_max = sg_dynamic_shared_max(function->kernel, function->settings);
+    return device->config.sms * sg_occupancy_blocks(device, function->kernel, dynamic_max,
+                                                    function->settings->carveout, block_threads,
+                                                    dynamic_shared);
 }

@@ -46,6 +46,10 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
 
 /* ---- occupancy.c ---- */
 
+/* Blocks of the kernel that a multiprocessor of the device holds at once. */
+uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_kernel *kernel,
+                             unsigned dynamic_max, int carveout, unsigned block_threads,
+                             uint64_t dynamic_shared);
 /* Blocks of this function that the whole device holds at once. */
 uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned block_threads,
                                uint64_t dynamic_shared);

@@ -6,6 +6,8 @@
 
 #include "softgpu/exec/warp.h"
 
+#define SG_BUILTIN_ARGUMENTS 8
+
 sg_handler sg_builtin_vprintf;
 sg_handler sg_builtin_malloc, sg_builtin_aligned_malloc, sg_builtin_free;
 

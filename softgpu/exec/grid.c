@@ -261,19 +261,60 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     }
 }
 
-void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out)
+/* One grid, and what it has ordered in front of `todo`. */
+static uint64_t run_one(struct sg_pool *pool, const struct sg_launch *launch, uint64_t root,
+                        uint32_t depth, struct sg_child_list *todo, struct sg_fault *out)
 {
     struct sg_grid grid;
     const char *error = launch_error(launch);
     sg_grid_prepare(&grid, launch);
     grid.pool = pool;
+    grid.root = root ? root : grid.id;
+    grid.depth = depth;
     if (error) {
         grid.faulted = true;
         set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);
     } else {
-        sg_objects_use(launch->objects);
         sg_pool_help(pool, &grid);
-        sg_objects_leave(launch->objects);
     }
     finish(&grid, out);
+    sg_launcher_take(&grid, todo);
+    return grid.root;
+}
+
+static void run_child(struct sg_pool *pool, const struct sg_launch *launch, uint64_t root,
+                      const struct sg_child *child, struct sg_child_list *todo,
+                      struct sg_fault *out)
+{
+    if (child->kind == SG_CHILD_GRID) {
+        struct sg_launch own = *launch;
+        own.kernel = &child->code->kernel;
+        memcpy(own.grid, child->grid, sizeof own.grid);
+        memcpy(own.block, child->block, sizeof own.block);
+        own.dynamic_shared = child->dynamic_shared;
+        own.params = child->params;
+        own.workspace = NULL;
+        memset(own.cluster, 0, sizeof own.cluster);
+        run_one(pool, &own, root, child->depth, todo, out);
+    } else if (!sg_child_move(child, launch->map, &out->address)) {
+        out->code = SG_FAULT_ILLEGAL_ADDRESS;
+        snprintf(out->text, sizeof out->text, "a %s that the kernel ordered",
+                 child->kind == SG_CHILD_COPY ? "copy" : "fill");
+    }
+}
+
+void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out)
+{
+    struct sg_child_list todo = {NULL, NULL};
+    sg_objects_use(launch->objects);
+    uint64_t root = run_one(pool, launch, 0, 0, &todo, out);
+    struct sg_child *child;
+    while (out->code == SG_FAULT_NONE && (child = sg_child_pop(&todo)) != NULL) {
+        run_child(pool, launch, root, child, &todo, out);
+        sg_child_free(launch->launcher, child);
+    }
+    sg_objects_leave(launch->objects);
+    if (launch->launcher) {
+        sg_launcher_leave(launch->launcher, root, &todo);
+    }
 }

@@ -4,14 +4,18 @@
 
 #include <pthread.h>
 
+#include "softgpu/exec/launcher.h"
 #include "softgpu/exec/warp.h"
 
 struct sg_grid {
     struct sg_pool *pool;
     const struct sg_launch *launch;
     const struct sg_code *code;
-    uint64_t id;      /* %gridid */
-    uint32_t threads; /* per block */
+    uint64_t id;    /* %gridid */
+    uint64_t root;  /* the id of the one that the host launched: itself, or what launched it */
+    uint32_t depth; /* 0: launched by the host */
+    struct sg_child_list children, tail; /* under the launcher's lock */
+    uint32_t threads;                    /* per block */
     uint64_t shared_bytes, local_bytes;
     uint32_t cluster[3], cluster_blocks; /* 1, 1, 1, and 1: none */
     uint64_t blocks;

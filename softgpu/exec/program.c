@@ -98,6 +98,31 @@ static uint64_t next_code_range(void)
     return SG_CODE_BASE + (atomic_fetch_add(&last, 1) % SG_CODE_RANGES) * SG_CODE_BYTES;
 }
 
+static void load_entries(struct sg_load *load, const struct sg_ptx_module *module,
+                         struct sg_program *program)
+{
+    size_t index = 0;
+    program->entries =
+        sg_load_alloc(load, load->keep, (module->pointer_count + 1) * sizeof *program->entries);
+    for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+        if (func->entry && func->defined) {
+            program->entries[func->pointer] = &program->codes[index++];
+        }
+    }
+    program->entries[0] = NULL; /* those whose address is not used have come here */
+    program->entry_count = module->pointer_count;
+    program->code_base = module->code_base;
+}
+
+const struct sg_code *sg_program_entry(const struct sg_program *program, uint64_t address)
+{
+    uint64_t number = (address - program->code_base) / SG_CODE_UNIT;
+    if (address < program->code_base || address % SG_CODE_UNIT || number > program->entry_count) {
+        return NULL;
+    }
+    return program->entries[number];
+}
+
 static void load_module(struct sg_load *load, struct sg_program *program)
 {
     struct sg_ptx_module *module = sg_parse_module(load);
@@ -119,6 +144,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
             sg_arena_free(&load->scratch);
         }
     }
+    load_entries(load, module, program);
     for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
         if (func->defined && !func->call_mark) { /* reached from nowhere: check it all the same */
             struct sg_code *code = sg_load_alloc(load, &load->scratch, sizeof *code);

@@ -51,7 +51,13 @@ struct sg_program {
     size_t code_count;
     struct sg_module_variable *variables;
     size_t variable_count;
+    const struct sg_code **entries; /* kernels by number of address; NULL: no kernel's */
+    uint32_t entry_count;
+    uint64_t code_base;
 };
+
+/* The kernel whose address that is; NULL: none. */
+const struct sg_code *sg_program_entry(const struct sg_program *program, uint64_t address);
 
 struct sg_image {
     const struct sg_program *program;

@@ -130,6 +130,12 @@ static void take_results(struct sg_decoder *decoder, const struct sg_operand *li
 
 static void check_callee(struct sg_decoder *decoder, const struct sg_ptx_func *func)
 {
+    if (!func->defined &&
+        (sg_text_starts(func->name, "__cudaCDP2") || sg_text_starts(func->name, "cuda"))) {
+        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, decoder->at->place,
+                     "function '%.*s' of the device run time is not supported",
+                     SG_TEXT_ARGS(func->name));
+    }
     if (!func->defined) {
         sg_load_fail(decoder->load, SG_LOAD_UNRESOLVED, decoder->at->place,
                      "function '%.*s' is called but not defined", SG_TEXT_ARGS(func->name));

@@ -127,6 +127,8 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
         .max_workers = engine->max_workers,
         .stop = engine->stop,
         .workspace = engine->workspace,
+        .launcher = engine->launcher,
+        .pending_launches = engine->pending_launches,
         .printer = engine->printer,
         .objects = engine->objects,
         .heap = engine->heap,

@@ -17,6 +17,8 @@ struct engine {
     struct sg_objects *objects;
     struct sg_kernel_heap *heap;
     uint32_t cluster[3]; /* of the next launches; 0: what the kernel says */
+    struct sg_launcher *launcher; /* NULL: kernels cannot launch */
+    uint32_t pending_launches;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
 };

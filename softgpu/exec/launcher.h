@@ -1,0 +1,80 @@
+/* Grids that kernels launch (CUDA's dynamic parallelism), and the copies and fills that they order.
+ *
+ * What a reader would get wrong: nothing of it runs before the grid that ordered it is through. A
+ * grid may not wait for what it launches (CUDA promises neither that it begins nor that it ends
+ * before), so this is one of the orders that CUDA allows, and it makes streams and events easy:
+ * what one grid orders is done in the order in which it was ordered. What a grid launched is done,
+ * with all that this launched, before the grid counts as done; what stands in the tail stream comes
+ * after the rest. */
+#ifndef SG_EXEC_LAUNCHER_H
+#define SG_EXEC_LAUNCHER_H
+
+#include "softgpu/exec/program.h"
+
+struct sg_grid;
+
+enum sg_child_kind { SG_CHILD_GRID, SG_CHILD_COPY, SG_CHILD_FILL };
+
+struct sg_child {
+    struct sg_child *next;
+    enum sg_child_kind kind;
+    uint32_t depth; /* of the grid, from 0: one that the host launches */
+    const struct sg_code *code;
+    uint32_t grid[3], block[3], dynamic_shared;
+    uint64_t to, from, to_pitch, from_pitch, width, height; /* COPY and FILL */
+    uint8_t value;
+    _Alignas(16) uint8_t params[];
+};
+
+struct sg_child_list {
+    struct sg_child *first, *last;
+};
+
+/* Errors of the device run time: the numbers of cudaError_t. */
+enum sg_runtime_error {
+    SG_RUNTIME_OK = 0,
+    SG_RUNTIME_INVALID_VALUE = 1,
+    SG_RUNTIME_NO_MEMORY = 2,
+    SG_RUNTIME_INVALID_CONFIGURATION = 9,
+    SG_RUNTIME_DEPTH = 65,
+    SG_RUNTIME_PENDING = 69,
+    SG_RUNTIME_INVALID_FUNCTION = 98,
+    SG_RUNTIME_INVALID_HANDLE = 400,
+    SG_RUNTIME_OUT_OF_RESOURCES = 701,
+    SG_RUNTIME_NOT_SUPPORTED = 801,
+};
+
+/* Device bytes in which the thread writes the parameters of a launch; 0 with *error: it has none.
+ * `sizes` are grid and block. */
+uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_code *code,
+                            const uint32_t sizes[6], uint32_t dynamic_shared,
+                            enum sg_runtime_error *error);
+/* Launches what the buffer is of; the buffer is free again whatever the answer is. */
+enum sg_runtime_error sg_launcher_launch(struct sg_grid *grid, uint64_t buffer, bool tail);
+/* A buffer for nothing in particular, and a launch that says what it is of. */
+enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer,
+                                           const struct sg_code *code, const uint32_t sizes[6],
+                                           uint32_t dynamic_shared);
+/* A copy or fill; the child's `next`, `code` and `depth` are set here. */
+enum sg_runtime_error sg_launcher_order(struct sg_grid *grid, const struct sg_child *what,
+                                        bool tail);
+
+/* cudaGetLastError of one thread: takes it away, or only looks. */
+enum sg_runtime_error sg_launcher_error(struct sg_grid *grid, uint64_t thread, bool take);
+void sg_launcher_set_error(struct sg_grid *grid, uint64_t thread, enum sg_runtime_error error);
+/* A new stream or event. They are numbers. */
+uint64_t sg_launcher_handle(struct sg_grid *grid);
+bool sg_launcher_handle_good(struct sg_grid *grid, uint64_t handle);
+/* Where a text lies that kernels may read. 0: there is none. */
+uint64_t sg_launcher_text(const struct sg_grid *grid, enum sg_runtime_error error, bool name);
+
+/* Puts what the grid has ordered in front of `todo`: first its children, then its tail. */
+void sg_launcher_take(struct sg_grid *grid, struct sg_child_list *todo);
+struct sg_child *sg_child_pop(struct sg_child_list *list);
+/* Gives up buffers, errors and children that are left of a launch by the host. */
+void sg_launcher_leave(struct sg_launcher *launcher, uint64_t root, struct sg_child_list *todo);
+/* Does a copy or fill. False: it touches memory that kernels may not touch, at *address. */
+bool sg_child_move(const struct sg_child *child, const struct sg_map *map, uint64_t *address);
+void sg_child_free(struct sg_launcher *launcher, struct sg_child *child);
+
+#endif

@@ -1,0 +1,16 @@
+/* The functions of the device run time, for the decoder. */
+#ifndef SG_EXEC_RUNTIME_H
+#define SG_EXEC_RUNTIME_H
+
+#include "softgpu/exec/builtin.h"
+
+struct sg_runtime_function {
+    const char *name; /* behind the prefix */
+    sg_handler *handler;
+    uint8_t result, arguments[SG_BUILTIN_ARGUMENTS]; /* bytes; 0: there is none */
+};
+
+extern const struct sg_runtime_function sg_runtime_functions[];
+extern const size_t sg_runtime_function_count;
+
+#endif
