@@ -91,6 +91,17 @@ def configure(source, build, nvcc, say):
     raise SystemExit("compat: cmake cannot configure the samples")
 
 
+# Samples whose kernels fail on purpose.
+COMPLAINS = ("simpleAssert",)
+
+
+def give_data(source, folder):
+    """Samples look for their data beside the binary; not all of them are copied there."""
+    data, link = os.path.join(source, "data"), os.path.join(folder, "data")
+    if os.path.isdir(data) and not os.path.exists(link):
+        os.symlink(os.path.realpath(data), link)
+
+
 def sample_programs(checkout, work, nvcc, pick, say):
     source, build = os.path.join(work, "source"), os.path.join(work, "build")
     copy_tree(checkout, source)
@@ -116,9 +127,11 @@ def sample_programs(checkout, work, nvcc, pick, say):
         elif given.get("skip"):
             yield Program(name, None, build, reason="its own tests skip it: it needs a display")
         else:
+            give_data(os.path.join(source, os.path.dirname(path)), folder)
             for number, one in enumerate(given.get("runs", [given])):
                 label = name if number == 0 else f"{name} {number + 1}"
-                yield Program(label, ["./" + name] + one.get("args", []), folder)
+                yield Program(label, ["./" + name] + one.get("args", []), folder,
+                              complains=name in COMPLAINS)
 
 
 def commit_of(checkout):
