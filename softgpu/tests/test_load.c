@@ -110,6 +110,21 @@ Test(load, refusals_say_what_and_where)
     }
 }
 
+Test(load, targets_and_their_options)
+{
+    char messages[256];
+    static const char *const good[] = {"sm_75, debug", "sm_20, texmode_independent",
+                                       "sm_10, map_f64_to_f32"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, ".version 9.0\n.target %s\n.address_size 64\n", good[i]);
+        cr_expect_eq(load(text, messages, sizeof messages), SG_LOAD_OK, "%s", messages);
+    }
+    cr_expect_eq(
+        load(".version 9.0\n.target sm_75, strange\n.address_size 64\n", messages, sizeof messages),
+        SG_LOAD_UNSUPPORTED);
+}
+
 Test(load, hostile_nesting_ends)
 {
     static char text[200000];
