@@ -9,6 +9,7 @@ set(SG_PTX_SOURCES
     variable.c
     opcode.c
     table.c
+    source.c
     statement.c
     function.c
     module.c
@@ -56,6 +57,8 @@ set(SG_EXEC_SOURCES
     group.c
     barrier.c
     call.c
+    fault.c
+    assert.c
     kernel_heap.c
     malloc.c
     stack.c
@@ -147,6 +150,7 @@ foreach(name
     surfaces
     texture_objects
     calls
+    faults
     format
     print
     waiting

@@ -273,10 +273,12 @@ const char *sg_fault_name(enum sg_fault_code code);
 
 struct sg_fault { /* the first fault of the grid; which one is first is not determined */
     enum sg_fault_code code;
-    uint64_t address;             /* ILLEGAL_ADDRESS and MISALIGNED: the generic address */
-    uint32_t block[3], thread[3]; /* who */
-    uint32_t line;                /* line of the PTX text, 0: unknown */
-    char kernel[128];
+    uint64_t address;                /* ILLEGAL_ADDRESS and MISALIGNED: the generic address */
+    uint32_t block[3], thread[3];    /* who */
+    uint32_t line;                   /* line of the PTX text, 0: unknown */
+    char kernel[128], function[128]; /* function: of the kernel, or that it has called */
+    char source[256];                /* the file that the text names for that place; "": none */
+    uint32_t source_line;
     char text[160]; /* one sentence for people */
 };
 

@@ -1,10 +1,7 @@
 /* Kernel launches: argument checks, the copy of the parameters, and the run. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "softgpu/device_launch.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
@@ -42,21 +39,6 @@ static CUresult fault_result(enum sg_fault_code code)
     }
 }
 
-static void fault_log(const struct sg_fault *fault)
-{
-    char address[48] = "";
-    char line[32] = "";
-    if (fault->code == SG_FAULT_ILLEGAL_ADDRESS || fault->code == SG_FAULT_MISALIGNED) {
-        snprintf(address, sizeof address, ", address 0x%" PRIx64, fault->address);
-    }
-    if (fault->line != 0) {
-        snprintf(line, sizeof line, ", PTX line %u", fault->line);
-    }
-    ga_error("softgpu: kernel %s: %s%s, block (%u,%u,%u), thread (%u,%u,%u)%s: %s", fault->kernel,
-             sg_fault_name(fault->code), address, fault->block[0], fault->block[1], fault->block[2],
-             fault->thread[0], fault->thread[1], fault->thread[2], line, fault->text);
-}
-
 static CUresult launch_run(struct sg_item *item)
 {
     struct launch *launch = ga_container(item, struct launch, item);
@@ -85,7 +67,7 @@ static CUresult launch_run(struct sg_item *item)
     struct sg_fault fault = {.code = SG_FAULT_NONE};
     sg_grid_run(sg_process.pool, &run, &fault);
     if (fault.code != SG_FAULT_NONE && fault.code != SG_FAULT_STOPPED) {
-        fault_log(&fault);
+        sg_fault_log(&fault, device);
     }
     return fault_result(fault.code);
 }

@@ -1,4 +1,5 @@
-/* What streams do: kernels, copies, fills. All functions want the process's lock held. */
+/* What streams do: kernels, copies, fills. All functions want the process's lock held unless they
+ * say otherwise. */
 #ifndef SG_WORK_H
 #define SG_WORK_H
 
@@ -23,6 +24,11 @@ struct sg_launch_shape {
  * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: cooperative, and the device cannot hold all blocks. */
 CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
                           const struct sg_launch_shape *shape, void **params, void **extra);
+
+/* ---- fault_log.c ---- */
+
+/* Says on stderr what a kernel has done wrong, and where. Without the lock. */
+void sg_fault_log(const struct sg_fault *fault, const struct sg_device *device);
 
 /* ---- copy.c ---- */
 

@@ -35,13 +35,9 @@ static inline unsigned first_lane(uint32_t mask)
 static enum access_shape access_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                                       uint64_t address, const struct extent *x)
 {
-    if (address & (x->align - 1)) {
-        sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned access");
-    } else {
-        sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
-                      x->need & SG_MAP_WRITE ? "write to memory that the kernel may not write"
-                                             : "read of memory that the kernel may not read");
-    }
+    const struct sg_access_fault what = {x->need & SG_MAP_WRITE ? "write" : "read", x->bytes,
+                                         x->align};
+    sg_warp_fault_access(warp, in, lane, address, &what);
     return ACCESS_FAULT;
 }
 

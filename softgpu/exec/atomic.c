@@ -10,14 +10,10 @@
 #include "softgpu/exec/warp.h"
 
 static void *refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
-                    bool misaligned)
+                    unsigned bytes)
 {
-    if (misaligned) {
-        sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned atomic access");
-    } else {
-        sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
-                      "atomic access to memory that the kernel may not touch");
-    }
+    const struct sg_access_fault what = {"atomic", bytes, bytes};
+    sg_warp_fault_access(warp, in, lane, address, &what);
     return NULL;
 }
 
@@ -30,11 +26,11 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
         bool inside = (uint64_t)offset + bytes <= warp->shared_bytes;
         return inside && !(offset & (bytes - 1))
                    ? warp->shared + offset
-                   : refuse(warp, in, lane, SG_WINDOW_SHARED + offset, offset & (bytes - 1));
+                   : refuse(warp, in, lane, SG_WINDOW_SHARED + offset, bytes);
     }
     uint64_t address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
     if (address & (bytes - 1)) {
-        return refuse(warp, in, lane, address, true);
+        return refuse(warp, in, lane, address, bytes);
     }
     if (address < SG_WINDOW_SHARED &&
         sg_map_allows(warp->map, address, bytes, SG_MAP_READ | SG_MAP_WRITE)) {
@@ -43,7 +39,7 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
     void *at = in->mode == SG_MEM_GLOBAL
                    ? NULL
                    : sg_generic_at(warp, lane, address, bytes, SG_MAP_READ | SG_MAP_WRITE);
-    return at ? at : refuse(warp, in, lane, address, false);
+    return at ? at : refuse(warp, in, lane, address, bytes);
 }
 
 /* U: unsigned type of the memory word and (16 bits: widened) of the rows; V: type that `next` is

@@ -200,36 +200,3 @@ void sg_call_free_frames(struct sg_warp *warp)
     }
     warp->group_count = 0;
 }
-
-static void read_string(const struct sg_warp *warp, unsigned lane, uint64_t address, char *text,
-                        size_t size)
-{
-    size_t used = 0;
-    for (; used + 1 < size; used++) {
-        const uint8_t *at = sg_generic_at(warp, lane, address + used, 1, SG_MAP_READ);
-        if (!at || !*at) {
-            break;
-        }
-        text[used] = (char)*at;
-    }
-    text[used] = '\0';
-}
-
-/* __assertfail(message, file, line, function, char size): five parameters in the caller's frame,
- * whose places are the copies of the call. */
-void sg_call_assert(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
-{
-    const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
-    unsigned lane = (unsigned)__builtin_ctz(mask);
-    uint64_t words[5] = {0};
-    for (uint32_t k = 0; k < call->in_count && k < 5; k++) {
-        for (uint32_t i = 0; i < call->in[k].bytes && i < 8; i++) {
-            ((uint8_t *)&words[k])[i] = *frame_at(warp, lane, warp->sp + call->in[k].from + i);
-        }
-    }
-    char message[64], file[48], text[160];
-    read_string(warp, lane, words[0], message, sizeof message);
-    read_string(warp, lane, words[1], file, sizeof file);
-    snprintf(text, sizeof text, "assertion `%s' failed, %s:%u", message, file, (unsigned)words[2]);
-    sg_warp_fault(warp, in, lane, SG_FAULT_ASSERT, 0, text);
-}

@@ -28,7 +28,7 @@ static void exit_all(struct sg_warp *warp)
 /* These never part lanes that are all here. */
 static bool keeps_together(const struct sg_insn *in)
 {
-    return in->kind == SG_KIND_YIELD || in->kind == SG_KIND_TRAP || in->kind == SG_KIND_ASSERT ||
+    return in->kind == SG_KIND_YIELD || in->kind == SG_KIND_TRAP || in->kind == SG_KIND_LOST ||
            in->kind == SG_KIND_CLUSTER_ARRIVE || in->kind == SG_KIND_CLUSTER_WAIT ||
            ((in->kind == SG_KIND_BARRIER || in->kind == SG_KIND_COLLECTIVE) &&
             (in->flags & SG_FLAG_UNIFORM));

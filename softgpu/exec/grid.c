@@ -1,4 +1,4 @@
-/* Launch checks, the share of one thread in a grid, and faults. */
+/* Launch checks, and the share of one thread in a grid. */
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/grid.h"
 
@@ -28,25 +28,6 @@ struct workspace {
 };
 _Static_assert(sizeof(struct workspace) == SG_GRID_WORKSPACE, "");
 
-const char *sg_fault_name(enum sg_fault_code code)
-{
-    static const char *const names[] = {
-        [SG_FAULT_NONE] = "no fault",
-        [SG_FAULT_ILLEGAL_ADDRESS] = "illegal address",
-        [SG_FAULT_MISALIGNED] = "misaligned address",
-        [SG_FAULT_TRAP] = "trap",
-        [SG_FAULT_ASSERT] = "assertion",
-        [SG_FAULT_STACK] = "stack overflow",
-        [SG_FAULT_STOPPED] = "stopped",
-        [SG_FAULT_NO_MEMORY] = "out of memory",
-        [SG_FAULT_INVALID_PC] = "invalid program counter",
-        [SG_FAULT_HEAP] = "invalid free",
-        [SG_FAULT_DEADLOCK] = "deadlock",
-        [SG_FAULT_INVALID_LAUNCH] = "invalid launch",
-    };
-    return code < sizeof names / sizeof names[0] ? names[code] : "unknown fault";
-}
-
 bool sg_grid_over(struct sg_grid *grid)
 {
     if (atomic_load_explicit(&grid->faulted, memory_order_relaxed)) {
@@ -56,43 +37,10 @@ bool sg_grid_over(struct sg_grid *grid)
     return stop && atomic_load_explicit(stop, memory_order_relaxed) != 0;
 }
 
-/* The first fault of a grid stays. */
-static bool claim_fault(struct sg_grid *grid)
-{
-    bool expected = false;
-    return atomic_compare_exchange_strong(&grid->faulted, &expected, true);
-}
-
-static void set_fault(struct sg_grid *grid, enum sg_fault_code code, const char *text)
-{
-    grid->fault.code = code;
-    snprintf(grid->fault.text, sizeof grid->fault.text, "%s", text);
-}
-
-void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
-                   enum sg_fault_code code, uint64_t address, const char *text)
-{
-    struct sg_grid *grid = warp->block->grid;
-    warp->faulted = true;
-    if (!claim_fault(grid)) {
-        return;
-    }
-    const uint32_t *size = grid->launch->block;
-    uint32_t thread = warp->index * SG_LANES + lane;
-    struct sg_fault *fault = &grid->fault;
-    fault->address = address;
-    fault->line = in->line;
-    memcpy(fault->block, warp->block->id, sizeof fault->block);
-    fault->thread[0] = thread % size[0];
-    fault->thread[1] = thread / size[0] % size[1];
-    fault->thread[2] = thread / size[0] / size[1];
-    set_fault(grid, code, text);
-}
-
 void sg_grid_no_memory(struct sg_grid *grid)
 {
-    if (claim_fault(grid)) {
-        set_fault(grid, SG_FAULT_NO_MEMORY, "no memory for a block");
+    if (sg_grid_claim_fault(grid)) {
+        sg_grid_set_fault(grid, SG_FAULT_NO_MEMORY, "no memory for a block");
     }
 }
 
@@ -226,8 +174,8 @@ static void finish(struct sg_grid *grid, struct sg_fault *out)
 {
     const _Atomic int *stop = grid->launch->stop;
     bool unfinished = stop && atomic_load(stop) != 0;
-    if (unfinished && claim_fault(grid)) {
-        set_fault(grid, SG_FAULT_STOPPED, "stopped on request");
+    if (unfinished && sg_grid_claim_fault(grid)) {
+        sg_grid_set_fault(grid, SG_FAULT_STOPPED, "stopped on request");
     }
     snprintf(grid->fault.kernel, sizeof grid->fault.kernel, "%s", grid->code->kernel.name);
     *out = grid->fault;
@@ -273,7 +221,7 @@ static uint64_t run_one(struct sg_pool *pool, const struct sg_launch *launch, ui
     grid.depth = depth;
     if (error) {
         grid.faulted = true;
-        set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);
+        sg_grid_set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);
     } else {
         sg_pool_help(pool, &grid);
     }

@@ -35,6 +35,10 @@ bool sg_grid_over(struct sg_grid *grid);
 /* There was none for a block: the grid ends with that fault. */
 void sg_grid_no_memory(struct sg_grid *grid);
 
+/* fault.c: the first fault of a grid stays: true, this is it; then it is set. */
+bool sg_grid_claim_fault(struct sg_grid *grid);
+void sg_grid_set_fault(struct sg_grid *grid, enum sg_fault_code code, const char *text);
+
 /* Works on blocks of the grid until there are none left to take. */
 void sg_grid_work(struct sg_grid *grid);
 void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch);

@@ -32,8 +32,7 @@ enum sg_insn_kind {
     SG_KIND_CLUSTER_ARRIVE, /* barrier.cluster */
     SG_KIND_CLUSTER_WAIT,
     SG_KIND_TRAP,
-    SG_KIND_LOST,   /* a branch to nowhere */
-    SG_KIND_ASSERT, /* imm: frame offset of __assertfail's parameters */
+    SG_KIND_LOST, /* a branch to nowhere */
 };
 
 /* BARRIER: bar.*, not barrier.*. BARRIER and COLLECTIVE: all lanes name the same barrier or lanes
@@ -54,7 +53,7 @@ struct sg_insn {
                                   its place in sg_code.lists: sg_row_list */
     uint32_t guard;            /* offset of the guard predicate, 0: none */
     uint32_t run;              /* how many PLAIN unguarded instructions begin here */
-    uint32_t line;
+    uint32_t place;            /* its index as decoded, also in copies: sg_code.sources */
     uint8_t kind;
     uint8_t guard_negated;
     uint8_t mode;  /* BARRIER: enum sg_barrier_kind; vectors: element count */
@@ -84,7 +83,14 @@ struct sg_slice { /* of a frame */
     uint32_t at, bytes;
 };
 
-struct sg_callee {                   /* a function as calls reach it */
+struct sg_source { /* a line that an instruction comes from */
+    uint32_t file; /* its place among the files, from 1; 0: unknown */
+    uint32_t line;
+    uint32_t ptx_line;
+};
+
+struct sg_callee { /* a function as calls reach it */
+    const char *name;
     uint32_t first;                  /* instruction index */
     uint32_t frame_bytes;            /* of its own frame */
     uint32_t save_begin, save_bytes; /* register rows to keep if it may recurse */

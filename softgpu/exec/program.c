@@ -123,12 +123,22 @@ const struct sg_code *sg_program_entry(const struct sg_program *program, uint64_
     return program->entries[number];
 }
 
+static void keep_files(struct sg_load *load, struct sg_ptx_module *module)
+{
+    module->file_names = sg_load_alloc(load, load->keep,
+                                       (module->files.count + 1) * sizeof module->file_names[0]);
+    for (uint32_t i = 0; i < module->files.count; i++) {
+        module->file_names[i] = sg_load_string(load, load->keep, module->files.items[i].name);
+    }
+}
+
 static void load_module(struct sg_load *load, struct sg_program *program)
 {
     struct sg_ptx_module *module = sg_parse_module(load);
     load->parsed = load->scratch;
     load->scratch = (struct sg_arena){NULL};
     module->code_base = next_code_range();
+    keep_files(load, module);
     load_variables(load, module, program);
     size_t kernels = 0;
     for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {

@@ -18,6 +18,9 @@ struct sg_code { /* a kernel with every function it can reach */
     const struct sg_call *calls;
     uint32_t call_count;
     const struct sg_callee *functions; /* the kernel itself is the first */
+    uint32_t function_count;
+    const struct sg_source *sources; /* of each instruction */
+    const char *const *files;
     /* By number of address, from 1: its place in `functions`, 0 where this kernel cannot call it */
     const uint32_t *pointers;
     uint32_t pointer_count;

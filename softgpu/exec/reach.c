@@ -15,15 +15,10 @@ static uint8_t *find(const struct sg_warp *warp, unsigned lane, uint64_t address
 uint8_t *sg_reach(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
                   uint64_t bytes, unsigned align, unsigned need)
 {
-    if (address & (align - 1)) {
-        sg_warp_fault(warp, in, lane, SG_FAULT_MISALIGNED, address, "misaligned access");
-        return NULL;
-    }
-    uint8_t *at = find(warp, lane, address, bytes, need);
+    const struct sg_access_fault what = {need & SG_MAP_WRITE ? "write" : "read", bytes, align};
+    uint8_t *at = address & (align - 1) ? NULL : find(warp, lane, address, bytes, need);
     if (!at) {
-        sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
-                      need & SG_MAP_WRITE ? "write to memory that the kernel may not write"
-                                          : "read of memory that the kernel may not read");
+        sg_warp_fault_access(warp, in, lane, address, &what);
     }
     return at;
 }

@@ -229,9 +229,6 @@ bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct s
         sg_warp_fault(warp, in, (unsigned)__builtin_ctz(mask), SG_FAULT_INVALID_PC, 0,
                       "branch to a target that its list does not have");
         break;
-    case SG_KIND_ASSERT:
-        sg_call_assert(warp, in, mask);
-        break;
     default:
         wait_together(warp, group, in, mask);
         break;

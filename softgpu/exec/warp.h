@@ -134,6 +134,17 @@ static inline void *sg_row(struct sg_warp *warp, uint32_t offset)
 void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                    enum sg_fault_code code, uint64_t address, const char *text);
 
+struct sg_access_fault {
+    const char *what; /* "read", "write", "atomic" */
+    uint64_t bytes;
+    unsigned align;
+};
+/* MISALIGNED if `address` is that, else ILLEGAL_ADDRESS */
+void sg_warp_fault_access(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                          uint64_t address, const struct sg_access_fault *access);
+/* Which thread of the block the lane is */
+void sg_warp_thread(const struct sg_warp *warp, unsigned lane, uint32_t thread[3]);
+
 /* sched.c: an instruction that is not PLAIN, or is guarded, for the lanes of `mask`. True: the
  * group may simply go on. */
 enum sg_stop {
@@ -169,7 +180,6 @@ bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg
 bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
 void sg_call_leave(struct sg_warp *warp, struct sg_group *group);
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
-void sg_call_assert(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
 void sg_call_free_frames(struct sg_warp *warp);
 
 /* memory_common.c: where lane's byte `offset` of local memory lies; 8-byte units are contiguous */

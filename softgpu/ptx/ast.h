@@ -136,6 +136,7 @@ struct sg_operand {
 
 struct sg_ptx_insn {
     struct sg_place place;
+    struct sg_source source;
     struct sg_text opcode;
     struct sg_text modifiers[SG_PTX_MODIFIERS];
     uint32_t modifier_count;
@@ -177,11 +178,22 @@ struct sg_ptx_func {
     uint32_t slot;      /* its index in that pass */
 };
 
+struct sg_ptx_file { /* ".file": one number means another one in each unit */
+    uint16_t unit;
+    uint64_t number;
+    struct sg_text name; /* empty until it is declared, often after its use */
+};
+
 struct sg_ptx_module {
     struct sg_ptx_var *vars, **vars_end; /* module scope, in order */
     struct sg_ptx_func *funcs, **funcs_end;
     uint32_t variable_count; /* GLOBAL and CONST */
     uint32_t pointer_count;  /* functions whose address is used */
+    struct {
+        struct sg_ptx_file *items;
+        uint32_t count, room;
+    } files;
+    const char **file_names; /* the same, kept with the program */
     uint64_t code_base;      /* where their addresses begin */
 };
 

@@ -32,6 +32,7 @@ struct sg_list_row {
 
 struct sg_draft {
     struct sg_insn in;
+    struct sg_source source;
     const struct sg_op *op; /* NULL: another handler */
     struct {
         bool access, store;  /* a load or store with an address row */

@@ -13,6 +13,7 @@ struct builtin {
 
 static const struct builtin builtins[] = {
     {"vprintf", sg_builtin_vprintf, 4, {8, 8}, true, false, false},
+    {"__assertfail", sg_builtin_assertfail, 0, {8, 8, 4, 8, 8}, false, false, false},
     {"malloc", sg_builtin_malloc, 8, {8}, false, true, false},
     {"__cuda_syscall_aligned_malloc", sg_builtin_aligned_malloc, 8, {8, 8}, false, true, false},
     {"free", sg_builtin_free, 0, {8}, false, true, false},

@@ -204,14 +204,13 @@ void sg_decode_call(struct sg_decoder *decoder)
     struct parts parts = parts_of(decoder);
     struct sg_ptx_func *func = signature_of(decoder, &parts);
     bool direct = parts.callee->kind == SG_OPERAND_FUNC;
-    bool assertion = direct && !func->defined && sg_text_is(func->name, "__assertfail");
     sg_handler *builtin = direct ? sg_decode_builtin(decoder, func) : NULL;
     struct sg_call call = {.target = SG_CALL_BY_POINTER};
     uint32_t pointer = 0, spilled = 0;
     if (!direct) {
         pointer = sg_row_source(decoder, parts.callee, SG_TYPE_B64);
         reach_pointers(decoder);
-    } else if (assertion || builtin) {
+    } else if (builtin) {
         call.target = 0;
     } else {
         check_callee(decoder, func);
@@ -224,10 +223,9 @@ void sg_decode_call(struct sg_decoder *decoder)
     *SG_LOAD_PUSH(decoder->load, decoder->calls) = call;
     *SG_LOAD_PUSH(decoder->load, decoder->callers) = decoder->slot;
     struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, builtin, builtin));
-    draft->in.kind = (uint8_t)(assertion ? SG_KIND_ASSERT
-                               : builtin ? SG_KIND_PLAIN
-                               : direct  ? SG_KIND_CALL
-                                         : SG_KIND_CALL_POINTER);
+    draft->in.kind = (uint8_t)(builtin  ? SG_KIND_PLAIN
+                               : direct ? SG_KIND_CALL
+                                        : SG_KIND_CALL_POINTER);
     draft->in.imm = decoder->calls.count - 1;
     draft->in.a = pointer;
     draft->reads = pointer ? SG_FIELD_A : 0;
@@ -282,10 +280,12 @@ static void finish_functions(struct sg_decoder *decoder)
     for (uint32_t s = 0; s < decoder->funcs.count; s++) {
         const struct sg_func_info *info = &decoder->funcs.items[s];
         struct sg_callee *callee = &functions[s];
-        *callee = (struct sg_callee){.first = info->first,
-                                     .frame_bytes = (uint32_t)sg_frame_bytes(info),
-                                     .in_count = info->func->params.count,
-                                     .out_count = info->func->returns.count};
+        *callee = (struct sg_callee){
+            .name = sg_load_string(decoder->load, decoder->load->keep, info->func->name),
+            .first = info->first,
+            .frame_bytes = (uint32_t)sg_frame_bytes(info),
+            .in_count = info->func->params.count,
+            .out_count = info->func->returns.count};
         callee->in = slices(decoder, info->func->params.items, callee->in_count);
         callee->out = slices(decoder, info->func->returns.items, callee->out_count);
         if (info->recursive) {
@@ -296,6 +296,7 @@ static void finish_functions(struct sg_decoder *decoder)
         }
     }
     decoder->code->functions = functions;
+    decoder->code->function_count = decoder->funcs.count;
 }
 
 static void finish_pointers(struct sg_decoder *decoder)

@@ -31,7 +31,11 @@ struct sg_draft *sg_emit(struct sg_decoder *decoder, sg_handler *full, sg_handle
     memset(draft, 0, sizeof *draft);
     draft->in.full = full;
     draft->in.masked = masked;
-    draft->in.line = decoder->at ? decoder->at->place.line : 0;
+    draft->in.place = decoder->drafts.count - 1;
+    if (decoder->at) {
+        draft->source = decoder->at->source;
+        draft->source.ptx_line = decoder->at->place.line;
+    }
     return draft;
 }
 

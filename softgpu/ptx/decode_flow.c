@@ -311,10 +311,6 @@ void sg_decode_simple(struct sg_decoder *decoder)
     } else if (sg_text_is(insn->opcode, "brkpt")) { /* there is no debugger to go on from it */
         sg_operands_check(decoder, 0, 0);
         emit_kind(decoder, SG_KIND_TRAP, NULL);
-    } else if (sg_text_is(insn->opcode, "pmevent")) { /* there is no monitor to count it */
-        sg_modifiers_check(decoder, "mask", false);
-        sg_operands_check(decoder, 1, 1);
-        emit_kind(decoder, SG_KIND_PLAIN, sg_misc_nothing);
     } else if (sg_text_is(insn->opcode, "nanosleep")) {
         sg_modifiers_check(decoder, "u32", false);
         sg_operands_check(decoder, 1, 1);

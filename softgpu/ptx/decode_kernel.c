@@ -84,7 +84,6 @@ static const struct {
     {"prefetch", sg_decode_advice},
     {"prefetchu", sg_decode_advice},
     {"brkpt", sg_decode_simple},
-    {"pmevent", sg_decode_simple},
     {"alloca", sg_decode_stack},
     {"stacksave", sg_decode_stack},
     {"stackrestore", sg_decode_stack},
@@ -157,6 +156,18 @@ static void finish_insns(struct sg_decoder *decoder)
     }
     decoder->code->insns = insns;
     decoder->code->insn_count = count;
+}
+
+static void finish_sources(struct sg_decoder *decoder)
+{
+    uint32_t count = decoder->drafts.count;
+    struct sg_source *sources =
+        sg_load_alloc(decoder->load, decoder->load->keep, count * sizeof *sources);
+    for (uint32_t i = 0; i < count; i++) {
+        sources[i] = decoder->drafts.items[i].source;
+    }
+    decoder->code->sources = sources;
+    decoder->code->files = decoder->module->file_names;
 }
 
 static bool changes_with_block(const struct sg_const *c)
@@ -235,6 +246,7 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
     sg_rows_table(decoder);
     sg_decode_calls_finish(decoder);
     finish_insns(decoder);
+    finish_sources(decoder);
     finish_consts(decoder);
     describe(decoder, func);
 }

@@ -93,8 +93,7 @@ static void parse_statement(struct sg_parser *parser)
     if (sg_parse_take(parser, '{')) {
         parse_block(parser);
     } else if (sg_parse_at_dot(parser, "loc")) {
-        sg_lexer_skip_line(&parser->lexer);
-        sg_parse_advance(parser);
+        sg_parse_loc(parser);
     } else if (sg_parse_take_dot(parser, "pragma")) {
         parse_pragma(parser);
     } else if (sg_parse_space(parser, &space)) {
@@ -181,6 +180,7 @@ void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage l
     struct sg_scope *module_scope = parser->scope;
     parser->func = &head;
     parser->frame_cursor = 0;
+    parser->source = (struct sg_source){0, 0, 0};
     sg_scope_open(parser, &scope);
     sg_parse_signature(parser);
     parse_performance(parser);

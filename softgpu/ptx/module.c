@@ -97,8 +97,9 @@ static void parse_unit(struct sg_parser *parser)
             if (sg_parse_int(parser, "an address size", 64) != 64) {
                 sg_load_fail(load, SG_LOAD_UNSUPPORTED, place, "the address size must be 64");
             }
-        } else if (sg_parse_at_dot(parser, "file") || sg_parse_at_dot(parser, "loc") ||
-                   sg_parse_at(parser, '@')) {
+        } else if (sg_parse_at_dot(parser, "file")) {
+            sg_parse_file(parser);
+        } else if (sg_parse_at_dot(parser, "loc") || sg_parse_at(parser, '@')) {
             sg_lexer_skip_line(&parser->lexer);
             sg_parse_advance(parser);
         } else if (sg_parse_take_dot(parser, "section")) {

@@ -51,7 +51,8 @@ struct sg_parser {
     struct sg_scope *scope;
     struct sg_ptx_func *func; /* being parsed, or NULL */
     uint64_t frame_cursor;
-    uint32_t depth; /* of blocks and lists: recursion must end before our own stack does */
+    struct sg_source source; /* what the last .loc has said */
+    uint32_t depth;          /* of blocks and lists: recursion must end before our own stack does */
     struct sg_symbol *buckets[SG_SYMBOL_BUCKETS]; /* of the unit being parsed */
     struct sg_symbol *links[SG_SYMBOL_BUCKETS];   /* what all units know: see link.c */
 };
@@ -117,6 +118,10 @@ void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage l
 /* A return list may precede, then the name, then the parameters: what a function and a prototype
  * share. Variables go into parser->func. */
 void sg_parse_signature(struct sg_parser *parser);
+
+/* source.c: ".loc" and ".file", from the directive to the end of its line */
+void sg_parse_loc(struct sg_parser *parser);
+void sg_parse_file(struct sg_parser *parser);
 
 /* table.c: what stands behind "label:" is a table; the label becomes its name */
 bool sg_parse_at_table(const struct sg_parser *parser);

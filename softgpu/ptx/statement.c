@@ -304,7 +304,7 @@ void sg_parse_pointer(struct sg_parser *parser, struct sg_ptx_func *func)
 
 void sg_parse_insn(struct sg_parser *parser)
 {
-    struct sg_ptx_insn insn = {.place = parser->token.place};
+    struct sg_ptx_insn insn = {.place = parser->token.place, .source = parser->source};
     if (sg_parse_take(parser, '@')) {
         parse_guard(parser, &insn);
         insn.place = parser->token.place;
