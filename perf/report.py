@@ -134,7 +134,7 @@ def as_svg(run, figures):
     height = TOP + ROW * len(figures) + 10
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             'font-family="sans-serif"><rect width="100%" height="100%" fill="white"/>')
-    title = [text(10, 22, "How near to the floor (grey: plain sockets; blue: gpuaas; longer is "
+    title = [text(10, 22, "How near to the floor (grey: the floor; blue: gpuaas; longer is "
                   "better)", size=15),
              text(10, 42, conditions(run), size=11)]
     return "\n".join([head, *title, *figure_rows(figures), "</svg>"]) + "\n"

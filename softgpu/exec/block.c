@@ -77,9 +77,15 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     const struct sg_grid *grid = block->grid;
     const uint32_t *size = grid->launch->grid;
     block->linear = linear;
-    block->id[0] = (uint32_t)(linear % size[0]);
-    block->id[1] = (uint32_t)(linear / size[0] % size[1]);
-    block->id[2] = (uint32_t)(linear / size[0] / size[1]);
+    if (linear < size[0]) { /* divisions cost as much as a warp's beginning */
+        block->id[0] = (uint32_t)linear;
+        block->id[1] = block->id[2] = 0;
+    } else {
+        uint64_t row = linear / size[0];
+        block->id[0] = (uint32_t)(linear % size[0]);
+        block->id[1] = (uint32_t)(row % size[1]);
+        block->id[2] = (uint32_t)(row / size[1]);
+    }
     block->done = false;
     block->own.phase = 0;
     block->own.arrived = 0;
