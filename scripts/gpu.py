@@ -5,9 +5,10 @@
     ./dev gpu --pack                              before: make build/release ready to be carried to
                                                   a machine without compiler and packages
 
-Steps: what the design assumes about the driver, the driver contract, the wrong arguments, the
-programs of tests/kernels on the driver itself and through a gpuaasd that serves it, a short bench.
-Each is bounded in time; one that cannot run says what is missing. NAME.json and NAME.txt get the
+Steps: what the design assumes about the driver, the driver contract, the wrong arguments,
+instructions next to the software GPU's, the programs of tests/kernels on the driver itself and
+through a gpuaasd that serves it, a short bench. Each is bounded in time; one that cannot run says
+what is missing. NAME.json and NAME.txt get the
 results (perf/results/gpu-DEVICE-DATE unless given). Exit status 1: something failed."""
 
 import argparse
@@ -111,6 +112,19 @@ def wrong_arguments(step, driver, _):
     return None
 
 
+def instructions(step, driver, out):
+    """Exact instructions on the driver and on the software GPU: the same results?"""
+    program = [sys.executable, os.path.join(ROOT, "tests", "gpu", "vectors.py")]
+    soft = os.path.join(RELEASE, "lib", "softgpu", "libcuda.so.1")
+    files = [out + ".vectors.txt", out + ".vectors-soft.txt"]
+    for library, file in zip((driver, soft), files):
+        status, step.text = step.command([*program, library, file], environment(), step.seconds / 2)
+        if status != 0:
+            step.verdict = FAILED
+            return None
+    return step.run([*program, "--compare", *files], environment())
+
+
 def programs_of(folder):
     """Programs that end with PASSED, without those of another device count."""
     names = sorted(name for name in os.listdir(folder)
@@ -182,8 +196,9 @@ def bench(step, _, out):
 
 # name, seconds at most, what is done: all together less than ten minutes
 STEPS = (("assumptions", 120, assumptions), ("contract", 100, contract),
-         ("wrong arguments", 60, wrong_arguments), ("programs on the driver", 80, programs_here),
-         ("programs through gpuaasd", 110, programs_served), ("bench", 100, bench))
+         ("wrong arguments", 60, wrong_arguments), ("instructions", 60, instructions),
+         ("programs on the driver", 70, programs_here),
+         ("programs through gpuaasd", 100, programs_served), ("bench", 80, bench))
 
 
 def find_driver():
