@@ -226,3 +226,22 @@ Test(link, refusals_name_the_unit)
     struct sg_program *program = NULL;
     cr_assert_eq(sg_program_link(NULL, 0, NULL, &program), SG_LOAD_UNSUPPORTED);
 }
+
+/* A function's address is the same in all units: one uses it before another defines it, a third
+ * holds it in a variable. */
+Test(link, addresses_of_functions_of_other_units)
+{
+    static const char *const texts[] = {
+        HEAD DECLARE("seven") ".extern .global .u64 held;\n" KERNEL(
+            "first",
+            "mov.u64 %rd2, seven;\nld.global.u64 %rd3, [held];\nsub.u64 %rd3, %rd3, %rd2;\n"
+            "cvt.u32.u64 %r2, %rd3;\n{ .param .b32 r; p: .callprototype (.param .b32 _) _ "
+            "();\ncall (r), %rd2, (), p; ld.param.b32 %r1, [r]; }\nadd.u32 %r1, %r1, %r2;"),
+        HEAD DECLARE("seven") ".visible .global .u64 held = seven;\n",
+        HEAD FUNC(".weak", "seven", "8") FUNC("", "other", "9"),
+        HEAD FUNC(".visible", "seven", "7"),
+    };
+    load(texts, 4);
+    cr_assert_eq(run("first"), 7);
+    engine_close(&engine);
+}
