@@ -12,9 +12,13 @@
 
 /* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
  * for another block: others of the grid go on beside it. On hardware blocks up to the residency
- * limit run together; RESIDENT_MAX is ours, per worker. */
-#define SLICE_TURNS  64
-#define RESIDENT_MAX 64
+ * limit run together; RESIDENT is ours, per worker, as long as blocks end now and then. If none
+ * does they may wait for one that has not begun: then as many run together as on hardware, for
+ * which programs count their blocks. */
+#define SLICE_TURNS         64
+#define RESIDENT            64
+#define SM_RESIDENT         32 /* blocks of a multiprocessor, at most */
+#define SM_RESIDENT_THREADS 2048
 
 /* Blocks that wait for all others wait often: they give way sooner. */
 #define SLICE_TURNS_COOPERATIVE 2
@@ -67,14 +71,26 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
     return block;
 }
 
+/* How many blocks the whole device would hold. */
+static uint32_t residency(const struct sg_grid *grid)
+{
+    uint32_t fitting = SM_RESIDENT_THREADS / grid->threads;
+    uint32_t sms = grid->launch->sm_count > 1 ? grid->launch->sm_count : 1;
+    return (fitting < SM_RESIDENT ? fitting : SM_RESIDENT) * sms;
+}
+
 static void work(struct sg_grid *grid)
 {
     struct sg_block *spare = NULL, *first = NULL, **end = &first; /* waiting blocks, in turn */
-    uint32_t resident = 0;
+    uint32_t resident = 0, most = RESIDENT, unfinished = 0; /* slices since one was the last */
     bool cooperative = grid->launch->workspace != NULL;
     uint64_t slice = cooperative ? SLICE_TURNS_COOPERATIVE : SLICE_TURNS;
     while (!sg_grid_over(grid)) {
-        bool room = cooperative || resident < RESIDENT_MAX;
+        if (unfinished > 2 * most && most < residency(grid)) {
+            most *= 2;
+            unfinished = 0;
+        }
+        bool room = cooperative || resident < most;
         struct sg_block *block = room ? take_block(grid, &spare) : NULL;
         if (!block) {
             block = first;
@@ -91,10 +107,13 @@ static void work(struct sg_grid *grid)
             *end = block;
             end = &block->next;
             resident++;
-        } else if (!spare) {
-            spare = block;
+            unfinished++;
         } else {
-            sg_block_destroy(block);
+            unfinished = 0;
+            if (spare) {
+                sg_block_destroy(spare);
+            }
+            spare = block;
         }
     }
     sg_block_destroy(spare);

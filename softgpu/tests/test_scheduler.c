@@ -103,6 +103,21 @@ Test(scheduler, blocks_that_wait_for_later_blocks)
     }
 }
 
+/* The fixture's GPU has four multiprocessors: a program may count on so many blocks at once. */
+Test(scheduler, as_many_blocks_wait_for_each_other_as_the_gpu_holds)
+{
+    enum { BLOCKS = 128, N = 33 };
+    engine_close(&engine);
+    engine_open(&engine, 0);
+    engine_load_file(&engine, "torture");
+    int *arrived = engine_memory(&engine, 4), *out = engine_memory(&engine, 4 * BLOCKS * N);
+    ENGINE_LAUNCH(&engine, "grid_barrier", BLOCKS, N, 0, PTR(arrived), PTR(out));
+    no_fault();
+    for (int t = 0; t < BLOCKS * N; t++) {
+        cr_assert_eq(out[t], BLOCKS);
+    }
+}
+
 Test(scheduler, divergent_loops)
 {
     unsigned *in = engine_memory(&engine, 4 * 96), *out = engine_memory(&engine, 4 * 96);
