@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 #include "softgpu/engine.h"
+#include "softgpu/texture.h"
 #include "tests/fuzz/input.h"
 
 #define RUN_US       3000 /* of processor time, for all kernels of an input together */
@@ -18,11 +19,42 @@ static struct sg_pool *pool;
 static struct sg_map *map;
 static uint8_t *memory; /* all that kernels may touch */
 static _Atomic int stop;
+static struct sg_objects *objects;
+static uint64_t handles[2 * SG_SHAPES]; /* a texture and a surface of each shape */
 
 static void time_is_up(int number)
 {
     (void)number;
     atomic_store(&stop, 1);
+}
+
+/* In the same memory, too; the last ones end behind it. */
+static void make_object(unsigned index)
+{
+    const enum sg_shape shape = (enum sg_shape)(index % SG_SHAPES);
+    const bool layered = shape >= SG_SHAPE_1D_LAYERED, line = shape == SG_SHAPE_1D_LAYERED;
+    struct sg_object object = {
+        .kind = index < SG_SHAPES ? SG_OBJECT_TEXTURE : SG_OBJECT_SURFACE,
+        .texels = {.shape = shape,
+                   .channel = (enum sg_channel)((shape * 3 + index / SG_SHAPES) % SG_CHANNELS),
+                   .channels = 1u << index % 3,
+                   .layers = layered ? 12 : 1,
+                   .level_count = shape == SG_SHAPE_LINEAR ? 1 : 3},
+        .sampler = {
+            .address = {(enum sg_address_mode)(shape % 4), SG_ADDRESS_MIRROR, SG_ADDRESS_BORDER},
+            .linear = shape % 3 != 0,
+            .normalised_coordinates = shape % 2 == 0,
+            .mip_linear = true,
+            .seamless = shape == SG_SHAPE_CUBE,
+            .mip_max = 9}};
+    object.texels.layers = shape == SG_SHAPE_CUBE ? 6 : object.texels.layers;
+    uint32_t height = shape < SG_SHAPE_2D || line ? 1 : 16;
+    uint64_t bytes = sg_texels_layout(&object.texels, 16, height, shape == SG_SHAPE_3D ? 8 : 1);
+    bool beyond = index % SG_SHAPES == SG_SHAPE_2D_LAYERED;
+    sg_texels_place(&object.texels,
+                    (uintptr_t)memory +
+                        (beyond ? MEMORY_BYTES - bytes / 2 / 512 * 512 : index * SG_LEVEL_ALIGN));
+    FUZZ_CHECK(sg_objects_add(objects, &object, &handles[index]) == GA_OK);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -38,16 +70,23 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(map != NULL && sg_pool_create(0, &pool) == GA_OK);
     FUZZ_CHECK(sg_map_set(map, (uintptr_t)memory, MEMORY_BYTES, SG_MAP_READ | SG_MAP_WRITE) ==
                GA_OK);
+    objects = sg_objects_create();
+    FUZZ_CHECK(objects != NULL);
+    for (unsigned i = 0; i < 2 * SG_SHAPES; i++) {
+        make_object(i);
+    }
     return 0;
 }
 
-/* Every parameter points into the memory, which is also a size and a number. */
+/* Of eight parameters, four point into the memory, which is also a size and a number; four are
+ * textures or surfaces. */
 static void run_kernel(const struct sg_image *image, const struct sg_kernel *kernel)
 {
     static uint64_t params[PARAMS_MOST / 8];
     FUZZ_CHECK(kernel->param_bytes <= sizeof params);
     for (size_t i = 0; i < (kernel->param_bytes + 7u) / 8; i++) {
-        params[i] = (uintptr_t)memory + i % 4 * SG_MAP_CHUNK;
+        params[i] = i % 8 < 4 ? (uintptr_t)memory + i % 4 * SG_MAP_CHUNK
+                              : handles[(i / 8 * 4 + i % 4) % (2 * SG_SHAPES)];
     }
     struct sg_launch launch = {
         .image = image,
@@ -59,6 +98,7 @@ static void run_kernel(const struct sg_image *image, const struct sg_kernel *ker
         .params = params,
         .map = map,
         .stop = &stop,
+        .objects = objects,
     };
     struct sg_fault fault;
     sg_grid_run(pool, &launch, &fault);
