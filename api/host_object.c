@@ -51,7 +51,7 @@ static bool elf_read(const uint8_t *bytes, size_t size, struct elf *elf)
     }
     *elf = (struct elf){
         .bytes = bytes, .size = size, .sections = bytes + sections, .count = (size_t)count};
-    const uint8_t *text;
+    const uint8_t *text = NULL;
     bool found = section_bytes(elf, (size_t)names, &text, &elf->names_size);
     elf->names = (const char *)text;
     return found && elf->names_size != 0 && text[elf->names_size - 1] == 0;

@@ -144,7 +144,7 @@ static uint64_t slot_take(struct sg_grid *grid, const struct sg_code *code, cons
         struct slot *slot = &launcher->slots[index];
         launcher->free_slot = slot->next_free;
         *slot = (struct slot){.root = grid->root, .code = code, .dynamic_shared = dynamic_shared};
-        if (code) {
+        if (code && sizes) {
             memcpy(slot->sizes, sizes, sizeof slot->sizes);
         }
         address = (uint64_t)(uintptr_t)launcher->memory + TEXT_BYTES + index * SLOT_BYTES;
