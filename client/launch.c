@@ -13,12 +13,15 @@
 #define FLAG_COOPERATIVE 1u
 #define FLAG_PRIORITY    2u
 #define PRIORITY_SHIFT   16
+#define FLAG_CLUSTER     4u
+#define CLUSTER_SHIFT    4 /* three times 4 bits, each a size less 1 */
 
 #define STACK_PARAMS 4096u
 
 struct shape {
     uint32_t grid[3], block[3];
     uint32_t shared_bytes, flags;
+    uint32_t cluster[3]; /* 0: not said */
 };
 
 static bool within(const uint32_t *at, const int32_t *attributes, CUdevice_attribute first)
@@ -55,6 +58,20 @@ static CUresult check_cooperative(const struct client_function *function, const 
     return blocks > resident ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
+static CUresult check_cluster(const struct client_function *function, const struct shape *shape)
+{
+    const int32_t *device = function->object.context->device->attributes;
+    const int32_t *kernel = function->attributes;
+    struct front_cluster facts = {
+        .possible = device[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] != 0,
+        .must_be_set = kernel[CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] != 0,
+        .non_portable = kernel[CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] != 0};
+    for (int i = 0; i < 3; i++) {
+        facts.required[i] = (unsigned)kernel[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i];
+    }
+    return front_cluster_check(&facts, shape->grid, shape->cluster);
+}
+
 static CUresult check(const struct client_function *function, const struct shape *shape)
 {
     const int32_t *device = function->object.context->device->attributes;
@@ -71,8 +88,10 @@ static CUresult check(const struct client_function *function, const struct shape
     if (shape->shared_bytes > (uint32_t)dynamic) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return (shape->flags & FLAG_COOPERATIVE) != 0 ? check_cooperative(function, shape)
-                                                  : CUDA_SUCCESS;
+    CUresult rc = check_cluster(function, shape);
+    return rc == CUDA_SUCCESS && (shape->flags & FLAG_COOPERATIVE) != 0
+               ? check_cooperative(function, shape)
+               : rc;
 }
 
 /* ---- parameters */
@@ -235,7 +254,14 @@ static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **v
     struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                           .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                           .shared_bytes = config->sharedMemBytes,
-                          .flags = options.cooperative ? FLAG_COOPERATIVE : 0};
+                          .flags = options.cooperative ? FLAG_COOPERATIVE : 0,
+                          .cluster = {options.cluster[0], options.cluster[1], options.cluster[2]}};
+    if (options.cluster[0] * options.cluster[1] * options.cluster[2] > 1) {
+        shape.flags |= FLAG_CLUSTER;
+        for (int i = 0; i < 3; i++) { /* a size that does not fit is refused before it is sent */
+            shape.flags |= ((options.cluster[i] - 1) & 15) << (CLUSTER_SHIFT + 4 * i);
+        }
+    }
     if (options.prioritised) {
         int priority = options.priority < INT8_MIN   ? INT8_MIN
                        : options.priority > INT8_MAX ? INT8_MAX

@@ -2,6 +2,7 @@
 #include "front/launch_options.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "front/unsupported.h"
 
@@ -19,10 +20,31 @@ static CUresult valid(bool condition)
     return condition ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult clusters(const CUlaunchAttributeValue *value)
+static CUresult clusters(const CUlaunchAttributeValue *value, unsigned cluster[3])
 {
-    bool none = value->clusterDim.x == 1 && value->clusterDim.y == 1 && value->clusterDim.z == 1;
-    return none ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    cluster[0] = value->clusterDim.x;
+    cluster[1] = value->clusterDim.y;
+    cluster[2] = value->clusterDim.z;
+    bool right = cluster[0] != 0 && cluster[1] != 0 && cluster[2] != 0;
+    return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
+CUresult front_cluster_check(const struct front_cluster *facts, const unsigned grid[3],
+                             const unsigned cluster[3])
+{
+    uint64_t blocks = 1;
+    bool right = true, named = cluster[0] != 0;
+    for (int i = 0; i < 3; i++) {
+        unsigned required = facts->required[i];
+        unsigned size = named ? cluster[i] : required != 0 ? required : 1;
+        right = right && grid[i] % size == 0 && (required == 0 || size == required);
+        blocks *= size <= FRONT_CLUSTER_MOST ? size : FRONT_CLUSTER_MOST + 1;
+    }
+    unsigned most = !facts->possible      ? 1
+                    : facts->non_portable ? FRONT_CLUSTER_MOST
+                                          : FRONT_CLUSTER_PORTABLE;
+    bool missing = facts->must_be_set && !named && facts->required[0] == 0;
+    return right && blocks <= most && !missing ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 /* Hints: what does not know them runs the kernel as well. Only their values are checked. */
@@ -68,7 +90,7 @@ static CUresult read_one(const CUlaunchAttribute *attribute, struct front_launch
         options->priority = value->priority;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return clusters(value);
+        return clusters(value, options->cluster);
     /* Both may come late: they are recorded when the kernel has ended. */
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case LAUNCH_COMPLETION_EVENT: /* begins with the same two members */

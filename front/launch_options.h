@@ -9,6 +9,7 @@
 
 struct front_launch_options {
     bool cooperative;
+    unsigned cluster[3]; /* blocks of a cluster; 0, 0, 0: not said */
     bool prioritised;
     int priority;         /* instead of the stream's, when `prioritised` */
     CUevent completion;   /* to be recorded behind the kernel; NULL: none */
@@ -16,9 +17,24 @@ struct front_launch_options {
 };
 
 /* CUDA_ERROR_INVALID_VALUE: config or its attributes are NULL, an attribute that is none of a
- * launch, a value out of range. CUDA_ERROR_INVALID_CLUSTER_SIZE: there are no clusters.
+ * launch, a value out of range. CUDA_ERROR_INVALID_CLUSTER_SIZE: a size of 0.
  * CUDA_ERROR_NOT_SUPPORTED: an attribute that is newer than this. */
 CUresult front_launch_options_read(const CUlaunchConfig *config,
                                    struct front_launch_options *options);
+
+/* What a device and a kernel say about clusters, as CUfunction_attribute has it. */
+struct front_cluster {
+    bool possible;        /* CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH */
+    bool must_be_set;     /* the launch has to name a size, unless the kernel requires one */
+    bool non_portable;    /* more than 8 blocks are allowed */
+    unsigned required[3]; /* 0: any */
+};
+
+#define FRONT_CLUSTER_PORTABLE 8u
+#define FRONT_CLUSTER_MOST     16u
+
+/* CUDA_ERROR_INVALID_CLUSTER_SIZE: clusters of this size cannot be, or do not make the grid. */
+CUresult front_cluster_check(const struct front_cluster *facts, const unsigned grid[3],
+                             const unsigned cluster[3]);
 
 #endif

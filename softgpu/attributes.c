@@ -118,6 +118,7 @@ static bool capability_attribute(const struct sg_capability *capability,
         {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, capability->shared_reserved},
         {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, capability->threads_sm},
         {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, capability->blocks_sm},
+        {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, capability->number >= 90},
     };
     for (size_t i = 0; i < sizeof differing / sizeof differing[0]; i++) {
         if (differing[i].attribute == attribute) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "front/front.h"
 #include "softgpu/device_launch.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
@@ -48,6 +49,7 @@ static CUresult launch_run(struct sg_item *item)
                             .kernel = launch->kernel,
                             .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
                             .block = {shape->block[0], shape->block[1], shape->block[2]},
+                            .cluster = {shape->cluster[0], shape->cluster[1], shape->cluster[2]},
                             .dynamic_shared = shape->dynamic_shared,
                             .params = launch->params,
                             .map = device->map,
@@ -82,6 +84,23 @@ static void launch_drop(struct sg_item *item)
     sg_print_drop(launch->print);
 }
 
+static CUresult cluster_check(const struct sg_function *function,
+                              const struct sg_launch_shape *shape)
+{
+    const struct sg_kernel *kernel = function->kernel;
+    struct front_cluster facts = {
+        .possible = function->module->context->device->config.capability >= 90,
+        .must_be_set = kernel->explicit_cluster,
+        .non_portable = function->settings->non_portable_cluster ||
+                        kernel->max_cluster > FRONT_CLUSTER_PORTABLE,
+        .required = {kernel->cluster[0], kernel->cluster[1], kernel->cluster[2]}};
+    CUresult result = front_cluster_check(&facts, shape->grid, shape->cluster);
+    unsigned blocks = shape->cluster[0] * shape->cluster[1] * shape->cluster[2]; /* at most 16 */
+    return result == CUDA_SUCCESS && kernel->max_cluster != 0 && blocks > kernel->max_cluster
+               ? CUDA_ERROR_INVALID_CLUSTER_SIZE
+               : result;
+}
+
 static CUresult shape_check(const struct sg_function *function, const struct sg_launch_shape *shape)
 {
     static const unsigned grid_max[3] = {2147483647u, 65535u, 65535u};
@@ -107,6 +126,10 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
     if (threads > sg_occupancy_threads_max(kernel) ||
         kernel->shared_bytes > SG_SHARED_BLOCK_DEFAULT) {
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
+    CUresult result = cluster_check(function, shape);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
     unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
     return shape->cooperative && blocks > sg_occupancy_resident(function, (unsigned)threads,

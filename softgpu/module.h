@@ -29,6 +29,7 @@ struct sg_code {
 struct sg_kernel_settings {
     int dynamic_shared_max; /* -1: never set */
     int carveout;           /* per cent, -1: default */
+    bool non_portable_cluster;
     CUfunc_cache cache;
 };
 

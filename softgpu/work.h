@@ -14,6 +14,7 @@
 
 struct sg_launch_shape {
     unsigned grid[3], block[3];
+    unsigned cluster[3]; /* 0, 0, 0: what the kernel says, or none */
     unsigned dynamic_shared;
     bool cooperative; /* all blocks run at once, and may wait for each other */
     bool prioritised;
@@ -21,7 +22,8 @@ struct sg_launch_shape {
 };
 
 /* Checks the shape against the kernel and the device, copies the parameters, queues the launch.
- * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: cooperative, and the device cannot hold all blocks. */
+ * CUDA_ERROR_INVALID_CLUSTER_SIZE; CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: cooperative, and the
+ * device cannot hold all blocks. */
 CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
                           const struct sg_launch_shape *shape, void **params, void **extra);
 

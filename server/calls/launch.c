@@ -11,12 +11,15 @@
 #define LAUNCH_COOPERATIVE    1u
 #define LAUNCH_PRIORITY       2u
 #define LAUNCH_PRIORITY_SHIFT 16
+#define LAUNCH_CLUSTER        4u
+#define LAUNCH_CLUSTER_SHIFT  4 /* three times 4 bits, each a size less 1 */
 
 #define POINTERS_MOST 4097
 
 static bool flags_known(uint32_t flags)
 {
-    uint32_t known = LAUNCH_COOPERATIVE | LAUNCH_PRIORITY;
+    uint32_t known = LAUNCH_COOPERATIVE | LAUNCH_PRIORITY | LAUNCH_CLUSTER;
+    known |= (flags & LAUNCH_CLUSTER) != 0 ? 0xfffu << LAUNCH_CLUSTER_SHIFT : 0;
     known |= (flags & LAUNCH_PRIORITY) != 0 ? 0xffffu << LAUNCH_PRIORITY_SHIFT : 0;
     return (flags & ~known) == 0;
 }
@@ -26,7 +29,7 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
                                        const struct ga_launch_args *args, CUstream stream,
                                        void **pointers)
 {
-    CUlaunchAttribute attributes[2];
+    CUlaunchAttribute attributes[3];
     CUlaunchConfig config = {.gridDimX = args->grid[0],
                              .gridDimY = args->grid[1],
                              .gridDimZ = args->grid[2],
@@ -44,6 +47,14 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
         attributes[config.numAttrs++] =
             (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
                                 .value.priority = (int16_t)(args->flags >> LAUNCH_PRIORITY_SHIFT)};
+    }
+    if ((args->flags & LAUNCH_CLUSTER) != 0) {
+        uint32_t sizes = args->flags >> LAUNCH_CLUSTER_SHIFT;
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        *attribute = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+        attribute->value.clusterDim.x = (sizes & 15) + 1;
+        attribute->value.clusterDim.y = (sizes >> 4 & 15) + 1;
+        attribute->value.clusterDim.z = (sizes >> 8 & 15) + 1;
     }
     return driver->cuLaunchKernelEx(&config, function->real, pointers, NULL);
 }

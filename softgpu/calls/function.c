@@ -40,7 +40,18 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         *value = subject->settings->carveout;
         return CUDA_SUCCESS;
-    default: /* clusters and what else there is: not for this compute capability */
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+        *value = kernel->explicit_cluster;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        *value = (int)kernel->cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        *value = subject->settings->non_portable_cluster;
+        return CUDA_SUCCESS;
+    default:
         if ((int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -65,6 +76,11 @@ static CUresult attribute_set(const struct subject *subject, CUfunction_attribut
             return CUDA_ERROR_INVALID_VALUE;
         }
         subject->settings->carveout = value;
+        return CUDA_SUCCESS;
+    }
+    if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED &&
+        subject->capability->number >= 90 && (value == 0 || value == 1)) {
+        subject->settings->non_portable_cluster = value == 1;
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;

@@ -50,6 +50,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
     struct sg_launch_shape shape = {
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .cluster = {options.cluster[0], options.cluster[1], options.cluster[2]},
         .dynamic_shared = config->sharedMemBytes,
         .cooperative = options.cooperative,
         .prioritised = options.prioritised,

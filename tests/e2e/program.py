@@ -7,7 +7,9 @@ import sys
 
 import harness
 
-DEVICES = "name=Soft A,memory=1GiB;name=Soft B,memory=2GiB"
+DEVICES = "name=Soft A,memory=1GiB,capability={0};name=Soft B,memory=2GiB,capability={0}"
+# What a program needs that the default, 7.5, does not have.
+CAPABILITIES = {"clusters": "9.0"}
 # Less than the program does by itself, where a sanitizer makes each wait long.
 ARGUMENTS = {"threads_waits": ["8000"]}
 
@@ -21,7 +23,10 @@ def run_both(build, name, env):
 
 
 def run_remote(build, name):
-    with harness.serving(build) as server:
+    lines = harness.configuration(2).splitlines(keepends=True)
+    capability = f"capability = {CAPABILITIES.get(name, '7.5')}\n"
+    config = "".join(line + (capability if line.startswith("driver") else "") for line in lines)
+    with harness.serving(build, config=config) as server:
         traces = harness.Traces(server)
         run_both(build, name, build.remote([server]))
         traces.expect_none()
@@ -36,7 +41,7 @@ def main():
 
     def test():
         if arguments.mode == "local":
-            run_both(build, name, build.local(DEVICES))
+            run_both(build, name, build.local(DEVICES.format(CAPABILITIES.get(name, "7.5"))))
         else:
             run_remote(build, name)
     sys.exit(harness.run_tests([(f"{arguments.mode} {name}", test)]))

@@ -1,0 +1,136 @@
+// Compute capability 9.0: clusters, of a size that the kernel names or the launch, that reach each
+// other's shared memory; bulk copies that a barrier counts; and sizes that cannot be.
+#include <vector>
+
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+
+#include "check.h"
+
+#pragma nv_diag_suppress static_var_with_dynamic_init // barriers are initialised by init()
+
+namespace cg = cooperative_groups;
+using barrier_t = cuda::barrier<cuda::thread_scope_block>;
+
+static const int BINS = 256, THREADS = 128;
+
+// Every block of a cluster of any size keeps a part of the bins.
+__global__ void histogram(const unsigned char *in, int count, unsigned *out)
+{
+    extern __shared__ unsigned bins[];
+    cg::cluster_group cluster = cg::this_cluster();
+    const int blocks = cluster.num_blocks(), share = BINS / blocks;
+    for (int i = threadIdx.x; i < share; i += blockDim.x)
+        bins[i] = 0;
+    cluster.sync();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+        atomicAdd(cluster.map_shared_rank(&bins[in[i] % share], in[i] / share), 1u);
+    cluster.sync();
+    for (int i = threadIdx.x; i < share; i += blockDim.x)
+        atomicAdd(&out[cluster.block_rank() * share + i], bins[i]);
+}
+
+// Each block gets its row in one bulk and gives it on to the next of the cluster.
+__global__ void __cluster_dims__(4, 1, 1) rotate(const int *in, int *out)
+{
+    __shared__ alignas(16) int row[THREADS];
+    __shared__ barrier_t barrier;
+    cg::cluster_group cluster = cg::this_cluster();
+    if (threadIdx.x == 0)
+        init(&barrier, blockDim.x);
+    __syncthreads();
+    barrier_t::arrival_token token;
+    if (threadIdx.x == 0) {
+        cuda::memcpy_async(row, in + blockIdx.x * THREADS, cuda::aligned_size_t<16>(sizeof row),
+                           barrier);
+        token = barrier.arrive();
+    } else {
+        token = barrier.arrive();
+    }
+    barrier.wait(std::move(token));
+    cluster.sync();
+    const int *next = cluster.map_shared_rank(row, (cluster.block_rank() + 1) % 4);
+    out[blockIdx.x * THREADS + threadIdx.x] = next[threadIdx.x];
+    cluster.sync();
+}
+
+static cudaError_t launch_histogram(unsigned blocks, unsigned cluster, const unsigned char *in,
+                                    int count, unsigned *out)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = cluster;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = BINS / cluster * sizeof(unsigned);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, histogram, in, count, out);
+}
+
+static void histograms()
+{
+    const int count = 20000;
+    std::vector<unsigned char> in(count);
+    std::vector<unsigned> want(BINS), got(BINS);
+    unsigned char *din;
+    unsigned *out;
+    for (int i = 0; i < count; i++) {
+        in[i] = (unsigned char)((i * 2654435761u) >> 21);
+        want[in[i]]++;
+    }
+    CHECK(cudaMalloc(&din, count));
+    CHECK(cudaMalloc(&out, BINS * sizeof(unsigned)));
+    CHECK(cudaMemcpy(din, in.data(), count, cudaMemcpyHostToDevice));
+    CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    for (unsigned cluster = 1; cluster <= 16; cluster *= 2) {
+        CHECK(cudaMemset(out, 0, BINS * sizeof(unsigned)));
+        CHECK(launch_histogram(16, cluster, din, count, out));
+        CHECK(cudaMemcpy(got.data(), out, BINS * sizeof(unsigned), cudaMemcpyDeviceToHost));
+        if (got != want)
+            fail("clusters of %u count wrongly", cluster);
+    }
+    EXPECT_ERROR(launch_histogram(16, 3, din, count, out), cudaErrorInvalidClusterSize);
+    EXPECT_ERROR(launch_histogram(64, 32, din, count, out), cudaErrorInvalidClusterSize);
+    CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 0));
+    EXPECT_ERROR(launch_histogram(16, 16, din, count, out), cudaErrorInvalidClusterSize);
+    cudaGetLastError();
+}
+
+static void rotations()
+{
+    const int blocks = 12;
+    std::vector<int> in(blocks * THREADS), got(blocks * THREADS);
+    int *din, *out;
+    for (size_t i = 0; i < in.size(); i++)
+        in[i] = (int)(i * 31);
+    CHECK(cudaMalloc(&din, in.size() * sizeof(int)));
+    CHECK(cudaMalloc(&out, in.size() * sizeof(int)));
+    CHECK(cudaMemcpy(din, in.data(), in.size() * sizeof(int), cudaMemcpyHostToDevice));
+    rotate<<<blocks, THREADS>>>(din, out);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(got.data(), out, got.size() * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < blocks * THREADS; i++) {
+        int block = i / THREADS, next = block / 4 * 4 + (block + 1) % 4;
+        if (got[i] != in[next * THREADS + i % THREADS])
+            fail("rotate: at %d: %d", i, got[i]);
+    }
+    rotate<<<6, THREADS>>>(din, out);
+    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidClusterSize);
+}
+
+int main()
+{
+    int clusters = 0;
+    cudaDeviceProp properties;
+    CHECK(cudaGetDeviceProperties(&properties, 0));
+    CHECK(cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, 0));
+    if (properties.major != 9 || clusters != 1)
+        fail("a device of %d.%d, clusters: %d", properties.major, properties.minor, clusters);
+    histograms();
+    rotations();
+    printf("clusters of 1 to 16 blocks share their memory\n");
+    return passed();
+}
