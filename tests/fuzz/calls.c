@@ -17,6 +17,7 @@
 
 #define MANY_BLOCKS 64u   /* of a launch, at most: what runs long finds nothing new */
 #define VALUES_MOST 4096u /* of one frame */
+#define SAMPLED     12u   /* numbers of TOKEN_FLOAT from here on are handles */
 
 enum token {
     TOKEN_U32,
@@ -104,6 +105,8 @@ static bool write_token(struct frame *frame, struct fuzz_input *input, uint8_t t
 {
     static const enum ga_handle_type types[] = {
         GA_HANDLE_STREAM, GA_HANDLE_EVENT, GA_HANDLE_CONTEXT, GA_HANDLE_MODULE, GA_HANDLE_FUNCTION};
+    static const enum ga_handle_type sampled[] = {GA_HANDLE_ARRAY, GA_HANDLE_MIPMAP,
+                                                  GA_HANDLE_TEXTURE};
     unsigned n = token >> 4;
     switch ((enum token)(token & 15)) {
     case TOKEN_U32:
@@ -121,8 +124,12 @@ static bool write_token(struct frame *frame, struct fuzz_input *input, uint8_t t
     case TOKEN_RAW16:
         write_u64(frame, fuzz_u16(input));
         break;
-    case TOKEN_FLOAT:
-        ga_write_f32(&frame->values, (float)n);
+    case TOKEN_FLOAT: /* or, for want of a token of their own, handles of what kernels sample */
+        if (n < SAMPLED || n >= SAMPLED + sizeof sampled / sizeof *sampled) {
+            ga_write_f32(&frame->values, (float)n);
+        } else {
+            write_u64(frame, handle_of(sampled[n - SAMPLED], fuzz_u8(input) & 15));
+        }
         break;
     case TOKEN_ADDRESS:
         write_u64(frame, CALLS_WINDOW + n * (UINT64_C(2) << 20) + fuzz_u8(input) * 256u);

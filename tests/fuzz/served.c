@@ -159,6 +159,8 @@ static void contexts_end(struct server_conn *conn)
     }
     FUZZ_CHECK(conn->objects.streams.live == 0 && conn->objects.events.live == 0);
     FUZZ_CHECK(conn->objects.modules.live == 0 && conn->objects.functions.live == 0);
+    FUZZ_CHECK(conn->objects.arrays.live == 0 && conn->objects.mipmaps.live == 0);
+    FUZZ_CHECK(conn->objects.textures.live == 0);
     FUZZ_CHECK(conn->ranges.count == 0);
 }
 
@@ -182,6 +184,7 @@ static void driver_check(void)
     sg_lock();
     FUZZ_CHECK(sg_process.contexts.live == SERVED_DEVICES); /* the primary ones */
     FUZZ_CHECK(sg_process.streams.live == 0 && sg_process.events.live == 0);
+    FUZZ_CHECK(sg_process.arrays.live == 0 && sg_process.mipmaps.live == 0);
     FUZZ_CHECK(sg_process.modules.live == 0 && sg_process.functions.live == 0);
     FUZZ_CHECK(sg_process.memory.allocations.live == 0);
     FUZZ_CHECK(sg_process.memory.ranges.count == 0 && sg_process.memory.reservations.count == 0);
@@ -203,9 +206,10 @@ static void conn_free(struct server_conn *conn)
     ga_pool_fini(&conn->completer.frames);
     ga_pool_fini(&conn->frames);
     pinned_free(conn);
-    struct ga_handle_table *tables[] = {&conn->objects.contexts, &conn->objects.streams,
-                                        &conn->objects.events, &conn->objects.modules,
-                                        &conn->objects.functions};
+    struct ga_handle_table *tables[] = {&conn->objects.contexts,  &conn->objects.streams,
+                                        &conn->objects.events,    &conn->objects.modules,
+                                        &conn->objects.functions, &conn->objects.arrays,
+                                        &conn->objects.mipmaps,   &conn->objects.textures};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         ga_handle_table_fini(tables[i]);
     }
