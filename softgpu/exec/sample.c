@@ -3,6 +3,7 @@
  *
  * Weights of linear filtering have 8 bits of fraction, as those of the hardware: a coordinate is
  * rounded to 1/256 of a texel. */
+#include <assert.h>
 #include <math.h>
 
 #include "softgpu/exec/sample.h"
@@ -346,26 +347,31 @@ static bool gather(const struct sg_sampling *s, const struct sg_level *level,
     return true;
 }
 
+static bool nearest(const struct sg_sampling *s, const struct sg_level *level,
+                    const struct sg_axis axes[3], uint32_t mask, sg_colours out)
+{
+    _Alignas(64) int64_t offset[SG_LANES];
+    corner_offsets(s, level, axes, 0, offset);
+    return fetch(s, level, offset, mask, corner_outside(s, axes, 0), out);
+}
+
 bool SG_ISA_NAME(sg_sample_level)(const struct sg_sampling *s, unsigned which, uint32_t mask,
                                   sg_colours out)
 {
     const struct sg_level *level = &s->object->texels.levels[which];
     const uint32_t sizes[3] = {level->width, level->height, level->depth};
     struct sg_axis axes[3];
-    for (unsigned d = 0; d < s->axes; d++) {
-        if (s->form.integer) {
+    assert(s->axes >= 1 && s->axes <= 3);
+    if (s->form.integer) {
+        for (unsigned d = 0; d < s->axes; d++) {
             axis_index(&axes[d], s, d, sizes[d]);
-        } else {
-            axis_resolve(&axes[d], s, d, sizes[d], s->linear || s->form.gather);
         }
+        return nearest(s, level, axes, mask, out);
     }
-    if (s->form.gather) {
-        return gather(s, level, axes, mask, out);
+    for (unsigned d = 0; d < s->axes; d++) {
+        axis_resolve(&axes[d], s, d, sizes[d], s->linear || s->form.gather);
     }
-    if (s->linear) {
-        return filter(s, level, axes, mask, out);
-    }
-    _Alignas(64) int64_t offset[SG_LANES];
-    corner_offsets(s, level, axes, 0, offset);
-    return fetch(s, level, offset, mask, corner_outside(s, axes, 0), out);
+    return s->form.gather ? gather(s, level, axes, mask, out)
+           : s->linear    ? filter(s, level, axes, mask, out)
+                          : nearest(s, level, axes, mask, out);
 }

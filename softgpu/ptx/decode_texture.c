@@ -21,9 +21,9 @@ static const struct {
 
 static uint8_t geometry_of(struct sg_decoder *decoder)
 {
-    for (uint8_t g = 0; g < GEOMETRIES; g++) {
+    for (size_t g = 0; g < GEOMETRIES; g++) {
         if (sg_modifier(decoder, geometries[g].name)) {
-            return g;
+            return (uint8_t)g;
         }
     }
     sg_decode_unsupported(decoder);
