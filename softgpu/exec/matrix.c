@@ -80,6 +80,8 @@ static void gather(struct sg_warp *warp, const struct sg_fragment *f, const uint
 {
     enum number number = number_of(f->element);
     unsigned bits = sg_element_bits((enum sg_element)f->element), per = bits == 64 ? 1 : 32 / bits;
+    size_t elements = (size_t)f->rows * f->columns;
+    memset(out, 0, elements * (number == NUMBER_DOUBLE ? sizeof(double) : sizeof(float)));
     for (unsigned r = 0; r < f->registers; r++) {
         const void *source = sg_row(warp, rows[r]);
         for (unsigned lane = 0; lane < SG_LANES; lane++) {

@@ -210,9 +210,9 @@ static void read_reduction(struct sg_decoder *decoder, uint8_t *op, int64_t *typ
                  {"f64", SG_REDUCE_F64}};
     struct sg_text last = decoder->at->modifiers[decoder->at->modifier_count - 1];
     int found = 0;
-    for (uint8_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         if (sg_modifier(decoder, ops[i])) {
-            *op = i;
+            *op = (uint8_t)i;
             found |= 1;
         }
     }
