@@ -60,6 +60,16 @@ void sg_misc_globaltimer(struct sg_warp *warp, const struct sg_insn *in, uint32_
     fill64(warp, in, mask, nanoseconds(CLOCK_REALTIME));
 }
 
+void sg_misc_globaltimer_lo(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    fill32(warp, in, mask, (uint32_t)nanoseconds(CLOCK_REALTIME));
+}
+
+void sg_misc_globaltimer_hi(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    fill32(warp, in, mask, (uint32_t)(nanoseconds(CLOCK_REALTIME) >> 32));
+}
+
 void sg_misc_fence(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     (void)warp, (void)in, (void)mask;

@@ -7,6 +7,7 @@
 
 sg_handler sg_misc_frame64, sg_misc_frame32; /* d = frame + imm */
 sg_handler sg_misc_clock32, sg_misc_clock32_hi, sg_misc_clock64, sg_misc_globaltimer;
+sg_handler sg_misc_globaltimer_lo, sg_misc_globaltimer_hi;
 sg_handler sg_misc_fence, sg_misc_nothing, sg_misc_activemask;
 /* d = is the address in row a within window imm (enum sg_window)? */
 enum sg_window { SG_IN_GLOBAL, SG_IN_SHARED, SG_IN_LOCAL, SG_IN_PARAM, SG_IN_CONST };

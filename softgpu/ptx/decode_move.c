@@ -19,7 +19,9 @@ static sg_handler *clock_handler(const struct sg_operand *operand, bool *wide)
     } clocks[] = {{"%clock", sg_misc_clock32, false},
                   {"%clock_hi", sg_misc_clock32_hi, false},
                   {"%clock64", sg_misc_clock64, true},
-                  {"%globaltimer", sg_misc_globaltimer, true}};
+                  {"%globaltimer", sg_misc_globaltimer, true},
+                  {"%globaltimer_lo", sg_misc_globaltimer_lo, false},
+                  {"%globaltimer_hi", sg_misc_globaltimer_hi, false}};
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
         if (operand->kind == SG_OPERAND_SPECIAL && sg_text_is(operand->text, clocks[i].name)) {
             *wide = clocks[i].wide;

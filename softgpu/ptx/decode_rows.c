@@ -153,6 +153,9 @@ static const char *const special_names[SG_SPECIAL_COUNT] = {
 
 static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
 {
+    if (sg_text_is(operand->text, "%current_graph_exec")) { /* of no graph that devices launch */
+        return sg_row_literal(decoder, 0, wide);
+    }
     for (uint32_t i = 0; i < SG_SPECIAL_COUNT; i++) {
         if (sg_text_is(operand->text, special_names[i])) {
             return sg_row_const(

@@ -338,3 +338,27 @@ Test(forms, initialisers_nest)
     cr_assert_eq(*(uint64_t *)engine_variable(&engine, "pointer"),
                  PTR(engine_variable(&engine, "cube")) + 4);
 }
+
+Test(forms, clocks_and_votes)
+{
+    engine_load_text(
+        &engine,
+        HEAD ".visible .entry k(.param .u64 out)\n"
+             "{ .reg .u32 t, lo, hi, x; .reg .u64 p, a, b, c; .reg .pred q, r;\n"
+             "  ld.param.u64 p, [out]; mov.u32 t, %tid.x; mad.wide.u32 p, t, 8, p;\n"
+             "  mov.u64 a, %globaltimer; mov.u32 hi, %globaltimer_hi; mov.u32 lo, "
+             "%globaltimer_lo;\n"
+             "  mov.b64 b, {lo, hi}; sub.u64 c, b, a; shr.u64 c, c, 36; cvt.u32.u64 x, c;\n"
+             "  mov.u64 c, %current_graph_exec; cvt.u32.u64 lo, c; add.u32 x, x, lo;\n"
+             "  setp.lt.u32 q, t, 5; vote.sync.any.pred r, !q, -1; selp.u32 hi, 1, 0, r;\n"
+             "  vote.sync.all.pred r, !q, -1; selp.u32 lo, 2, 0, r; add.u32 hi, hi, lo;\n"
+             "  vote.sync.ballot.b32 lo, !q, -1; setp.eq.u32 r, lo, 0xffffffe0;\n"
+             "  selp.u32 lo, 4, 0, r; add.u32 hi, hi, lo; st.global.v2.u32 [p], {x, hi}; ret; }\n");
+    uint32_t *out = engine_memory(&engine, 8 * 32);
+    ENGINE_LAUNCH(&engine, "k", 1, 32, 0, PTR(out));
+    no_fault();
+    for (uint32_t t = 0; t < 32; t++) {
+        cr_assert_eq(out[2 * t], 0, "the halves are of another time: %u", out[2 * t]);
+        cr_assert_eq(out[2 * t + 1], 5, "thread %u: %u", t, out[2 * t + 1]);
+    }
+}
