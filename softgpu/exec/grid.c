@@ -48,9 +48,30 @@ void sg_grid_no_memory(struct sg_grid *grid)
     }
 }
 
-static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare)
+/* Blocks that a worker has taken and will begin, in order */
+struct share {
+    uint64_t next, end;
+};
+
+/* Neighbours touch neighbouring memory, so a worker takes some at once. Few enough that the workers
+ * end together; and blocks that wait for others wait for earlier ones, which are begun before. */
+#define SHARE_MAX    8
+#define SHARES_LEAST 256 /* per grid */
+
+static bool take_share(struct sg_grid *grid, struct share *share)
 {
-    if (atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
+    uint64_t count = grid->blocks / SHARES_LEAST;
+    count = count < 1 ? 1 : count > SHARE_MAX ? SHARE_MAX : count;
+    share->next = atomic_fetch_add(&grid->next_block, count);
+    share->end = share->next + count < grid->blocks ? share->next + count : grid->blocks;
+    return share->next < share->end;
+}
+
+static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare,
+                                   struct share *share)
+{
+    if (share->next >= share->end &&
+        atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
         return NULL;
     }
     struct sg_block *block = *spare;
@@ -62,12 +83,11 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
         }
     }
     *spare = NULL;
-    uint64_t linear = atomic_fetch_add(&grid->next_block, 1);
-    if (linear >= grid->blocks) {
+    if (share->next >= share->end && !take_share(grid, share)) {
         *spare = block;
         return NULL;
     }
-    sg_block_begin(block, linear);
+    sg_block_begin(block, share->next++);
     return block;
 }
 
@@ -82,6 +102,7 @@ static uint32_t residency(const struct sg_grid *grid)
 static void work(struct sg_grid *grid)
 {
     struct sg_block *spare = NULL, *first = NULL, **end = &first; /* waiting blocks, in turn */
+    struct share share = {0, 0};
     uint32_t resident = 0, most = RESIDENT, unfinished = 0; /* slices since one was the last */
     bool cooperative = grid->launch->workspace != NULL;
     uint64_t slice = cooperative ? SLICE_TURNS_COOPERATIVE : SLICE_TURNS;
@@ -91,7 +112,7 @@ static void work(struct sg_grid *grid)
             unfinished = 0;
         }
         bool room = cooperative || resident < most;
-        struct sg_block *block = room ? take_block(grid, &spare) : NULL;
+        struct sg_block *block = room ? take_block(grid, &spare, &share) : NULL;
         if (!block) {
             block = first;
             if (!block) {
