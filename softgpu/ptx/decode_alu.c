@@ -155,6 +155,9 @@ static void finish_float(struct sg_decoder *decoder, unsigned left, const struct
             names[count++] = name;
         }
     }
+    if (count == 0) {
+        sg_decode_unsupported(decoder); /* not asked for: can_finish has looked */
+    }
     for (unsigned i = 0; i + 1 < count; i++) {
         row = clamped(decoder, names[i], row);
     }
