@@ -249,19 +249,17 @@ Test(atom, loads_and_stores_in_all_forms)
 
 Test(atom, what_is_wrong_is_refused)
 {
-    static const char *const wrong[] = {
-        "add.u64 %l0, %w0, %l1;",
-        "ld.global.b128 %l0, [%p0];",
-        "atom.global.add.b128 %w0, [%p0], %w1;",
-        "atom.shared.add.v2.f32 {%f0, %f1}, [tile], {%f0, %f1};",
-        "red.global.cas.b32 [%p0], 1, 2;",
-        "atom.global.min.f32 %f0, [%p0], %f1;",
-        "mov.b128 %w0, {%l0, %l1, %l2};",
-        "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%p0, "
-        "{%r1}], [%r2];",
-        "cp.async.ca.shared.global [%r0], [%p0], 12;",
-        "wgmma.fence.sync.aligned;",
-        "fence.proxy.tensormap::generic.acquire.gpu [%p0], 128;"};
+    static const char *const wrong[] = {"add.u64 %l0, %w0, %l1;",
+                                        "ld.global.b128 %l0, [%p0];",
+                                        "atom.global.add.b128 %w0, [%p0], %w1;",
+                                        "atom.shared.add.v2.f32 {%f0, %f1}, [tile], {%f0, %f1};",
+                                        "red.global.cas.b32 [%p0], 1, 2;",
+                                        "atom.global.min.f32 %f0, [%p0], %f1;",
+                                        "mov.b128 %w0, {%l0, %l1, %l2};",
+                                        "cp.async.bulk.prefetch.tensor.1d.L2.global [%p0, {%r1}];",
+                                        "cp.async.ca.shared.global [%r0], [%p0], 12;",
+                                        "wgmma.fence.sync.aligned;",
+                                        "fence.proxy.tensormap::generic.acquire.gpu [%p0], 128;"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char text[1024], messages[256] = "";
         struct sg_log log = {messages, sizeof messages, 0};
