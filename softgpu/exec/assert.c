@@ -46,7 +46,7 @@ static void print_failure(const struct sg_warp *warp, unsigned lane, const struc
 void sg_builtin_assertfail(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     const struct sg_call *call = sg_builtin_call(warp, in);
-    struct failure failure;
+    struct failure failure = {.line = 0};
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         read_string(warp, lane, sg_builtin_argument(warp, call, 0, lane), failure.message);

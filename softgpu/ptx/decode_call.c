@@ -115,7 +115,7 @@ static const struct sg_copy *copies(struct sg_decoder *decoder, const struct sg_
 static void take_results(struct sg_decoder *decoder, const struct sg_operand *list,
                          const struct sg_ptx_func *callee, const struct sg_copy *out)
 {
-    for (uint32_t i = 0; i < callee->returns.count; i++) {
+    for (uint32_t i = 0; list && i < callee->returns.count; i++) {
         const struct sg_operand *to = &list->items[i];
         enum sg_type type = callee->returns.items[i]->type;
         if (to->kind != SG_OPERAND_VAR && to->kind != SG_OPERAND_SINK) {
