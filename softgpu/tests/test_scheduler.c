@@ -275,9 +275,9 @@ Test(scheduler, blocks_of_a_cooperative_grid_wait_for_each_other)
 Test(scheduler, vectors_are_not_torn)
 {
     unsigned *torn = engine_memory(&engine, 4096);
-    void *place = engine_memory(&engine, 4096);
     const char *const kernels[] = {"vectors_of_16", "vectors_of_8"};
     for (int i = 0; i < 2; i++) {
+        void *place = engine_memory(&engine, 4096); /* zeros: halves of 16 bytes look torn */
         for (uint32_t threads = 31; threads <= 32; threads++) {
             ENGINE_LAUNCH(&engine, kernels[i], 16, threads, 0, PTR(place), PTR(torn), 20000);
             cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s", engine.fault.text);
