@@ -172,6 +172,20 @@ static void atomic_exch_b128(struct sg_warp *warp, const struct sg_insn *in, uin
     wide_atomic(warp, in, mask, false);
 }
 
+/* What a vector's elements do not ask for themselves. `mode`: its bytes, a power of two; it lies in
+ * global memory. */
+void sg_atomic_vector(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        uint64_t address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
+        if (address & (in->mode - 1u)) {
+            refuse(warp, in, lane, address, in->mode);
+            return;
+        }
+    }
+}
+
 #define DO(name, ...) {#name, atomic_##name},
 static const struct {
     const char *name;

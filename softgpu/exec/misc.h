@@ -30,5 +30,6 @@ sg_handler sg_redux_add, sg_redux_and, sg_redux_or, sg_redux_xor, sg_redux_min_u
  * mode: enum sg_mem_space (GLOBAL, SHARED or GENERIC). NULL: there is none of that name, like
  * "add_u32". */
 sg_handler *sg_atomic_find(const char *name);
+sg_handler sg_atomic_vector; /* is it aligned as a whole? */
 
 #endif

@@ -86,8 +86,8 @@ static void emit_pair(struct sg_decoder *decoder, const struct atom *atom)
     sg_emit_list(decoder, draft, second, 2, SG_LIST_READ);
 }
 
-/* .v2, .v4, .v8: each element is atomic for itself. Targets are written at the end, since they may
- * be what another element reads. */
+/* .v2, .v4, .v8: each element is atomic for itself, but the vector is aligned as a whole. Targets
+ * are written at the end, since they may be what another element reads. */
 static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned count,
                         unsigned bytes)
 {
@@ -98,6 +98,9 @@ static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned 
     if (!list) {
         sg_decode_wrong(decoder, "a list of the wrong length");
     }
+    struct sg_draft *check = emit(decoder, atom);
+    check->in.full = check->in.masked = sg_atomic_vector;
+    check->in.mode = (uint8_t)(count * bytes);
     for (unsigned i = 0; i < count; i++) {
         uint32_t value = sg_row_source(decoder, &values->items[i], atom->type);
         struct sg_draft *draft = emit(decoder, atom);

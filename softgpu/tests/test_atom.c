@@ -158,6 +158,40 @@ Test(atom, exchange_and_compare)
     cr_expect_eq(engine.fault.code, SG_FAULT_MISALIGNED);
 }
 
+/* Where its elements would be aligned, but not all of it */
+Test(atom, vectors_are_aligned_as_a_whole)
+{
+    uint32_t *memory = engine_memory(&engine, 64);
+    static const struct {
+        const char *op;
+        unsigned at, bytes;
+    } cases[] = {
+        {"atom.global.add.v2.f32 {%%f0, %%f1}, [%%p0+%u], {%%f2, %%f3};\n", 4, 8},
+        {"red.global.add.v4.f32 [%%p0+%u], {%%f0, %%f1, %%f2, %%f3};\n", 8, 16},
+        {"red.global.max.noftz.v2.f16x2 [%%p0+%u], {%%r1, %%r2};\n", 4, 8},
+        {"red.global.add.noftz.v2.f16 [%%p0+%u], {%%h1, %%h2};\n", 2, 4},
+        {"red.global.add.noftz.v8.bf16 [%%p0+%u], {%%h1, %%h1, %%h1, %%h1, %%h2, %%h2, %%h2, "
+         "%%h2};\n",
+         8, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char body[256], text[96];
+        snprintf(body, sizeof body, cases[i].op, 32);
+        run(body, memory, memory, 1, 1);
+        no_fault(body);
+        snprintf(body, sizeof body, cases[i].op, cases[i].at);
+        run(body, memory, memory, 1, 1);
+        snprintf(text, sizeof text, "Invalid __global__ atomic of size %u bytes", cases[i].bytes);
+        cr_expect_eq(engine.fault.code, SG_FAULT_MISALIGNED, "%s", body);
+        cr_expect_str_eq(engine.fault.text, text, "%s: %s", body, engine.fault.text);
+        cr_expect_eq(engine.fault.address, PTR(memory) + cases[i].at);
+        /* lanes that do not execute it are not asked */
+        snprintf(body, sizeof body, "setp.ne.u32 %%q0, %%r0, %%r0;\n@%%q0 ");
+        snprintf(body + strlen(body), sizeof body - strlen(body), cases[i].op, cases[i].at);
+        run(body, memory, memory, 1, 1);
+        no_fault(body);
+    }
+}
+
 /* Several blocks at once: nothing may be lost. Sums are small enough to be exact in each format. */
 Test(atom, sums_of_many_threads)
 {
