@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "softgpu/image_text.h"
 #include "softgpu/module.h"
 #include "softgpu/process.h"
+#include "softgpu/tell.h"
 
 #define LOG_BYTES 4096
 
@@ -71,14 +71,30 @@ static CUresult code_parse(const struct sg_texts *texts, struct sg_jit *jit, str
         if (newline != NULL) {
             *newline = 0;
         }
-        ga_error("softgpu: PTX refused: %s", buffer[0] != 0 ? buffer : "out of memory");
+        sg_tell("PTX refused: %s", buffer[0] != 0 ? buffer : "out of memory");
         return result;
     }
     code->ptx_version = ptx_version(texts->items[0].bytes);
-    for (size_t i = 0; i < texts->count; i++) {
-        code->sm = texts->items[i].sm > code->sm ? texts->items[i].sm : code->sm;
-    }
+    struct sg_target target = sg_program_target(code->program);
+    code->sm = target.sm;
+    code->only = target.only;
     return CUDA_SUCCESS;
+}
+
+CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct sg_jit *jit)
+{
+    char why[160];
+    if (code->sm <= capability && (code->only == 0 || code->only == capability)) {
+        return CUDA_SUCCESS;
+    }
+    snprintf(why, sizeof why, "it is for compute capability %u.%u%s, this GPU has %u.%u",
+             code->sm / 10, code->sm % 10, code->only != 0 ? " only" : " and newer",
+             capability / 10, capability % 10);
+    if (jit != NULL) {
+        jit_error(jit, why);
+    }
+    sg_tell("device code refused: %s", why);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
 CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code)
@@ -93,12 +109,19 @@ CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct 
     }
     if (result != CUDA_SUCCESS) {
         jit_error(jit, why);
-        ga_error("softgpu: device code refused: %s", why);
+        sg_tell("device code refused: %s", why);
         return result;
     }
     struct sg_code *made = calloc(1, sizeof *made);
     result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, jit, made);
     sg_texts_free(&texts);
+    if (result == CUDA_SUCCESS) { /* text without a container says by itself what it is for */
+        bool middle = made->only >= least && made->only <= most;
+        result = sg_code_fits(made, middle ? made->only : most, jit);
+        if (result != CUDA_SUCCESS) {
+            sg_program_destroy(made->program);
+        }
+    }
     if (result != CUDA_SUCCESS) {
         free(made);
         return result;

@@ -6,7 +6,7 @@ gpuaas_library(softgpu_driver
     array.c attributes.c code.c config.c context.c copy.c device.c device_launch.c engines.c
     fault_log.c fill.c heap.c hostmem.c image_text.c kernel_heap.c launch.c library.c module.c
     occupancy.c physical.c print.c process.c queue.c ranges.c sampled.c spans.c spin.c streams.c
-    values.c vmm.c waits.c)
+    tell.c values.c vmm.c waits.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})

@@ -140,6 +140,13 @@ struct sg_kernel { /* borrowed from the program */
     bool launches;         /* it may call the device run time: launch grids, order copies */
 };
 
+/* What its modules' .target say. */
+struct sg_target {
+    unsigned sm;   /* the highest: 75 for sm_75 */
+    unsigned only; /* that of sm_90a or sm_100f: runs on no other; 0: on all from `sm` on */
+};
+
+struct sg_target sg_program_target(const struct sg_program *program);
 size_t sg_program_kernel_count(const struct sg_program *program);
 const struct sg_kernel *sg_program_kernel_at(const struct sg_program *program, size_t index);
 /* NULL: no such kernel. */

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "softgpu/process.h"
+#include "softgpu/tell.h"
 #include "softgpu/work.h"
 
 /* " in vec.cu:12 (PTX line 88)" */
@@ -79,8 +79,8 @@ void sg_fault_log(const struct sg_fault *fault, const struct sg_device *device)
     char place[320], address[256];
     say_place(fault, place, sizeof place);
     say_address(fault, device, address, sizeof address);
-    ga_error("softgpu: kernel %s: %s: %s at %s%s by thread (%u,%u,%u) in block (%u,%u,%u)%s",
-             fault->kernel, sg_fault_name(fault->code), fault->text, fault->function, place,
-             fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0], fault->block[1],
-             fault->block[2], address);
+    sg_tell("kernel %s: %s: %s at %s%s by thread (%u,%u,%u) in block (%u,%u,%u)%s", fault->kernel,
+            sg_fault_name(fault->code), fault->text, fault->function, place, fault->thread[0],
+            fault->thread[1], fault->thread[2], fault->block[0], fault->block[1], fault->block[2],
+            address);
 }

@@ -120,11 +120,9 @@ static CUresult functions_make(struct sg_module *module)
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
                         struct sg_library *library, struct sg_module **module)
 {
-    if (code->sm > context->device->config.capability) {
-        ga_error("softgpu: device code for compute capability %u.%u on a GPU of %u.%u",
-                 code->sm / 10, code->sm % 10, context->device->config.capability / 10,
-                 context->device->config.capability % 10);
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    CUresult result = sg_code_fits(code, context->device->config.capability, NULL);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
     struct sg_module *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -137,7 +135,7 @@ CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
     code->references++;
     ga_list_init(&made->in_context);
     ga_list_init(&made->in_library);
-    CUresult result = heap_make(made);
+    result = heap_make(made);
     if (result == CUDA_SUCCESS) {
         result = image_make(made);
     }

@@ -22,7 +22,8 @@ struct sg_code {
     unsigned references;
     struct sg_program *program;
     int ptx_version; /* 90 for PTX ISA 9.0 */
-    unsigned sm;     /* the compute capability it was made for, 75 for 7.5; 0: any */
+    unsigned sm;     /* the compute capability it was made for, 75 for 7.5 */
+    unsigned only;   /* the one that it runs on, and on no later one; 0: there is none */
 };
 
 /* What an application set for a kernel on a device. */
@@ -87,6 +88,10 @@ struct sg_jit {
  * log and on stderr. */
 CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code);
 void sg_code_drop(struct sg_code *code);
+
+/* CUDA_ERROR_NO_BINARY_FOR_GPU, and why on stderr and in the error log (NULL: none), where a GPU of
+ * that compute capability cannot run it. */
+CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct sg_jit *jit);
 
 /* ---- module.c ---- */
 

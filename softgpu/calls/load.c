@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "front/front.h"
+#include "softgpu/tell.h"
 
 struct jit_options {
     struct sg_jit jit;
@@ -105,7 +105,7 @@ static CUresult load(const void *image, size_t bound, unsigned option_count,
     if (image == NULL) {
         result = CUDA_ERROR_INVALID_VALUE;
     } else if (api_image_open(image, bound, &opened) != GA_OK) {
-        ga_error("softgpu: device code refused: neither fatbin, cubin nor PTX, or damaged");
+        sg_tell("device code refused: neither fatbin, cubin nor PTX, or damaged");
         result = CUDA_ERROR_INVALID_IMAGE;
     } else {
         result = sg_code_load(&opened, &read.jit, code);

@@ -137,6 +137,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
     struct sg_ptx_module *module = sg_parse_module(load);
     load->parsed = load->scratch;
     load->scratch = (struct sg_arena){NULL};
+    program->target = module->target;
     module->code_base = next_code_range();
     keep_files(load, module);
     load_variables(load, module, program);
@@ -214,6 +215,11 @@ void sg_program_destroy(struct sg_program *program)
         sg_arena_free(&program->arena);
         free(program);
     }
+}
+
+struct sg_target sg_program_target(const struct sg_program *program)
+{
+    return program->target;
 }
 
 size_t sg_program_kernel_count(const struct sg_program *program)

@@ -50,6 +50,7 @@ struct sg_module_variable {
 
 struct sg_program {
     struct sg_arena arena;
+    struct sg_target target;
     struct sg_code *codes;
     size_t code_count;
     struct sg_module_variable *variables;

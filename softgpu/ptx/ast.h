@@ -194,6 +194,7 @@ struct sg_ptx_module {
         uint32_t count, room;
     } files;
     const char **file_names; /* the same, kept with the program */
+    struct sg_target target;
     uint64_t code_base;      /* where their addresses begin */
 };
 

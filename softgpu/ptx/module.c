@@ -14,13 +14,33 @@ static void parse_version(struct sg_parser *parser)
     sg_parse_advance(parser);
 }
 
+/* sm_75, sm_90a, sm_100f */
+static bool take_architecture(struct sg_target *target, struct sg_text name)
+{
+    unsigned sm = 0;
+    uint32_t at = 3;
+    if (!sg_text_starts(name, "sm_")) {
+        return false;
+    }
+    for (; at < name.len && at < 7 && name.at[at] >= '0' && name.at[at] <= '9'; at++) {
+        sm = sm * 10 + (unsigned)(name.at[at] - '0');
+    }
+    bool only = at + 1 == name.len && (name.at[at] == 'a' || name.at[at] == 'f');
+    if (at == 3 || (at != name.len && !only)) {
+        return false;
+    }
+    target->sm = sm > target->sm ? sm : target->sm;
+    target->only = only ? sm : target->only;
+    return true;
+}
+
 static void parse_target(struct sg_parser *parser)
 {
     do {
         struct sg_place place = parser->token.place;
         struct sg_text name = sg_parse_name(parser, "a target like sm_75");
         /* map_f64_to_f32 is of GPUs without f64 (sm_1x) and has no effect on others. */
-        if (!sg_text_starts(name, "sm_") && !sg_text_is(name, "debug") &&
+        if (!take_architecture(&parser->module->target, name) && !sg_text_is(name, "debug") &&
             !sg_text_starts(name, "texmode_") && !sg_text_is(name, "map_f64_to_f32")) {
             sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place, "target '%.*s' is not supported",
                          SG_TEXT_ARGS(name));

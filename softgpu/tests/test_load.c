@@ -80,8 +80,8 @@ static const struct refusal refusals[] = {
      LINE "14: error: integer constant exceeds 64 bits\n"},
     {BODY("mov.f32 %f1, 0f123;"), SG_LOAD_SYNTAX,
      LINE "14: error: a floating-point constant needs 8 hexadecimal digits\n"},
-    {BODY("mov.u32 %r1, %envreg3;"), SG_LOAD_UNSUPPORTED,
-     LINE "14: error: special register '%envreg3' is unknown or not supported\n"},
+    {BODY("mov.u32 %r1, %envreg32;"), SG_LOAD_UNSUPPORTED,
+     LINE "14: error: special register '%envreg32' is unknown or not supported\n"},
     {BODY("ld.global.u128 %rd1, [%rd2];"), SG_LOAD_UNSUPPORTED,
      LINE "1: error: instruction 'ld.global.u128' is not supported in this form\n"},
     {BODY("st.const.u32 [%rd1], %r1;"), SG_LOAD_SYNTAX,
@@ -123,6 +123,40 @@ Test(load, targets_and_their_options)
     cr_expect_eq(
         load(".version 9.0\n.target sm_75, strange\n.address_size 64\n", messages, sizeof messages),
         SG_LOAD_UNSUPPORTED);
+}
+
+/* What decides which GPU may run it */
+Test(load, programs_know_their_target)
+{
+    static const struct {
+        const char *first, *second;
+        struct sg_target target;
+    } cases[] = {{"sm_75", "sm_60", {75, 0}},
+                 {"sm_60, debug", "sm_80", {80, 0}},
+                 {"sm_90a", "sm_80", {90, 90}},
+                 {"sm_80", "sm_90a", {90, 90}},
+                 {"sm_100f", "sm_75", {100, 100}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[2][128];
+        struct sg_program *program = NULL;
+        for (int k = 0; k < 2; k++) {
+            snprintf(text[k], sizeof text[k], ".version 9.0\n.target %s\n.address_size 64\n",
+                     k ? cases[i].second : cases[i].first);
+        }
+        struct sg_unit units[2] = {{text[0], strlen(text[0]), NULL},
+                                   {text[1], strlen(text[1]), NULL}};
+        cr_assert_eq(sg_program_link(units, 2, NULL, &program), SG_LOAD_OK, "%s", cases[i].first);
+        struct sg_target target = sg_program_target(program);
+        cr_expect_eq(target.sm, cases[i].target.sm, "%s: %u", cases[i].first, target.sm);
+        cr_expect_eq(target.only, cases[i].target.only, "%s: %u", cases[i].first, target.only);
+        sg_program_destroy(program);
+    }
+    static const char *const bad[] = {"sm_", "sm_x", "sm_75b", "sm_90aa", "sm_99999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[128], messages[256];
+        snprintf(text, sizeof text, ".version 9.0\n.target %s\n.address_size 64\n", bad[i]);
+        cr_expect_eq(load(text, messages, sizeof messages), SG_LOAD_UNSUPPORTED, "%s", bad[i]);
+    }
 }
 
 Test(load, hostile_nesting_ends)

@@ -3,6 +3,7 @@
 stdout, and nobody else's."""
 
 import os
+import re
 import subprocess
 
 import harness
@@ -50,6 +51,33 @@ def test_before_a_fault(build):
     def check(env):
         process = harness.run_passing([build.program("prints"), "f", "3", "5", "fault"], env)
         expect_lines(process, "f", 3, 5, error=700)
+    both_ways(build, check)
+
+
+def test_faults_are_told(build):
+    """semantics S42: the program's stderr says what its kernel did, wherever its GPU is."""
+    wanted = (r"error: softgpu: kernel _Z7scatterPix: illegal address: Invalid __global__ write "
+              r"of size 4 bytes at _Z7scatterPix in \S*says_where\.cu:8 \(PTX line \d+\) by thread "
+              r"\(3,0,0\) in block \(1,0,0\): address 0x([0-9a-f]+) is out of bounds, (\d+) bytes "
+              r"before the nearest allocation at 0x([0-9a-f]+) of \d+ bytes$")
+
+    def check(env):
+        process = harness.run_passing([build.program("says_where")], env)
+        told = [re.search(wanted, line) for line in process.err.lines if "softgpu" in line]
+        expect(len(told) == 1 and told[0] is not None, process.report())
+        address, away, nearest = int(told[0][1], 16), int(told[0][2]), int(told[0][3], 16)
+        expect(nearest - address == away and 0 < away <= 1 << 36, process.report())
+    both_ways(build, check)
+
+
+def test_refused_code_is_told(build):
+    """A program without PTX: 209, and what to build it with."""
+    def check(env):
+        process = harness.run_passing([build.program("machine_code")], env)
+        told = [line for line in process.err.lines if "softgpu" in line]
+        expect(told and all("machine code only" in line and "build with PTX (-gencode "
+                            "arch=compute_75,code=compute_75" in line for line in told),
+               process.report())
     both_ways(build, check)
 
 

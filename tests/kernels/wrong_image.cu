@@ -20,6 +20,14 @@ static const char good_ptx[] = ".version 7.5\n"
                                "    ret;\n"
                                "}\n";
 
+static const char newer_ptx[] = ".version 9.0\n"
+                                ".target sm_121\n"
+                                ".address_size 64\n"
+                                ".visible .entry newer()\n"
+                                "{\n"
+                                "    ret;\n"
+                                "}\n";
+
 int main()
 {
     CUdevice device;
@@ -48,6 +56,12 @@ int main()
     printf("log: %s\n", log);
     if (!strstr(log, "line 8"))
         fail("the log does not name line 8");
+    values[1] = (void *)sizeof log;
+    EXPECT_DRIVER(cuModuleLoadDataEx(&module, newer_ptx, 2, options, values),
+                  CUDA_ERROR_NO_BINARY_FOR_GPU);
+    printf("log: %s\n", log);
+    if (!strstr(log, "12.1"))
+        fail("the log does not say for which GPU it is");
 
     // The context is as good as before.
     CHECK_DRIVER(cuModuleLoadData(&module, good_ptx));
