@@ -14,6 +14,7 @@ set(SG_PTX_SOURCES
     function.c
     module.c
     decode_rows.c
+    decode_special.c
     decode_slots.c
     decode_shape.c
     decode_fast.c

@@ -104,13 +104,6 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
     }
 }
 
-static bool differs_by_lane(const struct sg_const *c)
-{
-    return c->kind == SG_CONST_SPECIAL &&
-           (c->index <= SG_SPECIAL_TID_Z || c->index == SG_SPECIAL_LANEID ||
-            (c->index >= SG_SPECIAL_LANEMASK_EQ && c->index <= SG_SPECIAL_LANEMASK_GT));
-}
-
 static uint64_t const_value(const struct sg_const *c, const struct sg_warp *warp,
                             const struct sg_grid *grid, unsigned lane)
 {
@@ -172,7 +165,7 @@ void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid)
 {
     for (uint32_t k = grid->code->block_const_count; k < grid->code->const_count; k++) {
         const struct sg_const *c = &grid->code->consts[k];
-        if (differs_by_lane(c)) {
+        if (sg_const_by_lane(c)) {
             fill_lanes(warp, c, grid);
         } else {
             fill_row(warp, c, const_value(c, warp, grid, 0));

@@ -173,4 +173,12 @@ struct sg_const { /* one row that is filled in before the kernel begins */
     uint64_t value;
 };
 
+/* Does it differ from lane to lane of a warp? */
+static inline bool sg_const_by_lane(const struct sg_const *c)
+{
+    return c->kind == SG_CONST_SPECIAL &&
+           (c->index <= SG_SPECIAL_TID_Z || c->index == SG_SPECIAL_LANEID ||
+            (c->index >= SG_SPECIAL_LANEMASK_EQ && c->index <= SG_SPECIAL_LANEMASK_GT));
+}
+
 #endif

@@ -44,13 +44,13 @@ struct sg_draft {
 };
 
 struct sg_draft_row {
-    uint8_t kind; /* SG_ROW_* */
-    bool constant;
-    uint32_t func;       /* slot of the function it belongs to; constants: to none */
-    uint32_t slot;       /* set at the end: which place among those of its kind */
-    uint32_t offset;     /* set at the end */
-    uint32_t start, end; /* the instructions between which the place is its own */
-    bool momentary;      /* read and written only where no group of lanes ever waits */
+    uint8_t kind;           /* SG_ROW_* */
+    bool constant, by_lane; /* by_lane: a constant that differs from lane to lane */
+    uint32_t func;          /* slot of the function it belongs to; constants: to none */
+    uint32_t slot;          /* set at the end: which place among those of its kind */
+    uint32_t offset;        /* set at the end */
+    uint32_t start, end;    /* the instructions between which the place is its own */
+    bool momentary;         /* read and written only where no group of lanes ever waits */
 };
 
 /* sg_call.target of a call through a pointer */
@@ -133,6 +133,8 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
 /* A destination register, or a row nobody reads for '_' */
 uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *operand,
                        enum sg_type type);
+/* decode_special.c */
+uint32_t sg_row_special(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide);
 /* The address of a function, which must be defined. */
 uint32_t sg_row_function(struct sg_decoder *decoder, const struct sg_operand *operand);
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg);

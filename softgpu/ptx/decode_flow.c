@@ -99,9 +99,11 @@ void sg_decode_ret(struct sg_decoder *decoder)
 
 /* ---- barriers ---- */
 
-static bool is_constant(const struct sg_decoder *decoder, uint32_t row)
+/* The same in all lanes of a warp, whatever happens */
+static bool is_uniform(const struct sg_decoder *decoder, uint32_t row)
 {
-    return row == 0 || decoder->rows.items[row].constant;
+    const struct sg_draft_row *known = &decoder->rows.items[row];
+    return row == 0 || (known->constant && !known->by_lane);
 }
 
 static void decode_warp_barrier(struct sg_decoder *decoder)
@@ -111,7 +113,7 @@ static void decode_warp_barrier(struct sg_decoder *decoder)
     uint32_t mask = sg_row_source(decoder, &decoder->at->operands[0], SG_TYPE_B32);
     struct sg_draft *draft = emit_kind(decoder, SG_KIND_COLLECTIVE, NULL);
     draft->in.e = mask;
-    draft->in.flags = is_constant(decoder, mask) ? SG_FLAG_UNIFORM : 0;
+    draft->in.flags = is_uniform(decoder, mask) ? SG_FLAG_UNIFORM : 0;
     draft->reads = SG_FIELD_E;
 }
 
@@ -159,7 +161,7 @@ void sg_decode_barrier(struct sg_decoder *decoder)
     draft->in.mode = (uint8_t)mode;
     draft->in.imm = negated;
     bool aligned = sg_text_is(insn->opcode, "bar") || sg_modifier(decoder, "aligned");
-    bool uniform = is_constant(decoder, number) && is_constant(decoder, count);
+    bool uniform = is_uniform(decoder, number) && is_uniform(decoder, count);
     draft->in.flags = (uint8_t)((aligned ? SG_FLAG_ALIGNED : 0) | (uniform ? SG_FLAG_UNIFORM : 0));
     draft->reads = (uint8_t)(SG_FIELD_A | (count ? SG_FIELD_B : 0) | (red ? SG_FIELD_C : 0));
     draft->writes = red ? SG_FIELD_D : 0;
@@ -192,7 +194,7 @@ struct sg_draft *sg_emit_collective(struct sg_decoder *decoder, sg_handler *hand
 {
     struct sg_draft *draft = emit_kind(decoder, SG_KIND_COLLECTIVE, handler);
     draft->in.e = members;
-    draft->in.flags = is_constant(decoder, members) ? SG_FLAG_UNIFORM : 0;
+    draft->in.flags = is_uniform(decoder, members) ? SG_FLAG_UNIFORM : 0;
     draft->reads = members ? SG_FIELD_E : 0;
     return draft;
 }

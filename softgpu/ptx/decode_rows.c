@@ -34,6 +34,7 @@ uint32_t sg_row_const(struct sg_decoder *decoder, struct sg_const c)
     }
     c.offset = sg_row_new(decoder, c.wide ? SG_ROW_64 : SG_ROW_32);
     decoder->rows.items[c.offset].constant = true;
+    decoder->rows.items[c.offset].by_lane = sg_const_by_lane(&c);
     *SG_LOAD_PUSH(decoder->load, decoder->consts) = c;
     *SG_LOAD_PUSH(decoder->load, decoder->const_chain) = *bucket;
     *bucket = decoder->consts.count;
@@ -104,67 +105,6 @@ static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand
         sg_decode_wrong(decoder, "an integer constant where a floating-point one must stand");
     }
     return bits;
-}
-
-static const char *const special_names[SG_SPECIAL_COUNT] = {
-    "%tid.x",
-    "%tid.y",
-    "%tid.z",
-    "%ntid.x",
-    "%ntid.y",
-    "%ntid.z",
-    "%ctaid.x",
-    "%ctaid.y",
-    "%ctaid.z",
-    "%nctaid.x",
-    "%nctaid.y",
-    "%nctaid.z",
-    "%laneid",
-    "%warpid",
-    "%nwarpid",
-    "%smid",
-    "%nsmid",
-    "%gridid",
-    "%lanemask_eq",
-    "%lanemask_le",
-    "%lanemask_lt",
-    "%lanemask_ge",
-    "%lanemask_gt",
-    "%dynamic_smem_size",
-    "%total_smem_size",
-    "%envreg1",
-    "%envreg2",
-    "%clusterid.x",
-    "%clusterid.y",
-    "%clusterid.z",
-    "%cluster_ctaid.x",
-    "%cluster_ctaid.y",
-    "%cluster_ctaid.z",
-    "%cluster_ctarank",
-    "%nclusterid.x",
-    "%nclusterid.y",
-    "%nclusterid.z",
-    "%cluster_nctaid.x",
-    "%cluster_nctaid.y",
-    "%cluster_nctaid.z",
-    "%cluster_nctarank",
-    "%is_explicit_cluster",
-};
-
-static uint32_t special_row(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
-{
-    if (sg_text_is(operand->text, "%current_graph_exec")) { /* of no graph that devices launch */
-        return sg_row_literal(decoder, 0, wide);
-    }
-    for (uint32_t i = 0; i < SG_SPECIAL_COUNT; i++) {
-        if (sg_text_is(operand->text, special_names[i])) {
-            return sg_row_const(
-                decoder, (struct sg_const){.kind = SG_CONST_SPECIAL, .index = i, .wide = wide});
-        }
-    }
-    sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, operand->place,
-                 "special register '%.*s' is unknown or not supported",
-                 SG_TEXT_ARGS(operand->text));
 }
 
 /* Static shared variables get their places as a kernel mentions them. */
@@ -284,11 +224,11 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
     case SG_OPERAND_SPECIAL:
         if (kind == SG_ROW_PREDICATE) { /* %is_explicit_cluster */
             uint32_t row = sg_row_new(decoder, SG_ROW_PREDICATE);
-            sg_emit_op(decoder, "x_ne_b32", row, special_row(decoder, operand, false),
+            sg_emit_op(decoder, "x_ne_b32", row, sg_row_special(decoder, operand, false),
                        sg_row_literal(decoder, 0, false), 0);
             return row;
         }
-        return special_row(decoder, operand, kind == SG_ROW_64);
+        return sg_row_special(decoder, operand, kind == SG_ROW_64);
     case SG_OPERAND_VAR:
         return sg_row_address(decoder, operand->var, operand->value, kind == SG_ROW_64);
     case SG_OPERAND_FUNC:

@@ -1,5 +1,6 @@
 /* Calls: functions by their addresses, recursion, parameters of every form, brx.idx, alloca. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -337,6 +338,45 @@ Test(forms, initialisers_nest)
     cr_assert_eq(memcmp(engine_variable(&engine, "cube"), cube, sizeof cube), 0);
     cr_assert_eq(*(uint64_t *)engine_variable(&engine, "pointer"),
                  PTR(engine_variable(&engine, "cube")) + 4);
+}
+
+/* What nobody has set up, and what the system does not take for itself, is 0. */
+Test(forms, special_registers_of_the_driver)
+{
+    static const char *const zeros[] = {"%pm0",
+                                        "%pm7",
+                                        "%envreg0",
+                                        "%envreg3",
+                                        "%envreg31",
+                                        "%reserved_smem_offset_begin",
+                                        "%reserved_smem_offset_end",
+                                        "%reserved_smem_offset_cap",
+                                        "%reserved_smem_offset_0",
+                                        "%reserved_smem_offset_1"};
+    char text[2048] = HEAD ".visible .entry k(.param .u64 out)\n{ .reg .u32 r; .reg .u64 p, l;\n"
+                           ".shared .u32 s[5];\nld.param.u64 p, [out]; st.shared.u32 [s], 1;\n"
+                           "mov.u32 r, %aggr_smem_size; st.global.u32 [p], r;\n"
+                           "mov.u32 r, %total_smem_size; st.global.u32 [p+4], r;\n"
+                           "mov.u32 r, %nwarpid; st.global.u32 [p+8], r;\n"
+                           "mov.u64 l, %pm3_64; st.global.u64 [p+16], l;\n";
+    const size_t count = sizeof zeros / sizeof zeros[0];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "mov.u32 r, %s; st.global.u32 [p+%zu], r;\n", zeros[i], 24 + 4 * i);
+    }
+    snprintf(text + strlen(text), sizeof text - strlen(text), "ret; }\n");
+    engine_load_text(&engine, text);
+    uint32_t *out = engine_memory(&engine, 256);
+    memset(out, 0xff, 256);
+    ENGINE_LAUNCH(&engine, "k", 1, 1, 32, PTR(out));
+    no_fault();
+    cr_expect_eq(out[0], 20 + 32, "%u", out[0]);
+    cr_expect_eq(out[1], out[0]);
+    cr_expect_geq(out[2], 32);
+    for (size_t i = 4; i < 6 + count; i++) {
+        cr_expect_eq(out[i], 0, "word %zu: %u", i, out[i]);
+    }
+    cr_expect_eq(out[6 + count], UINT32_MAX);
 }
 
 Test(forms, clocks_and_votes)

@@ -104,6 +104,35 @@ Test(faults_say, function_and_line_of_the_source)
     cr_assert_eq(engine.fault.source_line, 15);
 }
 
+/* Numbers of files belong to one unit: each of these has its own file 1. */
+Test(faults_say, the_file_of_the_unit)
+{
+    static const char *const texts[] = {
+        HEAD ".extern .func g(.param .u64 a);\n.visible .entry k(.param .u64 a)\n{ .reg .u64 p;\n"
+             ".loc 1 5 1\nld.param.u64 p, [a];\ncall g, (p);\n.loc 1 6 1\ntrap; }\n"
+             ".file 1 \"main.cu\"\n",
+        HEAD ".visible .func g(.param .u64 a)\n{ .reg .u64 p; .reg .u32 r; .reg .pred q;\n"
+             ".loc 1 41 9\nld.param.u64 p, [a];\nld.u32 r, [p];\n.loc 2 8 1\n"
+             "setp.eq.u32 q, r, 0;\n@q bra DONE;\nst.u32 [16], r;\nDONE: ret;\n}\n"
+             ".file 1 \"unit_b.cu\"\n.file 2 \"unit_b.h\"\n",
+    };
+    struct sg_unit units[2] = {{texts[0], strlen(texts[0]), NULL},
+                               {texts[1], strlen(texts[1]), NULL}};
+    engine_load_units(&engine, units, 2);
+    uint32_t *value = engine_memory(&engine, 4);
+    ENGINE_LAUNCH(&engine, "k", 1, 1, 0, 16);
+    cr_expect_str_eq(engine.fault.source, "unit_b.cu");
+    cr_expect_eq(engine.fault.source_line, 41);
+    *value = 1;
+    ENGINE_LAUNCH(&engine, "k", 1, 1, 0, PTR(value));
+    cr_expect_str_eq(engine.fault.source, "unit_b.h");
+    cr_expect_eq(engine.fault.source_line, 8);
+    *value = 0;
+    ENGINE_LAUNCH(&engine, "k", 1, 1, 0, PTR(value));
+    cr_expect_str_eq(engine.fault.source, "main.cu");
+    cr_expect_eq(engine.fault.source_line, 6);
+}
+
 Test(faults_say, every_failing_thread_prints_its_assertion)
 {
     engine_load_file(&engine, "torture");

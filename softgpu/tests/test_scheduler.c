@@ -93,6 +93,36 @@ Test(scheduler, named_barriers)
     }
 }
 
+/* Registers that are known before the kernel begins, but differ from lane to lane */
+Test(scheduler, each_lane_names_its_barrier_or_its_members)
+{
+    engine_load_text(
+        &engine,
+        ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n"
+        ".reg .pred p;\n.reg .b32 r<9>;\n.reg .b64 at, offset;\n"
+        "mov.u32 r0, %tid.y;\nmov.u32 r1, %tid.x;\nmov.u32 r2, %lanemask_eq;\n"
+        "mov.u32 r6, %tid.z; shl.b32 r6, r6, 5; mov.u32 r7, %laneid; add.u32 r6, r6, r7;\n"
+        "add.u32 r7, r0, 3; setp.lt.u32 p, r1, r7;\n"
+        "barrier.cta.red.popc.u32 r3, r0, 32, p;\n"
+        "vote.sync.ballot.b32 r4, p, r2;\n" /* each alone */
+        "redux.sync.add.u32 r5, r7, r2;\nbar.warp.sync r2;\n"
+        "ld.param.u64 at, [out]; mul.wide.u32 offset, r6, 12; add.u64 at, at, offset;\n"
+        "st.global.u32 [at], r3; st.global.u32 [at+4], r4; st.global.u32 [at+8], r5;\nret;\n}\n");
+    struct {
+        uint32_t passed, ballot, sum;
+    } *out = engine_memory(&engine, 64 * sizeof *out);
+    const uint64_t params[] = {PTR(out)};
+    engine_launch_3d(&engine, "k", (const uint32_t[]){1, 1, 1}, (const uint32_t[]){16, 2, 2}, 0,
+                     params, 1);
+    no_fault();
+    for (uint32_t t = 0; t < 64; t++) {
+        uint32_t y = t / 16 % 2, x = t % 16, mine = x < y + 3 ? 1u << t % 32 : 0;
+        cr_assert_eq(out[t].passed, 2 * (y + 3), "thread %u: %u", t, out[t].passed);
+        cr_assert_eq(out[t].ballot, mine, "thread %u: 0x%x", t, out[t].ballot);
+        cr_assert_eq(out[t].sum, y + 3, "thread %u: %u", t, out[t].sum);
+    }
+}
+
 Test(scheduler, blocks_that_wait_for_later_blocks)
 {
     int *arrived = engine_memory(&engine, 4), *out = engine_memory(&engine, 4 * 10 * 40);
