@@ -163,7 +163,6 @@ static CUresult level_make(struct client_call *call, struct client_array *whole,
     }
     struct client_array *array = array_find(args.array, false);
     array->front = front_array_level(&whole->front, level);
-    array->of_level = true;
     rc = client_call_begin(call, ga_array_level_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
         client_handle_drop(args.array);
@@ -214,7 +213,7 @@ static CUresult destroy(uint64_t handle, bool mipmapped)
         return rc;
     }
     struct client_array *array = array_find(handle, mipmapped);
-    if (array == NULL || array->of_level) {
+    if (array == NULL || array->front.of_level) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     const struct ga_array_destroy_args args = {.array = handle};

@@ -114,7 +114,6 @@ struct client_param {
 struct client_array {
     struct client_object object; /* of the type ARRAY, or MIPMAP if `front.levels` is not 0 */
     struct front_array front;
-    bool of_level;                      /* goes with the whole */
     uint64_t levels[FRONT_LEVELS_MOST]; /* handles of those that were asked for; 0: not yet */
 };
 

@@ -257,8 +257,8 @@ static CUresult destroy(uint64_t number, bool surface)
 {
     struct client_call call;
     CUresult rc = client_call_enter(&call, API_OP_ga_texture_destroy);
-    if (rc != CUDA_SUCCESS || client_call_exiting()) {
-        return rc;
+    if (rc != CUDA_SUCCESS || client_call_exiting() || number == 0) {
+        return rc; /* to destroy none is no mistake */
     }
     struct client_sampled *found = sampled_find(call.context, number, surface);
     if (found == NULL) {

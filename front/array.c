@@ -67,6 +67,7 @@ struct front_array front_array_level(const struct front_array *whole, unsigned l
     struct front_array one = *whole;
     bool layers = (one.shape.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
     one.levels = 0;
+    one.of_level = true;
     one.shape.Width = halved(one.shape.Width, level);
     one.shape.Height = halved(one.shape.Height, level);
     one.shape.Depth = layers ? one.shape.Depth : halved(one.shape.Depth, level);

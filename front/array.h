@@ -14,6 +14,7 @@
 struct front_array {
     CUDA_ARRAY3D_DESCRIPTOR shape; /* as cuArray3DGetDescriptor tells it; of the first level */
     unsigned levels;               /* 0: no mipmapped array */
+    bool of_level;                 /* it is a level of a mipmapped one */
     unsigned element;              /* bytes */
 };
 

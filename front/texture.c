@@ -57,7 +57,7 @@ void front_texture_memory(const CUDA_RESOURCE_DESC *resource, uint64_t *start, u
     *bytes = 0;
     if (resource->resType == CU_RESOURCE_TYPE_LINEAR) {
         *start = resource->res.linear.devPtr;
-        *bytes = resource->res.linear.sizeInBytes;
+        *bytes = front_element_bytes(resource->res.linear.format, resource->res.linear.numChannels);
     } else if (resource->resType == CU_RESOURCE_TYPE_PITCH2D) {
         *start = resource->res.pitch2D.devPtr;
         *bytes =
@@ -209,7 +209,12 @@ CUresult front_surface_read(const CUDA_RESOURCE_DESC *resource, const struct fro
                             struct front_sampled *sampled)
 {
     if (resource == NULL || resource->resType != CU_RESOURCE_TYPE_ARRAY || resource->flags != 0 ||
-        backing->array == NULL || (backing->array->shape.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
+        backing->array == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    /* Levels need no flag: programs that give none (bindlessTexture of cuda-samples) work. */
+    if (!backing->array->of_level &&
+        (backing->array->shape.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *sampled = (struct front_sampled){.surface = true, .resource = *resource};

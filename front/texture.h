@@ -31,7 +31,9 @@ CUresult front_texture_read(CUdevice device, const CUDA_RESOURCE_DESC *resource,
                             const struct front_backing *backing, struct front_sampled *sampled);
 CUresult front_surface_read(const CUDA_RESOURCE_DESC *resource, const struct front_backing *backing,
                             struct front_sampled *sampled);
-/* Linear memory that a texture of it reaches; bytes 0: it is made of an array. */
+/* Memory that must be there to make a texture of it; bytes 0: it is made of an array. Of a line it
+ * is the first element: programs give sizes beyond what they have allocated (convolutionFFT2D of
+ * cuda-samples), which NVIDIA's driver takes. A kernel that reads there is another matter. */
 void front_texture_memory(const CUDA_RESOURCE_DESC *resource, uint64_t *start, uint64_t *bytes);
 /* What a view's format makes of elements: CU_AD_FORMAT_* and channels. False: there is no such
  * format, or it has no elements (CU_RES_VIEW_FORMAT_NONE, compressed blocks). */

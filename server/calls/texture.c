@@ -39,7 +39,8 @@ static CUresult resource_read(struct server_conn *conn, const struct ga_texture_
         to->res.linear.format = (CUarray_format)args->format;
         to->res.linear.numChannels = args->channels;
         to->res.linear.sizeInBytes = args->width;
-        return server_range_check(conn, args->source, args->width);
+        /* Its first byte: the size may be more than there is (front_texture_memory). */
+        return server_range_check(conn, args->source, 1);
     case CU_RESOURCE_TYPE_PITCH2D:
         to->res.pitch2D.devPtr = args->source;
         to->res.pitch2D.format = (CUarray_format)args->format;

@@ -133,11 +133,11 @@ static CUresult sampled_destroy(uint64_t handle, bool surface)
         return result;
     }
     struct sg_sampled *found = sg_sampled_find(context, handle, surface);
-    if (found == NULL) {
-        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    if (found != NULL) {
+        sg_sampled_destroy(found);
     }
-    sg_sampled_destroy(found);
-    return sg_leave(CUDA_SUCCESS);
+    /* To destroy none is no mistake. */
+    return sg_leave(found != NULL || handle == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)

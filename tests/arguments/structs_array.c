@@ -91,6 +91,8 @@ MEMBERS(CUDA_RESOURCE_DESC, resource_linear_odd, linear, it.res.linear.devPtr +=
 MEMBERS(CUDA_RESOURCE_DESC, resource_linear_wild, linear, it.res.linear.devPtr = 0x100000)
 MEMBERS(CUDA_RESOURCE_DESC, resource_linear_long, linear,
         it.res.linear.sizeInBytes = (size_t)1 << 40)
+MEMBERS(CUDA_RESOURCE_DESC, resource_linear_beyond, linear,
+        it.res.linear.sizeInBytes = (size_t)1 << 30)
 MEMBERS(CUDA_RESOURCE_DESC, resource_linear_three, linear, it.res.linear.numChannels = 3)
 MEMBERS(CUDA_RESOURCE_DESC, resource_linear_empty, linear, it.res.linear.sizeInBytes = 0)
 

@@ -221,6 +221,29 @@ static void beyond_edges()
     CHECK(cudaFreeArray(array));
 }
 
+// Levels of a mipmapped array are written without the flag that other arrays need.
+static void levels()
+{
+    enum { SIDE = 4 };
+    cudaMipmappedArray_t array;
+    cudaArray_t level;
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    CHECK(cudaMallocMipmappedArray(&array, &format, make_cudaExtent(2 * SIDE, 2 * SIDE, 0), 2));
+    CHECK(cudaGetMipmappedArrayLevel(&level, array, 1));
+    cudaSurfaceObject_t s = surface(level);
+    float host[SIDE * SIDE];
+    fill<<<1, dim3(SIDE, SIDE)>>>(s);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy2DFromArray(host, SIDE * sizeof(float), level, 0, 0, SIDE * sizeof(float), SIDE,
+                                cudaMemcpyDeviceToHost));
+    for (int i = 0; i < SIDE * SIDE; i++)
+        if (host[i] != i % SIDE + 100.0f * (i / SIDE))
+            fail("the level has %g at %d", host[i], i);
+    CHECK(cudaDestroySurfaceObject(s));
+    CHECK(cudaFreeMipmappedArray(array));
+    CHECK(cudaDestroySurfaceObject(0)); // there is none: no mistake
+}
+
 int main()
 {
     sizes<unsigned char>("bytes", cudaCreateChannelDesc<unsigned char>());
@@ -235,6 +258,7 @@ int main()
     sizes<longlong2>("pairs of long longs", cudaCreateChannelDesc<int4>());
     shapes();
     beyond_edges();
+    levels();
     CHECK(cudaDeviceSynchronize());
     return passed();
 }

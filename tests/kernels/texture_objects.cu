@@ -185,6 +185,13 @@ static void memory()
     read_line<<<4, 256>>>(texture, (float4 *)out.device, count);
     out.expect(from, "linear memory");
     CHECK(cudaDestroyTextureObject(texture));
+    resource.res.linear.sizeInBytes = 256 << 20; // more than there is, and none of that is read
+    texture = texture_of(resource, sampler(cudaFilterModePoint, false));
+    Out some(count * 4);
+    read_line<<<4, 256>>>(texture, (float4 *)some.device, count);
+    some.expect(from, "linear memory, said to be more");
+    CHECK(cudaDestroyTextureObject(texture));
+    CHECK(cudaDestroyTextureObject(0)); // there is none: no mistake
     CHECK(cudaFree(device));
 
     size_t pitch;
