@@ -6,7 +6,7 @@
 
 #include "softgpu/exec/alu.h"
 #include "softgpu/exec/misc.h"
-#include "softgpu/exec/narrow.h"
+#include "softgpu/exec/half.h"
 #include "softgpu/exec/warp.h"
 
 static void *refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
@@ -93,9 +93,9 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
     DO(cas_b##bits, U, U, U, old == b ? c : old)
 
 /* A sum of two is exact enough in single precision to be rounded once more. */
-#define HALF(type, x) sg_from_##type((x)&0xffff)
-#define LOW(type, f)  sg_to_##type(f(HALF(type, old), HALF(type, b)))
-#define HIGH(type, f) sg_to_##type(f(HALF(type, old >> 16), HALF(type, b >> 16)))
+#define HALF(type, x) sg_f32_##type((x)&0xffff)
+#define LOW(type, f)  sg_##type(f(HALF(type, old), HALF(type, b)))
+#define HIGH(type, f) sg_##type(f(HALF(type, old >> 16), HALF(type, b >> 16)))
 #define BOTH(type, f) (LOW(type, f) | HIGH(type, f) << 16)
 #define PLUS(x, y)    ((x) + (y))
 #define FOR_HALF(type)                                                                             \

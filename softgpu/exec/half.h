@@ -41,6 +41,12 @@ SG_INLINE float sg_f32_e5m2(uint32_t x)
     return sg_f32_f16((x & 0xffu) << 8);
 }
 
+/* The low 13 bits of a .tf32 register are not looked at. */
+SG_INLINE float sg_f32_tf32(uint32_t bits)
+{
+    return sg_float32(bits & 0xffffe000u);
+}
+
 /* ---- from f32 ---- */
 
 /* A magnitude (f32 bits without sign, no NaN) as a code of a type with `fraction` bits and normal

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "softgpu/exec/narrow.h"
+#include "softgpu/exec/half.h"
 #include "softgpu/exec/warp.h"
 
 union matrix { /* .f64: at most 16 x 16 */
@@ -37,17 +37,17 @@ static float read_float(unsigned element, uint32_t bits, unsigned at)
 {
     switch ((enum sg_element)element) {
     case SG_ELEMENT_F16:
-        return sg_from_f16(bits >> 16 * at & 0xffff);
+        return sg_f32_f16(bits >> 16 * at & 0xffff);
     case SG_ELEMENT_BF16:
-        return sg_from_bf16(bits >> 16 * at & 0xffff);
+        return sg_f32_bf16(bits >> 16 * at & 0xffff);
     case SG_ELEMENT_TF32:
-        return sg_from_tf32(bits);
+        return sg_f32_tf32(bits);
     case SG_ELEMENT_E4M3:
-        return sg_from_e4m3(bits >> 8 * at & 0xff);
+        return sg_f32_e4m3(bits >> 8 * at & 0xff);
     case SG_ELEMENT_E5M2:
-        return sg_from_e5m2(bits >> 8 * at & 0xff);
+        return sg_f32_e5m2(bits >> 8 * at & 0xff);
     default:
-        return sg_narrow_float(bits);
+        return sg_float32(bits);
     }
 }
 
@@ -112,7 +112,7 @@ static void write_element(const struct sg_fragment *f, void *target, unsigned la
         memcpy((uint64_t *)target + lane, &from->d[index], sizeof(double));
     } else if (f->element == SG_ELEMENT_F16) {
         uint32_t *word = (uint32_t *)target + lane;
-        *word = (*word & ~(0xffffu << 16 * at)) | sg_to_f16(from->f[index]) << 16 * at;
+        *word = (*word & ~(0xffffu << 16 * at)) | sg_f16(from->f[index]) << 16 * at;
     } else {
         memcpy((uint32_t *)target + lane, &from->i[index], sizeof(uint32_t));
     }

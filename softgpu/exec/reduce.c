@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "softgpu/exec/narrow.h"
+#include "softgpu/exec/half.h"
 
 unsigned sg_reduce_bytes(enum sg_reduce_type type)
 {
@@ -49,14 +49,14 @@ static uint64_t next(enum sg_reduce_op op, enum sg_reduce_type type, uint64_t ol
     case SG_REDUCE_S64:
         return integer(op, old, b, true);
     case SG_REDUCE_F16: /* a sum of two is exact enough to be rounded once more */
-        return sg_to_f16((float)floating(op, (double)sg_from_f16((uint32_t)old),
-                                         (double)sg_from_f16((uint32_t)b)));
+        return sg_f16((float)floating(op, (double)sg_f32_f16((uint32_t)old),
+                                      (double)sg_f32_f16((uint32_t)b)));
     case SG_REDUCE_BF16:
-        return sg_to_bf16((float)floating(op, (double)sg_from_bf16((uint32_t)old),
-                                          (double)sg_from_bf16((uint32_t)b)));
+        return sg_bf16((float)floating(op, (double)sg_f32_bf16((uint32_t)old),
+                                       (double)sg_f32_bf16((uint32_t)b)));
     case SG_REDUCE_F32:
-        return sg_narrow_bits((float)floating(op, (double)sg_narrow_float((uint32_t)old),
-                                              (double)sg_narrow_float((uint32_t)b)));
+        return sg_bits32((float)floating(op, (double)sg_float32((uint32_t)old),
+                                         (double)sg_float32((uint32_t)b)));
     case SG_REDUCE_F64:
         memcpy(&x, &old, sizeof x);
         memcpy(&y, &b, sizeof y);
