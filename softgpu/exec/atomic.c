@@ -42,6 +42,35 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
     return at ? at : refuse(warp, in, lane, address, bytes);
 }
 
+/* All lanes are here, and all their words in shared memory: no lane needs a look of its own. */
+static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_warp *warp,
+                                                                const struct sg_insn *in,
+                                                                const uint32_t *offsets,
+                                                                uint32_t mask, unsigned bytes)
+{
+    if (in->mode != SG_MEM_SHARED || mask != UINT32_MAX || warp->shared_bytes < bytes) {
+        return false;
+    }
+    const uint32_t last = (uint32_t)warp->shared_bytes - bytes;
+    uint32_t wrong = 0;
+    for (int i = 0; i < SG_LANES; i++) {
+        const uint32_t at = offsets[i] + (uint32_t)in->imm;
+        wrong |= (at > last) | (at & (bytes - 1));
+    }
+    return wrong == 0;
+}
+
+/* The bits of the next value, out of old_bits and the operands of `lane` */
+#define NEXT(U, V, ...)                                                                            \
+    V old, b, c, next;                                                                             \
+    U b_bits = (U)rb[lane], c_bits = (U)rc[lane];                                                  \
+    memcpy(&old, &old_bits, sizeof old);                                                           \
+    memcpy(&b, &b_bits, sizeof b);                                                                 \
+    memcpy(&c, &c_bits, sizeof c);                                                                 \
+    (void)old, (void)b, (void)c;                                                                   \
+    next = (V)(__VA_ARGS__);                                                                       \
+    memcpy(&next_bits, &next, sizeof next)
+
 /* U: unsigned type of the memory word and (16 bits: widened) of the rows; V: type that `next` is
  * computed in, from old, b and c. */
 #define ATOMIC(name, U, R, V, ...)                                                                 \
@@ -50,6 +79,19 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
         const R *rb = sg_row(warp, in->b), *rc = in->c ? sg_row(warp, in->c) : rb;                 \
         R *rd = in->d ? sg_row(warp, in->d) : NULL;                                                \
         const bool exclusive = in->mode == SG_MEM_SHARED;                                          \
+        const uint32_t *offsets = sg_row(warp, in->a);                                             \
+        if (all_in_shared(warp, in, offsets, mask, sizeof(U))) {                                   \
+            for (int lane = 0; lane < SG_LANES; lane++) {                                          \
+                const uint32_t offset = offsets[lane] + (uint32_t)in->imm;                         \
+                U *at = (U *)(void *)(warp->shared + offset), old_bits = *at, next_bits;           \
+                NEXT(U, V, __VA_ARGS__);                                                           \
+                *at = next_bits;                                                                   \
+                if (rd) {                                                                          \
+                    rd[lane] = (R)old_bits;                                                        \
+                }                                                                                  \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                       \
             unsigned lane = (unsigned)__builtin_ctz(left);                                         \
             U *at = word_at(warp, in, lane, sizeof(U));                                            \
@@ -58,14 +100,7 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
             }                                                                                      \
             U old_bits = __atomic_load_n(at, __ATOMIC_RELAXED), next_bits;                         \
             do {                                                                                   \
-                V old, b, c, next;                                                                 \
-                U b_bits = (U)rb[lane], c_bits = (U)rc[lane];                                      \
-                memcpy(&old, &old_bits, sizeof old);                                               \
-                memcpy(&b, &b_bits, sizeof b);                                                     \
-                memcpy(&c, &c_bits, sizeof c);                                                     \
-                (void)old, (void)b, (void)c;                                                       \
-                next = (V)(__VA_ARGS__);                                                           \
-                memcpy(&next_bits, &next, sizeof next);                                            \
+                NEXT(U, V, __VA_ARGS__);                                                           \
                 if (exclusive) {                                                                   \
                     *at = next_bits;                                                               \
                     break;                                                                         \
