@@ -54,24 +54,64 @@ static inline void shuffle(struct sg_warp *warp, const struct sg_insn *in, uint3
     }
 }
 
+/* The same where all lanes are here: in two passes, of which the first is vector code. */
+static inline __attribute__((always_inline)) void
+shuffle_all(struct sg_warp *warp, const struct sg_insn *in, enum shuffle mode)
+{
+    const uint32_t *b = sg_row(warp, in->b), *c = sg_row(warp, in->c);
+    uint32_t a[SG_LANES], from[SG_LANES], *d = sg_row(warp, in->d);
+    int32_t past[SG_LANES];                   /* negative: the lane gets what it has */
+    memcpy(a, sg_row(warp, in->a), sizeof a); /* d may be the same row, or that of b or c */
+    for (int32_t lane = 0; lane < SG_LANES; lane++) {
+        const int32_t by = b[lane] & 31, segment = c[lane] >> 8 & 31;
+        const int32_t low = lane & segment, high = low | ((int32_t)(c[lane] & 31) & ~segment);
+        const int32_t at = mode == SHUFFLE_UP     ? lane - by
+                           : mode == SHUFFLE_DOWN ? lane + by
+                           : mode == SHUFFLE_BFLY ? lane ^ by
+                                                  : low | (by & ~segment);
+        past[lane] = mode == SHUFFLE_UP ? at - high : high - at;
+        from[lane] = (uint32_t)(past[lane] < 0 ? lane : at) & 31;
+    }
+    for (int lane = 0; lane < SG_LANES; lane++) {
+        d[lane] = a[from[lane]];
+    }
+    if (in->f) {
+        uint32_t predicate = 0;
+        for (int lane = 0; lane < SG_LANES; lane++) {
+            predicate |= past[lane] < 0 ? 0 : 1u << lane;
+        }
+        *(uint32_t *)sg_row(warp, in->f) = predicate;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+shuffle_lanes(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, enum shuffle mode)
+{
+    if (mask == UINT32_MAX) {
+        shuffle_all(warp, in, mode);
+    } else {
+        shuffle(warp, in, mask, mode);
+    }
+}
+
 void sg_shfl_up(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    shuffle(warp, in, mask, SHUFFLE_UP);
+    shuffle_lanes(warp, in, mask, SHUFFLE_UP);
 }
 
 void sg_shfl_down(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    shuffle(warp, in, mask, SHUFFLE_DOWN);
+    shuffle_lanes(warp, in, mask, SHUFFLE_DOWN);
 }
 
 void sg_shfl_bfly(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    shuffle(warp, in, mask, SHUFFLE_BFLY);
+    shuffle_lanes(warp, in, mask, SHUFFLE_BFLY);
 }
 
 void sg_shfl_idx(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    shuffle(warp, in, mask, SHUFFLE_IDX);
+    shuffle_lanes(warp, in, mask, SHUFFLE_IDX);
 }
 
 /* ---- vote ---- */
