@@ -34,30 +34,48 @@ static bool keeps_together(const struct sg_insn *in)
             (in->flags & SG_FLAG_UNIFORM));
 }
 
+static inline uint32_t guarded_lanes(struct sg_warp *warp, const struct sg_insn *in)
+{
+    if (!in->guard) {
+        return UINT32_MAX;
+    }
+    uint32_t guard = *(const uint32_t *)sg_row(warp, in->guard);
+    return in->guard_negated ? ~guard : guard;
+}
+
+/* As special(), for what most often stands there */
+static inline const struct sg_insn *branch(struct sg_warp *warp, const struct sg_fast *fast,
+                                           const struct sg_insn *in)
+{
+    const uint32_t mask = guarded_lanes(warp, in);
+    if (mask == 0) {
+        return in + 1;
+    }
+    if (mask != UINT32_MAX) {
+        leave(warp, fast->pc[in - fast->insns]);
+        return NULL;
+    }
+    const struct sg_insn *target = fast->insns + in->d;
+    if (target <= in && ++warp->spin >= SG_SPIN_MAX) {
+        warp->groups[0].pc = (uint32_t)in->imm;
+        return NULL;
+    }
+    return target;
+}
+
 /* What stands behind a run of plain instructions. The next instruction, or NULL: the turn is over,
  * or the warp is gone or has left. */
 static const struct sg_insn *special(struct sg_warp *warp, const struct sg_fast *fast,
                                      const struct sg_insn *in)
 {
     struct sg_group *group = &warp->groups[0];
-    uint32_t mask = UINT32_MAX, pc = fast->pc[in - fast->insns];
-    if (in->guard) {
-        uint32_t guard = *(const uint32_t *)sg_row(warp, in->guard);
-        mask = in->guard_negated ? ~guard : guard;
-    }
+    const uint32_t mask = guarded_lanes(warp, in), pc = fast->pc[in - fast->insns];
     if (mask == 0) {
         return in + 1;
     }
     if (in->kind == SG_KIND_PLAIN) {
         (mask == UINT32_MAX ? in->full : in->masked)(warp, in, mask);
         return warp->faulted ? NULL : in + 1;
-    }
-    if (mask == UINT32_MAX && in->kind == SG_KIND_BRANCH) {
-        if (in->imm <= (int64_t)pc && ++warp->spin >= SG_SPIN_MAX) {
-            group->pc = (uint32_t)in->imm;
-            return NULL;
-        }
-        return fast->insns + in->d;
     }
     if (mask == UINT32_MAX && in->kind == SG_KIND_EXIT) {
         exit_all(warp);
@@ -91,7 +109,10 @@ bool sg_fast_run(struct sg_warp *warp)
             leave(warp, fast->pc[in - 1 - fast->insns]);
             break;
         }
-        in = warp->faulted ? NULL : special(warp, fast, in);
+        if (warp->faulted) {
+            break;
+        }
+        in = in->kind == SG_KIND_BRANCH ? branch(warp, fast, in) : special(warp, fast, in);
     }
     return true;
 }
