@@ -26,11 +26,13 @@ static void release(struct sg_block *block, uint32_t number)
         for (uint32_t g = 0; g < warp->group_count; g++) {
             struct sg_group *group = &warp->groups[g];
             if (group->state == SG_GROUP_AT_BARRIER && group->barrier == number) {
-                deliver(warp, group, sg_block_insn(block, group->pc - 1), barrier);
+                if (barrier->reduced) {
+                    deliver(warp, group, sg_block_insn(block, group->pc - 1), barrier);
+                }
                 group->state = SG_GROUP_READY;
             }
         }
-        for (uint32_t g = 0; g < warp->group_count;) {
+        for (uint32_t g = 0; warp->group_count > 1 && g < warp->group_count;) {
             g = sg_group_merge(warp, &warp->groups[g]) ? 0 : g + 1;
         }
     }
@@ -71,7 +73,7 @@ bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struc
     warp->block->barriers_used |= 1u << number;
     /* .aligned counts warps: the last one of a block may have fewer threads */
     bool whole = in->b && (in->flags & SG_FLAG_ALIGNED) && mask == warp->live;
-    barrier->arrived += whole ? SG_LANES : (uint32_t)__builtin_popcount(mask);
+    barrier->arrived += whole || mask == UINT32_MAX ? SG_LANES : (uint32_t)__builtin_popcount(mask);
     barrier->expected = count;
     if (in->mode >= SG_BARRIER_POPC) {
         uint32_t votes = *(const uint32_t *)sg_row(warp, in->c) ^ (in->imm ? UINT32_MAX : 0);

@@ -5,11 +5,6 @@
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
 
-const struct sg_code *sg_block_code(const struct sg_block *block)
-{
-    return block->grid->code;
-}
-
 /* So often a block looks whether its grid is over; a fault of its own it sees at once. */
 #define LOOK_TURNS 8
 
@@ -34,6 +29,7 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     }
     memset(block, 0, sizeof *block);
     block->grid = grid;
+    block->code = grid->code;
     block->own.count = 1;
     block->own.blocks[0] = block;
     block->cluster = &block->own;

@@ -91,7 +91,8 @@ struct sg_grid;
 struct sg_block {
     struct sg_block *next;
     struct sg_grid *grid;
-    uint64_t linear; /* number in the grid */
+    const struct sg_code *code; /* the grid's */
+    uint64_t linear;            /* number in the grid */
     uint32_t id[3], warp_count, live_threads, next_warp;
     bool done;
     uint32_t barriers_used; /* a bit for each that is not all zeros */
@@ -108,7 +109,10 @@ static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32
     return (struct sg_warp *)(void *)(block->warps + index * block->warp_stride);
 }
 
-const struct sg_code *sg_block_code(const struct sg_block *block);
+static inline const struct sg_code *sg_block_code(const struct sg_block *block)
+{
+    return block->code;
+}
 static inline const struct sg_insn *sg_block_insn(const struct sg_block *block, uint32_t pc)
 {
     return &sg_block_code(block)->insns[pc];
