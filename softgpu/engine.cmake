@@ -141,6 +141,7 @@ foreach(name
     programs
     fast
     scheduler
+    whole
     maths
     load
     link
