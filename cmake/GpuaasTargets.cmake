@@ -29,5 +29,7 @@ function(gpuaas_unit_test name)
     target_link_libraries(${name} PRIVATE ${T_LIBS} criterion)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+    # One test at a time, ctest runs several binaries: when long tests end side by side, criterion
+    # itself forgets memory, and LeakSanitizer says so.
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT CRITERION_JOBS=1)
 endfunction()
