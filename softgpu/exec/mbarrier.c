@@ -146,6 +146,9 @@ static void test(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, 
         result |= (word ^ phase) & 1 ? 1u << lane : 0;
     }
     *d = (*d & ~mask) | result;
+    if (!result) { /* a loop that waits: the next branch back lets other warps run */
+        warp->spin = SG_SPIN_MAX;
+    }
 }
 
 void sg_mbarrier_test_state(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
