@@ -160,6 +160,7 @@ foreach(name
     async
     atom
     matrix
+    sparse
     wmma
     half
     conversions

@@ -192,6 +192,28 @@ static void multiply_int(const struct sg_mma *mma, const int32_t *a, const int32
     }
 }
 
+/* Half of the elements of a row are there: of each four two, each with two bits that say where it
+ * stands; of each two .tf32 one, with four bits, 0100 or 1110. A lane has 16 bits of row g and 16
+ * of row g + 8; where that is not enough for a row, the next lane has what follows (PTX ISA,
+ * "Sparse matrix storage"). */
+static void spread(struct sg_warp *warp, const struct sg_mma *mma, uint32_t row_of_metadata,
+                   float *a)
+{
+    const uint32_t *metadata = sg_row(warp, row_of_metadata);
+    unsigned depth = mma->b.rows, there = mma->a.columns, bits = mma->index_bits;
+    float packed[16 * 16];
+    memcpy(packed, a, sizeof *packed * mma->a.rows * there);
+    memset(a, 0, sizeof *a * mma->a.rows * depth);
+    for (unsigned row = 0; row < mma->a.rows; row++) {
+        for (unsigned i = 0; i < there; i++) {
+            unsigned lane = row % 8 * 4 + mma->first_lane + i * bits / 16;
+            unsigned index = metadata[lane] >> (row / 8 * 16 + i * bits % 16) & 3;
+            unsigned column = bits == 2 ? i / 2 * 4 + index : i * 2 + (index >> 1);
+            a[row * depth + column] = packed[row * there + i];
+        }
+    }
+}
+
 void sg_matrix_mma(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     const struct sg_mma *mma = (const struct sg_mma *)(intptr_t)in->imm;
@@ -203,6 +225,9 @@ void sg_matrix_mma(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask
     unsigned quads = mma->d.layout == SG_LAYOUT_QUAD ? 4 : 1;
     for (unsigned quad = 0; quad < quads; quad++) {
         gather(warp, &mma->a, a, quad, &ma);
+        if (mma->index_bits) {
+            spread(warp, mma, c[mma->c.registers], ma.f);
+        }
         gather(warp, &mma->b, b, quad, &mb);
         gather(warp, &mma->c, c, quad, &mc[quad]);
         switch (number_of(mma->a.element)) {

@@ -32,7 +32,8 @@ unsigned sg_element_bits(enum sg_element element);
 enum sg_layout {
     SG_LAYOUT_WMMA,
     SG_LAYOUT_MMA,
-    SG_LAYOUT_QUAD, /* mma.m8n8k4 with .f16: four matrices, each in eight lanes */
+    SG_LAYOUT_QUAD,   /* mma.m8n8k4 with .f16: four matrices, each in eight lanes */
+    SG_LAYOUT_SPARSE, /* mma.sp, while decoding: its fragments are those of mma */
 };
 
 enum sg_matrix_role { SG_MATRIX_A, SG_MATRIX_B, SG_MATRIX_C };
@@ -61,10 +62,12 @@ struct sg_mma {                    /* in.imm points to it; it lives as long as t
     struct sg_fragment d, a, b, c; /* in the order of the row list */
     uint8_t op;                    /* enum sg_mma_op */
     bool saturate;                 /* .satfinite of integers */
-    unsigned rounding;             /* of .f64, in MXCSR */
+    uint8_t index_bits; /* mma.sp: of the metadata, for each element of `a` that is there; else 0 */
+    uint8_t first_lane; /* the first one of four that has metadata */
+    unsigned rounding;  /* of .f64, in MXCSR */
 };
 
-/* f: row list d, a, b, c; imm: const struct sg_mma * */
+/* f: row list d, a, b, c, with mma.sp the metadata; imm: const struct sg_mma * */
 sg_handler sg_matrix_mma;
 
 struct sg_matrix_access { /* wmma.load and .store; in.imm points to it */

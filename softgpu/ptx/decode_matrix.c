@@ -34,6 +34,8 @@ static const struct {
     {E(S4) | E(U4), SG_LAYOUT_WMMA, {{8, 8, 32}}},
     {E(B1), SG_LAYOUT_WMMA, {{8, 8, 128}}},
     {E(F16), SG_LAYOUT_QUAD, {{8, 8, 4}}},
+    {E(F16) | E(BF16), SG_LAYOUT_SPARSE, {{16, 8, 16}, {16, 8, 32}}},
+    {E(TF32), SG_LAYOUT_SPARSE, {{16, 8, 8}, {16, 8, 16}}},
     {E(F16) | E(BF16), SG_LAYOUT_MMA, {{16, 8, 8}, {16, 8, 16}}},
     {E(TF32), SG_LAYOUT_MMA, {{16, 8, 4}, {16, 8, 8}}},
     {E(F64), SG_LAYOUT_MMA, {{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}}},
@@ -48,8 +50,10 @@ static const struct {
 static struct shape read_shape(struct sg_decoder *decoder, enum sg_element element, bool wmma,
                                enum sg_layout *layout)
 {
+    bool sparse = sg_modifier(decoder, "sp") || sg_modifier(decoder, "sp::ordered_metadata");
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        if (!(shapes[i].elements >> element & 1) || (shapes[i].layout == SG_LAYOUT_WMMA) != wmma) {
+        if (!(shapes[i].elements >> element & 1) || (shapes[i].layout == SG_LAYOUT_WMMA) != wmma ||
+            (shapes[i].layout == SG_LAYOUT_SPARSE) != sparse) {
             continue;
         }
         for (int s = 0; s < 4 && shapes[i].shapes[s].m; s++) {
@@ -170,7 +174,9 @@ static void emit_mma(struct sg_decoder *decoder, const struct sg_mma *mma)
     uint32_t d[SG_MATRIX_REGISTERS_MAX], rest[3][SG_MATRIX_REGISTERS_MAX];
     const struct sg_fragment *sources[] = {&mma->a, &mma->b, &mma->c};
     *kept = *mma;
-    sg_operands_check(decoder, 4, 4);
+    unsigned extra = mma->index_bits ? 2 : 0; /* metadata and the selector */
+    sg_operands_check(decoder, 4 + extra, 4 + extra);
+    uint32_t metadata = extra ? sg_row_source(decoder, &operands[4], SG_TYPE_B32) : 0;
     fragment_rows(decoder, &operands[0], &mma->d, true, d);
     for (int i = 0; i < 3; i++) {
         fragment_rows(decoder, &operands[i + 1], sources[i], false, rest[i]);
@@ -180,7 +186,24 @@ static void emit_mma(struct sg_decoder *decoder, const struct sg_mma *mma)
     for (int i = 0; i < 3; i++) {
         sg_emit_list(decoder, draft, rest[i], sources[i]->registers, SG_LIST_READ);
     }
+    sg_emit_list(decoder, draft, &metadata, extra ? 1 : 0, SG_LIST_READ);
     draft->in.imm = (int64_t)(intptr_t)kept;
+}
+
+/* mma.sp: of A only half is there. The selector says which lanes of four have the metadata. */
+static void read_sparse(struct sg_decoder *decoder, struct shape shape, struct sg_mma *mma)
+{
+    const struct sg_operand *selector = &decoder->at->operands[5];
+    unsigned bits = mma->a.element == SG_ELEMENT_TF32 ? 4 : 2;
+    unsigned lanes = shape.k / 2 * bits / 16; /* that hold a row's metadata together */
+    sg_operands_check(decoder, 6, 6);
+    if (selector->kind != SG_OPERAND_INT || selector->value >= 4 / lanes) {
+        sg_decode_wrong(decoder, "a sparsity selector that there is not");
+    }
+    shape.k /= 2;
+    mma->a = fragment_of(SG_LAYOUT_MMA, SG_MATRIX_A, (enum sg_element)mma->a.element, shape);
+    mma->index_bits = (uint8_t)bits;
+    mma->first_lane = (uint8_t)(selector->value * lanes);
 }
 
 static void decode_product(struct sg_decoder *decoder, bool wmma)
@@ -196,7 +219,10 @@ static void decode_product(struct sg_decoder *decoder, bool wmma)
     enum sg_layout layout;
     struct shape shape = read_shape(decoder, e[1], wmma, &layout);
     bool bits = e[1] == SG_ELEMENT_B1, integer = e[1] >= SG_ELEMENT_S8 && !bits;
-    check_words(decoder, bits                     ? "mma xor and popc"
+    bool sparse = layout == SG_LAYOUT_SPARSE;
+    layout = sparse ? SG_LAYOUT_MMA : layout;
+    check_words(decoder, sparse                   ? "sp sp::ordered_metadata"
+                         : bits                   ? "mma xor and popc"
                          : integer                ? "mma satfinite"
                          : e[1] == SG_ELEMENT_F64 ? "mma rn rz rm rp"
                                                   : "mma");
@@ -218,6 +244,9 @@ static void decode_product(struct sg_decoder *decoder, bool wmma)
     mma.b.column = layout_is_column(decoder, 1);
     if (layout == SG_LAYOUT_MMA && (mma.a.column || !mma.b.column)) {
         sg_decode_wrong(decoder, "only .row.col exists");
+    }
+    if (sparse) {
+        read_sparse(decoder, shape, &mma);
     }
     emit_mma(decoder, &mma);
 }
