@@ -379,6 +379,30 @@ Test(forms, special_registers_of_the_driver)
     cr_expect_eq(out[6 + count], UINT32_MAX);
 }
 
+Test(forms, one_half_precision_to_the_other)
+{
+    static const uint16_t in[4] = {0x3fc1, 0x3e01, 0x7f7f, 0x7e00}; /* bf16, f16, bf16, f16 */
+    uint16_t *at = engine_memory(&engine, 64);
+    engine_load_text(&engine,
+                     HEAD ".visible .entry k(.param .u64 out)\n{ .reg .b16 h; .reg .u64 p;\n"
+                          "ld.param.u64 p, [out];\n"
+                          "ld.global.b16 h, [p]; cvt.rn.f16.bf16 h, h;\n"
+                          "st.global.b16 [p+8], h;\n"
+                          "ld.global.b16 h, [p+2]; cvt.rn.bf16.f16 h, h;\n"
+                          "st.global.b16 [p+10], h;\n"
+                          "ld.global.b16 h, [p+4]; cvt.rn.f16.bf16 h, h;\n"
+                          "st.global.b16 [p+12], h;\n"
+                          "ld.global.b16 h, [p+6]; cvt.rn.bf16.f16 h, h;\n"
+                          "st.global.b16 [p+14], h;\nret; }\n");
+    memcpy(at, in, sizeof in);
+    ENGINE_LAUNCH(&engine, "k", 1, 1, 0, PTR(at));
+    no_fault();
+    cr_expect_eq(at[4], 0x3e08, "0x%x", at[4]); /* 1 + 65/128 */
+    cr_expect_eq(at[5], 0x3fc0, "0x%x", at[5]); /* 1.5 + 1/1024 */
+    cr_expect_eq(at[6], 0x7c00, "0x%x", at[6]); /* too large */
+    cr_expect_eq(at[7], 0x7fff, "0x%x", at[7]); /* NaN */
+}
+
 Test(forms, clocks_and_votes)
 {
     engine_load_text(
