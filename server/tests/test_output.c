@@ -66,16 +66,26 @@ static void launch(uint64_t stream, uint32_t number, uint64_t write)
                   sizeof params);
 }
 
-/* Says which answer came first behind text, which is checked. */
+/* Says which answer came first behind text, which is checked; what came for stderr is in
+ * `errors`. */
+static char errors[1024];
+
 static uint16_t expect_text(const char *text)
 {
     size_t at = 0;
     uint16_t opcode;
+    errors[0] = '\0';
     while ((opcode = script_receive(&app.data)) == WIRE_OUTPUT) {
-        cr_assert_eq(ga_read_u32(&app.data.values), 1);
+        uint32_t stream = ga_read_u32(&app.data.values);
         uint32_t bytes = ga_read_u32(&app.data.values);
         const char *got = ga_read_array(&app.data.values, bytes, 1, 1);
         cr_assert_not_null(got);
+        if (stream == 2) {
+            size_t used = strlen(errors);
+            snprintf(errors + used, sizeof errors - used, "%.*s", (int)bytes, got);
+            continue;
+        }
+        cr_assert_eq(stream, 1);
         cr_assert(bytes <= strlen(text) - at && memcmp(text + at, got, bytes) == 0,
                   "\"%.*s\" behind %zu bytes of \"%s\"", (int)bytes, got, at, text);
         at += bytes;
@@ -101,6 +111,7 @@ Test(output, comes_before_the_answer)
         launch(stream, i + 100, 0);
         ask_synchronize(stream);
         cr_assert_eq(expect_text(want), WIRE_REPLY);
+        cr_assert_eq(errors[0], '\0', "on stderr: %s", errors);
         cr_assert_eq(ga_read_i32(&app.data.values), CUDA_SUCCESS);
     }
 }
@@ -142,6 +153,7 @@ Test(output, comes_before_a_fault)
     ask_synchronize(0);
     uint16_t opcode = expect_text("from 7\n");
     cr_assert(opcode == WIRE_FAULT || opcode == WIRE_REPLY);
+    cr_assert_not_null(strstr(errors, "Invalid __global__ write"), "on stderr: \"%s\"", errors);
     cr_assert_eq(ga_read_i32(&app.data.values), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 

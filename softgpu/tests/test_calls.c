@@ -334,7 +334,10 @@ Test(forms, initialisers_nest)
     const int8_t cube[] = {1, 2, 3, 0, -5, 6, 0, 0};
     cr_assert_eq(memcmp(engine_variable(&engine, "grid"), grid, sizeof grid), 0);
     cr_assert_eq(memcmp(engine_variable(&engine, "short_rows"), rows, sizeof rows), 0);
-    cr_assert_eq(memcmp(engine_variable(&engine, "vectors"), vectors, sizeof vectors), 0);
+    const float *got = engine_variable(&engine, "vectors");
+    for (int i = 0; i < 8; i++) {
+        cr_assert_eq(got[i], vectors[i]);
+    }
     cr_assert_eq(memcmp(engine_variable(&engine, "cube"), cube, sizeof cube), 0);
     cr_assert_eq(*(uint64_t *)engine_variable(&engine, "pointer"),
                  PTR(engine_variable(&engine, "cube")) + 4);

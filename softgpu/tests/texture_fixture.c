@@ -44,6 +44,15 @@ struct sg_texels texture_texels(struct engine *engine, enum sg_shape shape, enum
     return texels;
 }
 
+double texture_half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double magnitude = exponent == 0    ? ldexp(fraction, -24)
+                       : exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+                                        : ldexp(1024 + fraction, exponent - 25);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
 /* ---- one texel ---- */
 
 static double number(const struct sg_object *object, const void *at, unsigned c, bool *floats)
@@ -56,7 +65,6 @@ static double number(const struct sg_object *object, const void *at, unsigned c,
         int16_t s16;
         uint32_t u32;
         int32_t s32;
-        _Float16 half;
         float f;
     } v;
     const uint32_t bytes = sg_channel_bytes(object->texels.channel);
@@ -83,7 +91,7 @@ static double number(const struct sg_object *object, const void *at, unsigned c,
         return v.s32;
     case SG_CHANNEL_HALF:
         *floats = true;
-        return (double)v.half;
+        return texture_half(v.u16);
     default:
         *floats = true;
         return v.f;
