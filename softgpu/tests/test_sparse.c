@@ -184,7 +184,8 @@ Test(sparse, what_there_is_not_is_refused)
             for (int k = 0; k < 3 && !put; k++) {
                 put = strncmp(c, lists[k][0], 3) == 0 ? lists[k][1] : NULL;
             }
-            strncat(text, put ? put : c, put ? strlen(put) : 1);
+            size_t used = strlen(text);
+            snprintf(text + used, sizeof text - used, "%.*s", put ? 100 : 1, put ? put : c);
             c += put ? 2 : 0;
         }
         strcat(text, "\nret;\n}\n");
