@@ -265,7 +265,7 @@ static struct footprint footprint_of(const struct sg_object *object,
         coord[0] = (float)s;
         coord[1] = (float)t;
     }
-    for (unsigned a = 0; a < print.axes; a++) {
+    for (unsigned a = 0; a < 3 && a < print.axes; a++) {
         print.places[a] = place_on(object, query, coord[a], (int)a, sizes[a], two);
     }
     return print;

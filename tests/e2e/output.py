@@ -109,10 +109,13 @@ def test_nowhere_to_print(build):
     """stdout is closed, or a full disk: the program's calls work all the same."""
     def check(env):
         program = build.program("prints")
-        for command in (f"exec {program} x 3 100 >&-", f"exec {program} x 3 100 >/dev/full"):
-            done = subprocess.run(["sh", "-c", command], env=env, stdin=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-            expect(done.returncode == 0, f"{command}: {done.returncode}\n{done.stderr}")
+        # No shell: one under ThreadSanitizer crashes when it closes its own stdout.
+        with open("/dev/full", "w", encoding="ascii") as full:
+            for what, close in (("closed", lambda: os.close(1)), ("full", None)):
+                done = subprocess.run([program, "x", "3", "100"], env=env,
+                                      stdin=subprocess.DEVNULL, stdout=full, preexec_fn=close,
+                                      stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+                expect(done.returncode == 0, f"stdout {what}: {done.returncode}\n{done.stderr}")
         with open(os.devnull, "w", encoding="ascii") as nowhere:
             done = subprocess.run([program, "x", "3", "100"], env=env, stdout=nowhere,
                                   timeout=120, check=False)
