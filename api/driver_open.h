@@ -27,6 +27,24 @@ extern void (*const cuda_driver_missing)(void);
             0x31                                                                                   \
     }
 
+/* The table that says what CUDA has no attribute for. Our own drivers give it out; of others we
+ * know no more than CUDA says. */
+#define CUDA_DRIVER_TRAITS_UUID                                                                    \
+    {                                                                                              \
+        0x67, 0x70, 0x75, 0x61, 0x61, 0x73, 0x2d, 0x74, 0x72, 0x61, 0x69, 0x74, 0x73, 0x2d, 0x2d,  \
+            0x31                                                                                   \
+    }
+
+enum {
+    CUDA_DEVICE_PTX_ONLY = 1, /* runs PTX, and no machine code */
+};
+
+struct cuda_driver_traits {
+    size_t bytes; /* of this table: it may grow at its end */
+    /* A CUresult. `traits`: CUDA_DEVICE_*. */
+    int (*device_traits)(int device, unsigned *traits);
+};
+
 /* Opens the library at `path` (absolute) and fills the table. Nothing is initialised: the caller
  * calls driver->cuInit. GA_INVALID: not absolute, not a library, not a CUDA driver, or our own
  * client; `why` (never NULL) then says which. */

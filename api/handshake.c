@@ -128,6 +128,14 @@ void handshake_welcome_write(struct ga_writer *w, const struct handshake_welcome
     for (uint32_t i = 0; i < m->device_count; i++) {
         device_write(w, &m->devices[i]);
     }
+    tail_write(w);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        ga_write_u32(w, m->devices[i].traits);
+    }
+    tail_write(w);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        ga_write_u64(w, m->devices[i].peers);
+    }
     ga_writer_finish(w);
 }
 
@@ -150,6 +158,14 @@ enum ga_status handshake_welcome_read(struct ga_reader *r, struct handshake_welc
     }
     for (uint32_t i = 0; i < m->device_count; i++) {
         device_read(r, &m->devices[i]);
+    }
+    bool tail = tail_read(r);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        m->devices[i].traits = tail ? ga_read_u32(r) : 0;
+    }
+    tail = tail_read(r);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        m->devices[i].peers = tail ? ga_read_u64(r) : 0;
     }
     return read_end(r);
 }

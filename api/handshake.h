@@ -49,6 +49,9 @@ struct handshake_device {
     int32_t priority_least, priority_greatest; /* stream priorities */
     uint32_t attribute_count; /* attributes[n] is CUdevice_attribute n; [0] unused */
     const int32_t *attributes;
+    /* Behind those: bit n: kernels of this device may use memory of the n-th, n < 64. */
+    uint64_t peers;
+    uint32_t traits; /* CUDA_DEVICE_*, of api/driver_open.h; they stand at the end of WELCOME */
 };
 
 struct handshake_welcome {

@@ -20,6 +20,11 @@ enum ga_handle_type {
     GA_HANDLE_ARRAY,
     GA_HANDLE_MIPMAP,
     GA_HANDLE_TEXTURE, /* or surface: between client and server; kernels know the driver's own */
+    GA_HANDLE_GRAPH,
+    GA_HANDLE_NODE,
+    GA_HANDLE_EXEC,
+    GA_HANDLE_USER_OBJECT,
+    GA_HANDLE_MEMPOOL,
     GA_HANDLE_TYPES
 };
 

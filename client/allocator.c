@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "client/gaps.h"
 #include "client/slab.h"
 
 #define SMALL_SLAB        (UINT64_C(2) << 20)
@@ -11,7 +12,7 @@
 #define LARGE_UNIT        65536u
 #define LARGE_UNITS_LEAST 8u /* smaller ones go to small slabs */
 
-enum block_state { BLOCK_PENDING, BLOCK_USED, BLOCK_DRAINING };
+enum block_state { BLOCK_PENDING, BLOCK_USED, BLOCK_DRAINING, BLOCK_RESERVED };
 
 struct block {
     struct client_range range;
@@ -24,56 +25,6 @@ struct block {
 static struct block *block_of(struct client_range *range)
 {
     return range != NULL ? ga_container(range, struct block, range) : NULL;
-}
-
-static void add_gap(struct client_allocator *a, uint64_t start, uint64_t bytes)
-{
-    struct client_range *before = start != 0 ? client_ranges_find(&a->gaps, start - 1) : NULL;
-    struct client_range *behind = client_ranges_find(&a->gaps, start + bytes);
-    if (before != NULL) {
-        client_ranges_remove(&a->gaps, before);
-        start = before->start;
-        bytes += before->bytes;
-    }
-    if (behind != NULL) {
-        client_ranges_remove(&a->gaps, behind);
-        bytes += behind->bytes;
-    }
-    struct client_range *gap = before != NULL ? before : behind;
-    if (before != NULL && behind != NULL) {
-        free(behind);
-    }
-    if (gap == NULL) {
-        gap = malloc(sizeof *gap);
-    }
-    if (gap == NULL) {
-        return; /* these addresses are not used again: there are plenty */
-    }
-    gap->start = start;
-    gap->bytes = bytes;
-    (void)client_ranges_insert(&a->gaps, gap);
-}
-
-/* First fit. */
-static bool take_gap(struct client_allocator *a, uint64_t bytes, uint64_t *start)
-{
-    struct client_range *gap = client_ranges_from(&a->gaps, 0);
-    while (gap != NULL && gap->bytes < bytes) {
-        gap = client_ranges_from(&a->gaps, gap->start + gap->bytes);
-    }
-    if (gap == NULL) {
-        return false;
-    }
-    *start = gap->start;
-    client_ranges_remove(&a->gaps, gap);
-    if (gap->bytes == bytes) {
-        free(gap);
-    } else {
-        gap->start += bytes;
-        gap->bytes -= bytes;
-        (void)client_ranges_insert(&a->gaps, gap);
-    }
-    return true;
 }
 
 uint64_t client_allocator_first_bytes(uint64_t granularity)
@@ -111,7 +62,7 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     classes_init(a, memory_bytes);
     a->unpinned = bytes == 0;
     if (!a->unpinned) {
-        add_gap(a, base, bytes);
+        client_gaps_add(&a->gaps, base, bytes);
     }
 }
 
@@ -126,7 +77,7 @@ static void block_leave(struct client_allocator *a, struct block *block)
 static void block_free(struct client_allocator *a, struct block *block)
 {
     if (!a->unpinned) {
-        add_gap(a, block->range.start, block->range.bytes);
+        client_gaps_add(&a->gaps, block->range.start, block->range.bytes);
     }
     if (block->slab != NULL) {
         ga_list_remove(&block->in_slabs);
@@ -142,11 +93,7 @@ void client_allocator_fini(struct client_allocator *a)
         block_leave(a, block);
         block_free(a, block);
     }
-    while (a->gaps.root != NULL) {
-        struct client_range *gap = a->gaps.root;
-        client_ranges_remove(&a->gaps, gap);
-        free(gap);
-    }
+    client_gaps_fini(&a->gaps);
     pthread_mutex_destroy(&a->lock);
 }
 
@@ -183,7 +130,7 @@ static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint
                                 uint32_t unit_bytes)
 {
     struct block *block = block_create(bytes, owner, unit_bytes);
-    if (block != NULL && !take_gap(a, bytes, &block->range.start)) {
+    if (block != NULL && !client_gaps_take(&a->gaps, bytes, 1, &block->range.start)) {
         block_destroy(block);
         return NULL;
     }
@@ -211,7 +158,8 @@ void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_
     if (block != NULL) {
         block_mapped(a, block);
     } else if (bytes != 0) {
-        (void)take_gap(a, bytes, &start); /* out of memory: nothing else may be mapped there */
+        (void)client_gaps_take(&a->gaps, bytes, 1,
+                               &start); /* out of memory: nothing else may be mapped there */
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -321,6 +269,50 @@ int client_allocator_take(struct client_allocator *a, uint64_t bytes, uint64_t o
     }
     if (rc == ALLOCATOR_FULL) { /* too large, or the device has no room for a slab more */
         rc = take_alone(a, bytes, owner, map, user, address);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return rc;
+}
+
+/* ---- addresses for others */
+
+int client_allocator_reserve(struct client_allocator *a, uint64_t wish, uint64_t bytes,
+                             uint64_t alignment, uint64_t *address)
+{
+    alignment = alignment > a->granularity ? alignment : a->granularity;
+    if (bytes == 0 || bytes % a->granularity != 0 || (alignment & (alignment - 1)) != 0) {
+        return ALLOCATOR_INVALID;
+    }
+    struct block *block = a->unpinned ? NULL : block_create(bytes, 0, 0);
+    if (block == NULL) {
+        return ALLOCATOR_FULL;
+    }
+    block->state = BLOCK_RESERVED;
+    block->range.start = wish;
+    pthread_mutex_lock(&a->lock);
+    bool found =
+        (wish != 0 && wish % alignment == 0 && client_gaps_take_at(&a->gaps, wish, bytes)) ||
+        client_gaps_take(&a->gaps, bytes, alignment, &block->range.start);
+    if (found) {
+        (void)client_ranges_insert(&a->blocks, &block->range);
+        *address = block->range.start;
+    } else {
+        block_destroy(block);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return found ? ALLOCATOR_OK : ALLOCATOR_FULL;
+}
+
+int client_allocator_unreserve(struct client_allocator *a, uint64_t address, uint64_t bytes)
+{
+    int rc = ALLOCATOR_INVALID;
+    pthread_mutex_lock(&a->lock);
+    struct block *block = block_of(client_ranges_find(&a->blocks, address));
+    if (block != NULL && block->state == BLOCK_RESERVED && block->range.start == address &&
+        block->range.bytes == bytes) {
+        block_leave(a, block);
+        block_free(a, block);
+        rc = ALLOCATOR_OK;
     }
     pthread_mutex_unlock(&a->lock);
     return rc;

@@ -84,6 +84,15 @@ void client_allocator_trim(struct client_allocator *allocator, client_allocator_
 void client_allocator_drop(struct client_allocator *allocator, uint64_t owner,
                            client_allocator_call *unmap, void *user);
 
+/* Addresses for mappings that are not the allocator's: a block of whole granules, where `wish` says
+ * if that is free, else anywhere; a multiple of `alignment` (a power of two, or 0). Nothing is
+ * found in it. ALLOCATOR_FULL: there is no room, or no window. */
+int client_allocator_reserve(struct client_allocator *allocator, uint64_t wish, uint64_t bytes,
+                             uint64_t alignment, uint64_t *address);
+/* Only what was reserved, and all of it. */
+int client_allocator_unreserve(struct client_allocator *allocator, uint64_t address,
+                               uint64_t bytes);
+
 /* The live allocation that contains the address. */
 bool client_allocator_find(struct client_allocator *allocator, uint64_t address,
                            struct client_allocation *allocation);

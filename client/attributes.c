@@ -14,9 +14,9 @@ struct attribute_rule {
 /* Everything else up to LAST_KNOWN passes. */
 static const struct attribute_rule fixed[] = {
     {CU_DEVICE_ATTRIBUTE_INTEGRATED, 0}, /* its memory is not the host's: the host is elsewhere */
-    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0},
-    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1}, /* the client tells pointers apart */
-    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0},
+    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1}, /* see client/twin.h */
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},  /* the client tells pointers apart */
+    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
     {CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
     {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0},
@@ -40,7 +40,6 @@ static const struct attribute_rule fixed[] = {
     {CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED, 0},
-    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0},
     {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 0},
@@ -49,6 +48,7 @@ static const struct attribute_rule fixed[] = {
     {CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0},
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS, 0},
 };
 
 #define LAST_KNOWN CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS
@@ -62,4 +62,7 @@ void client_attributes_apply(int32_t *seen, const int32_t *driver, uint32_t coun
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
         seen[fixed[i].attribute] = fixed[i].value;
     }
+    /* Pools are the client's: all it needs is that the driver maps memory at given addresses. */
+    const unsigned vmm = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+    seen[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] = vmm < count && driver[vmm] != 0;
 }

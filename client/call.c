@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "client/state.h"
 #include "client/trace.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 #define HEADER sizeof(struct wire_header)
@@ -18,14 +19,23 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->missing = CUDA_SUCCESS;
     call->routed = false;
     call->bare = false;
+    call->twins = (struct client_call_twins){0};
     call->record = NULL;
     call->context = context;
+    call->session = NULL;
     call->link = context->session->link;
     int dead = atomic_load_explicit(&call->link->dead, memory_order_relaxed);
     if (dead != 0) {
         front_output_write();
     }
     return (CUresult)dead;
+}
+
+CUresult client_call_enter_session(struct client_call *call, uint16_t op,
+                                   struct client_session *session)
+{
+    *call = (struct client_call){.op = op, .bare = true, .session = session, .link = session->link};
+    return (CUresult)atomic_load_explicit(&call->link->dead, memory_order_relaxed);
 }
 
 CUresult client_call_enter(struct client_call *call, uint16_t op)
@@ -166,7 +176,7 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
     if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
         rc = client_call_between_nodes("a copy");
     }
-    return rc;
+    return rc == CUDA_SUCCESS && bytes != 0 ? client_twins_before_range(call, start) : rc;
 }
 
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire)
@@ -232,14 +242,23 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
     if (client_trace_mode != CLIENT_TRACE_NONE) {
         client_trace_call(call->op, call->writer.data, call->writer.at);
     }
-    return client_link_frame(call->link, call->op, call->context->session->number, call->writer.at,
-                             bulk, true);
+    const struct client_session *session =
+        call->session != NULL ? call->session : call->context->session;
+    return client_link_frame(call->link, call->op, session->number, call->writer.at, bulk, true);
+}
+
+static void sent(struct client_call *call)
+{
+    if (call->twins.some) {
+        client_twins_sent(call);
+    }
 }
 
 CUresult client_call_post(struct client_call *call)
 {
     (void)append(call, 0);
     client_link_unlock(call->link, false);
+    sent(call);
     return CUDA_SUCCESS;
 }
 
@@ -248,6 +267,7 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
     (void)append(call, bytes);
     client_link_bulk(call->link, from, bytes);
     client_link_unlock(call->link, false);
+    sent(call);
     return CUDA_SUCCESS;
 }
 

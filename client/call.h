@@ -19,16 +19,26 @@
 #include "client/link.h"
 
 struct client_context;
+struct client_session;
 struct client_stream;
 struct client_event;
 
+/* What a call uses of memory that is the program's and a device's (twin.h). */
+struct client_call_twins {
+    bool some, all;      /* all: everything that the stream may use */
+    uint64_t stream;     /* of `all` */
+    uint64_t devices[2]; /* else: addresses; 0: none */
+};
+
 struct client_call {
     struct client_context *context; /* NULL: none is current, and no handle has been checked yet */
+    struct client_session *session; /* of a call without a context; else NULL */
     struct client_link *link;
     uint16_t op;
     CUresult missing; /* why the context is NULL */
     bool routed;      /* a handle has decided where the call runs */
-    bool bare;        /* it names its context itself: the current one of the connection stays */
+    struct client_call_twins twins;
+    bool bare; /* it names its context itself: the current one of the connection stays */
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
     uint64_t sequence;          /* of a call that was waited for */
@@ -42,6 +52,10 @@ CUresult client_call_enter_handle(struct client_call *call, uint16_t op);
 /* The same in a given context, which need not be current. */
 CUresult client_call_enter_in(struct client_call *call, uint16_t op,
                               struct client_context *context);
+
+/* A call of a device, whatever its contexts are: late errors stay for them. */
+CUresult client_call_enter_session(struct client_call *call, uint16_t op,
+                                   struct client_session *session);
 
 /* Says once that `what` between devices of different servers is not supported. */
 CUresult client_call_between_nodes(const char *what);

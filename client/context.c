@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 enum context_kind { KIND_PRIMARY = 0, KIND_EXPLICIT = 1 };
@@ -176,6 +177,7 @@ static CUresult activate(struct client_context *context)
 /* Everything that the context has goes here, after it has gone there; libraries stay. */
 static void clear(struct client_context *context)
 {
+    client_twins_forget(context);
     client_memory_forget(context);
     client_objects_drop_all(context);
     context->legacy_attributes = front_stream_attributes_new;
@@ -288,6 +290,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     }
     pthread_mutex_unlock(&context->device->open_lock);
     if (was_active) {
+        client_mempool_reset(dev);
         front_context_reset(handle_of(context));
     }
     return rc;
@@ -440,9 +443,10 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     return rc;
 }
 
-static CUresult synchronize(struct client_context *context)
+CUresult client_context_synchronize(struct client_context *context)
 {
     struct client_call call;
+    uint64_t mark = client_twins_mark();
     CUresult rc = client_call_enter_in(&call, API_OP_ga_context_synchronize, context);
     if (rc == CUDA_SUCCESS) {
         rc = client_call_begin(&call, 0);
@@ -453,6 +457,7 @@ static CUresult synchronize(struct client_context *context)
         client_call_end(&call);
         if (rc == CUDA_SUCCESS) {
             client_context_quiet(context, call.sequence);
+            rc = client_twins_after(context, TWIN_ALL, mark);
         }
     }
     return rc;
@@ -474,5 +479,9 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
         rc = CUDA_ERROR_INVALID_CONTEXT;
     }
-    return rc == CUDA_SUCCESS ? synchronize(context) : rc;
+    if (rc == CUDA_SUCCESS) {
+        rc = client_context_synchronize(context);
+        front_mempool_synchronized();
+    }
+    return rc;
 }

@@ -7,6 +7,7 @@
 #include "api/calls.h"
 #include "client/state.h"
 #include "client/trace.h"
+#include "client/twin.h"
 
 bool client_copy_host_side(const void *host)
 {
@@ -98,27 +99,51 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t device
     return rc == CUDA_SUCCESS ? client_range_check(call, device, 1, bytes) : rc;
 }
 
-static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+/* A copy into memory that is the program's, too, is complete when a call returns that waits. */
+static CUresult settled(CUresult rc, CUdeviceptr to, CUstream stream, bool wait)
+{
+    struct client_twin twin;
+    return rc == CUDA_SUCCESS && wait && client_twin_on_device(to, &twin)
+               ? cuStreamSynchronize(stream)
+               : rc;
+}
+
+static CUresult device_to_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
+                                 bool wait)
+{
+    return settled(cuMemcpyDtoDAsync_v2(to, from, bytes, stream), to, stream, wait);
+}
+
+static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream,
+                               bool wait)
 {
     struct client_call call;
-    uint64_t wire;
+    uint64_t wire, device = (uint64_t)(uintptr_t)from;
+    if (client_twin_translate(&device)) {
+        return device_to_device(to, device, bytes, stream, wait);
+    }
     CUresult rc = enter(&call, stream, to, bytes, from, &wire);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     client_copy_source(from, bytes);
-    return client_copy_in(&call, to, from, bytes, wire);
+    return settled(client_copy_in(&call, to, from, bytes, wire), to, stream, wait);
 }
 
 static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream, bool wait)
 {
     struct client_call call;
-    uint64_t wire;
+    uint64_t wire, device = (uint64_t)(uintptr_t)to, mark = client_twins_mark();
+    if (client_twin_translate(&device)) {
+        return device_to_device(device, from, bytes, stream, wait);
+    }
     CUresult rc = enter(&call, stream, from, bytes, to, &wire);
     if (rc != CUDA_SUCCESS || bytes == 0) {
         return rc;
     }
-    return client_copy_out(&call, to, from, bytes, wire, wait);
+    rc = client_copy_out(&call, to, from, bytes, wire, wait);
+    bool waited = wait || (client_twins_some() && !client_host_pinned(to, bytes));
+    return rc == CUDA_SUCCESS && waited ? client_twins_after(call.context, wire, mark) : rc;
 }
 
 static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream stream)
@@ -133,7 +158,9 @@ static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream 
         rc = client_stream_check(&call, stream, &wire);
     }
     if (rc == CUDA_SUCCESS) {
+        uint64_t mark = client_twins_mark();
         rc = client_copy_stream_wait(&call, wire); /* what came before may write `from` */
+        rc = rc == CUDA_SUCCESS ? client_twins_after(call.context, wire, mark) : rc;
     }
     if (rc == CUDA_SUCCESS) {
         memmove(to, from, bytes);
@@ -143,13 +170,13 @@ static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream 
 
 CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
-    return host_to_device(dstDevice, srcHost, ByteCount, NULL);
+    return host_to_device(dstDevice, srcHost, ByteCount, NULL, true);
 }
 
 CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
                                       CUstream hStream)
 {
-    return host_to_device(dstDevice, srcHost, ByteCount, hStream);
+    return host_to_device(dstDevice, srcHost, ByteCount, hStream, false);
 }
 
 CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
@@ -169,10 +196,10 @@ static CUresult unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream
     bool from_device = client_memory_session(src) != NULL;
     bool to_device = client_memory_session(dst) != NULL;
     if (from_device && to_device) {
-        return cuMemcpyDtoDAsync_v2(dst, src, bytes, stream);
+        return device_to_device(dst, src, bytes, stream, wait);
     }
     if (to_device) {
-        return host_to_device(dst, (const void *)(uintptr_t)src, bytes, stream);
+        return host_to_device(dst, (const void *)(uintptr_t)src, bytes, stream, wait);
     }
     if (from_device) {
         return device_to_host((void *)(uintptr_t)dst, src, bytes, stream, wait);

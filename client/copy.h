@@ -42,6 +42,8 @@ CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows
 /* Whether linear memory of a box is a device's, and in `call`'s reach. */
 CUresult client_copy_side(struct client_call *call, const struct front_box *box,
                           const struct front_side *said, bool *device);
+/* Whether the box could be copied, whatever its sides are. */
+CUresult client_copy_check(struct client_call *call, const struct front_box *box);
 /* A box one or both of whose sides are arrays (copy_array.c). */
 CUresult client_copy_array(struct client_call *call, const struct front_box *box, uint64_t stream,
                            bool wait);

@@ -47,6 +47,13 @@ static CUresult end_of(struct client_call *call, const struct front_box *box,
     return client_copy_side(call, box, said, &end->device);
 }
 
+CUresult client_copy_check(struct client_call *call, const struct front_box *box)
+{
+    struct end end;
+    CUresult rc = box->width != 0 ? end_of(call, box, &box->from, &end) : CUDA_SUCCESS;
+    return rc == CUDA_SUCCESS && box->width != 0 ? end_of(call, box, &box->to, &end) : rc;
+}
+
 /* ---- from the host */
 
 static const uint8_t *host_at(const struct end *end, uint64_t x, uint64_t row)

@@ -3,6 +3,7 @@
 #include "api/calls.h"
 #include "client/copy.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 CUresult client_copy_side(struct client_call *call, const struct front_box *box,
@@ -24,8 +25,8 @@ static CUresult side_of(struct client_call *call, const struct front_box *box,
     return client_copy_side(call, box, said, &side->device);
 }
 
-static CUresult copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
-                         bool wait)
+static CUresult copy_once(struct client_call *call, const struct front_box *box, uint64_t stream,
+                          bool wait)
 {
     struct copy_rows rows = {
         .width = box->width, .count = box->height, .stream = stream, .wait = wait};
@@ -45,6 +46,38 @@ static CUresult copy_box(struct client_call *call, const struct front_box *box, 
         rows.to.at += box->to.slice;
     }
     return rc;
+}
+
+static void side_translate(struct front_side *side)
+{
+    bool host = side->place == FRONT_HOST || side->place == FRONT_UNIFIED;
+    if (host && client_twin_translate(&side->start)) {
+        side->place = FRONT_DEVICE;
+    }
+}
+
+/* With memory that is the program's and a device's. */
+static CUresult copy_twins(struct client_call *call, const struct front_box *said, uint64_t stream,
+                           bool wait)
+{
+    struct front_box box = *said;
+    struct client_twin twin;
+    uint64_t mark = client_twins_mark();
+    side_translate(&box.from);
+    side_translate(&box.to);
+    CUresult rc = copy_once(call, &box, stream, wait);
+    bool into = box.to.place != FRONT_ARRAY && client_twin_on_device(box.to.start, &twin);
+    if (rc == CUDA_SUCCESS && wait && into) {
+        rc = client_copy_stream_wait(call, stream);
+    }
+    return rc == CUDA_SUCCESS && wait ? client_twins_after(call->context, stream, mark) : rc;
+}
+
+static CUresult copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
+                         bool wait)
+{
+    return client_twins_some() ? copy_twins(call, box, stream, wait)
+                               : copy_once(call, box, stream, wait);
 }
 
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t *wire)

@@ -2,12 +2,28 @@
 #include "api/calls.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 static CUresult event_of(CUevent handle, struct client_event **event)
 {
     *event = client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
     return *event != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* Inside the sender's lock. */
+static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
+{
+    event->stream = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
+    event->mark = client_stream_mark(call->link);
+    atomic_store(&event->twin_stream, stream);
+    atomic_store(&event->twin_mark, client_twins_mark());
+}
+
+static CUresult reached(const struct client_call *call, const struct client_event *event)
+{
+    return client_twins_after(call->context, atomic_load(&event->twin_stream),
+                              atomic_load(&event->twin_mark));
 }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
@@ -36,6 +52,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
         /* Inside the sender's lock: recordings are counted in the order in which they travel. */
         atomic_fetch_add(&event->recorded, 1);
         cuEventRecordWithFlags_args_write(&call.writer, &args);
+        remember(event, &call, args.hStream);
         rc = client_call_post(&call);
     }
     return rc;
@@ -63,6 +80,7 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     if (rc == CUDA_SUCCESS) {
         atomic_fetch_add(&event->recorded, 1);
         cuEventRecord_args_write(&call.writer, &args);
+        remember(event, &call, args.hStream);
         rc = client_call_post(&call);
     }
     return rc;
@@ -92,37 +110,45 @@ static CUresult query_remote(struct client_call *call, struct client_event *even
 }
 
 /* The first question about a recording travels; the others look whether its answer has come. */
-CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+static CUresult query(CUevent hEvent, struct client_call *call, struct client_event **found)
 {
-    struct client_call call;
     struct client_event *event;
     uint64_t wire;
-    CUresult rc = client_call_enter_handle(&call, API_OP_ga_event_query);
+    CUresult rc = client_call_enter_handle(call, API_OP_ga_event_query);
     if (rc == CUDA_SUCCESS) {
-        rc = event_of(hEvent, &event);
+        rc = event_of(hEvent, found);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_event_check(&call, hEvent, &wire);
+        rc = client_event_check(call, hEvent, &wire);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    event = *found;
     uint64_t recorded = atomic_load(&event->recorded);
     if (atomic_load(&event->ready) == recorded) {
-        return (CUresult)atomic_exchange(&call.context->late, 0);
+        return (CUresult)atomic_exchange(&call->context->late, 0);
     }
     if (atomic_load(&event->watched) != recorded) {
-        return query_remote(&call, event);
+        return query_remote(call, event);
     }
-    client_link_drain(call.link);
-    int dead = atomic_load(&call.link->dead);
+    client_link_drain(call->link);
+    int dead = atomic_load(&call->link->dead);
     if (dead != 0) {
         return (CUresult)dead;
     }
     if (atomic_load(&event->ready) != recorded) {
         return CUDA_ERROR_NOT_READY;
     }
-    return (CUresult)atomic_exchange(&call.context->late, 0);
+    return (CUresult)atomic_exchange(&call->context->late, 0);
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    CUresult rc = query(hEvent, &call, &event);
+    return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
@@ -140,14 +166,24 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    rc = (CUresult)client_link_lock(call.link, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
     uint64_t recorded = atomic_load(&event->recorded);
+    uint64_t stream = event->stream, mark = event->mark;
+    client_link_unlock(call.link, false);
     if (atomic_load(&event->ready) == recorded) {
         front_output_write(); /* it has come with the news that the event is ready */
-        return (CUresult)atomic_exchange(&call.context->late, 0);
+        rc = (CUresult)atomic_exchange(&call.context->late, 0);
+        return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
     }
     CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
     if (rc == CUDA_SUCCESS) {
         client_link_raise(&event->ready, recorded);
+        client_stream_reached(event->object.context, stream, mark);
+        front_mempool_synchronized();
+        rc = reached(&call, event);
     }
     return rc;
 }

@@ -128,18 +128,3 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
     rc = found != NULL ? client_library_module(found, context, &module) : CUDA_ERROR_INVALID_HANDLE;
     return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
 }
-
-/* There is no managed memory (MANAGED_MEMORY is 0), hence no managed variable. */
-CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
-                                     const char *name)
-{
-    CUresult rc = client_ready();
-    if (rc == CUDA_SUCCESS && (name == NULL || (dptr == NULL && bytes == NULL))) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS &&
-        client_object_find(GA_HANDLE_LIBRARY, (uint64_t)(uintptr_t)library) == NULL) {
-        rc = CUDA_ERROR_INVALID_HANDLE;
-    }
-    return rc == CUDA_SUCCESS ? CUDA_ERROR_NOT_FOUND : rc;
-}

@@ -25,6 +25,7 @@ static CUresult device_facts(CUdevice ordinal, struct front_device *facts)
         facts->name = device->name;
         facts->memory_bytes = device->memory_bytes;
         memcpy(facts->uuid, device->uuid, sizeof facts->uuid);
+        facts->traits = device->traits;
         facts->pci_domain = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
         facts->pci_bus = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
         facts->pci_device = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
@@ -97,12 +98,43 @@ static CUresult stream_id(CUcontext handle, CUstream stream, unsigned long long 
     return rc;
 }
 
+static CUresult stream_facts(CUstream handle, struct front_stream_facts *facts)
+{
+    unsigned flags = 0;
+    CUresult rc = cuStreamGetCtx(handle, &facts->context);
+    if (rc == CUDA_SUCCESS) {
+        rc = cuStreamGetFlags(handle, &flags);
+    }
+    facts->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+    return rc;
+}
+
+static CUresult event_context(CUevent handle, CUcontext *context)
+{
+    const struct client_object *object =
+        client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
+    const struct client_context *found = object != NULL ? object->context : NULL;
+    if (found == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *context = (CUcontext)(uintptr_t)found->object.handle;
+    return CUDA_SUCCESS;
+}
+
 static CUresult module_try(const void *image, unsigned option_count, CUjit_option *options,
                            void **values)
 {
     CUmodule module;
     CUresult rc = cuModuleLoadDataEx(&module, image, option_count, options, values);
     return rc == CUDA_SUCCESS ? cuModuleUnload(module) : rc;
+}
+
+/* Of what servers say only whether there is access: atomics are left out, programs take care. */
+static int peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute)
+{
+    const struct client_device *one = client_devices[device], *other = client_devices[peer];
+    return attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED && one->server == other->server &&
+           other->index < 64 && (one->peers >> other->index & 1) != 0;
 }
 
 const struct front_host front_host = {
@@ -112,15 +144,21 @@ const struct front_host front_host = {
     .process_state = process_state,
     .device = device_facts,
     .device_attribute = device_attribute,
+    .peer_attribute = peer_attribute,
     .primary_context = client_primary_handle,
     .context_check = context_check,
     .context_device = context_device,
     .context_id = context_id,
     .context_api_version = context_api_version,
     .stream_id = stream_id,
+    .stream = stream_facts,
+    .event_context = event_context,
     .stream_values = client_stream_values,
     .host_call = client_host_submit,
+    .mempool = &client_mempool,
     .pointer = client_pointer,
+    .managed_move = client_managed_move,
+    .managed_attach = client_managed_attach,
     .array = client_array_shape,
     .sampled = client_sampled_of,
     .module_function_count = cuModuleGetFunctionCount,

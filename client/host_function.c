@@ -5,15 +5,16 @@
  * the side: the data connection may be full of calls that wait for just that. */
 #include "client/host_function.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "api/calls.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 #define SIDE_FULL_US 1000
@@ -24,7 +25,8 @@ struct client_host_call {
     struct front_host_call call;
     uint64_t sequence;
     uint32_t ticket;
-    bool lost; /* the server does not wait for it any more */
+    bool lost;        /* the server does not wait for it any more */
+    uint64_t context; /* handle */
     CUresult status;
 };
 
@@ -108,8 +110,18 @@ static void run(struct client_host_call *call)
     if (status == CUDA_SUCCESS) {
         status = (CUresult)atomic_load(&call->link->dead);
     }
+    struct client_context *context = client_twins_some() && status == CUDA_SUCCESS
+                                         ? client_object_find(GA_HANDLE_CONTEXT, call->context)
+                                         : NULL;
+    context = context != NULL && atomic_load(&context->active) ? context : NULL;
+    if (context != NULL) { /* other streams may still work: nothing counts as waited for */
+        (void)client_twins_after(context, TWIN_ALL, 0);
+    }
     if (!atomic_load(&client_exiting)) {
         front_host_call_run(&call->call, status);
+    }
+    if (context != NULL) { /* what comes behind it in the stream sees what it has written */
+        (void)client_twins_send(context);
     }
     if (!call->lost && atomic_load(&call->link->dead) == 0) {
         say_done(call);
@@ -136,21 +148,13 @@ static void *thread_main(void *unused)
     return NULL;
 }
 
-/* Signals are the program's business: its handlers never run on our threads. */
 static CUresult thread_need(void)
 {
     static bool started;
     pthread_mutex_lock(&lock);
     if (!started) {
-        sigset_t all, before;
-        pthread_t thread;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        started = pthread_create(&thread, NULL, thread_main, NULL) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (started) {
-            pthread_detach(thread);
-        } else {
+        started = ga_thread_start(NULL, thread_main, NULL) == GA_OK;
+        if (!started) {
             ga_error("no thread can be started for host functions");
         }
     }
@@ -199,6 +203,7 @@ CUresult client_host_submit(CUstream handle, const struct front_host_call *what)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->call = *what;
+    made->context = call.context->object.handle;
     rc = client_call_begin(&call, ga_host_function_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
         free(made);

@@ -1,11 +1,14 @@
 /* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
- * asynchronously, and giving it back waits for them. The device does not see it. */
+ * asynchronously, and giving it back waits for them. The device sees it through a twin (twin.h),
+ * which memory has that is allocated as mapped, and other memory when its device address is asked
+ * for. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "client/cancel.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 struct pinned {
@@ -90,6 +93,54 @@ static bool unpin(void *start, bool registered, uint64_t *bytes)
     return true;
 }
 
+void client_host_forget(uint64_t start)
+{
+    pthread_mutex_lock(&lock);
+    struct pinned *found = pinned_at(start);
+    if (found != NULL) {
+        client_ranges_remove(&ranges, &found->range);
+    }
+    pthread_mutex_unlock(&lock);
+    free(found);
+}
+
+/* Memory that the device has at the same address. */
+static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
+{
+    struct client_context *context;
+    struct client_twin *twin;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_twin_make(context, 0, bytes, TWIN_MAPPED, &twin);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    void *memory = (void *)(uintptr_t)twin->host;
+    rc = pin(memory, bytes, flags, false);
+    if (rc != CUDA_SUCCESS) {
+        twin = client_twin_take(twin->host, false);
+        (void)client_memory_give(context, twin->block, twin);
+        return rc;
+    }
+    *pp = memory;
+    return CUDA_SUCCESS;
+}
+
+/* The devices' halves. True: the program's has gone with one. */
+static bool unmap(void *start)
+{
+    struct client_context *context;
+    struct client_twin *twin;
+    bool gone = false;
+    while (client_context_current(&context) == CUDA_SUCCESS &&
+           (twin = client_twin_take((uint64_t)(uintptr_t)start, false)) != NULL) {
+        gone = gone || twin->host == twin->device;
+        (void)client_memory_give(context, twin->block, twin);
+    }
+    return gone;
+}
+
 CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     unsigned known =
@@ -100,6 +151,9 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
+    }
+    if ((Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0) {
+        return alloc_mapped(pp, bytesize, Flags);
     }
     void *memory = mmap(NULL, bytesize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
@@ -132,7 +186,9 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     if (p == NULL || !unpin(p, false, &bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    munmap(p, bytes);
+    if (!unmap(p)) {
+        munmap(p, bytes);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -168,7 +224,11 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return unpin(p, true, &bytes) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    if (!unpin(p, true, &bytes)) {
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    }
+    (void)unmap(p);
+    return CUDA_SUCCESS;
 }
 
 /* Of memory that was allocated, not of what was only registered. */
@@ -189,15 +249,25 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     return rc;
 }
 
-/* The device cannot see host memory (CAN_MAP_HOST_MEMORY is 0). */
+/* In the current context's device. */
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct client_memory memory;
+    struct client_context *context;
+    struct client_twin known, *made;
     unsigned flags;
-    CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS && (pdptr == NULL || Flags != 0 ||
-                               !client_host_find((uint64_t)(uintptr_t)p, &memory, &flags))) {
+    uint64_t address = (uint64_t)(uintptr_t)p;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS &&
+        (pdptr == NULL || Flags != 0 || !client_host_find(address, &memory, &flags))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return rc == CUDA_SUCCESS ? front_unsupported("cuMemHostGetDevicePointer") : rc;
+    if (rc == CUDA_SUCCESS && !client_twin_at(address, context->session, &known)) {
+        rc = client_twin_make(context, memory.start, memory.bytes, TWIN_MAPPED, &made);
+        known = rc == CUDA_SUCCESS ? *made : known;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *pdptr = known.device + (address - known.host);
+    }
+    return rc;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "front/front.h"
 
 #define CLIENT_NAME_MOST   60000u /* of a kernel or variable; mangled names are long */
 #define CLIENT_PARAMS_MOST 32768u /* bytes of a kernel's parameters: CUDA's own limit is 32764 */
@@ -20,24 +21,15 @@ struct client_image {
     void *owned; /* malloc-ed: what `bytes` points to, if it was made. NULL: the program's memory */
 };
 
-/* JIT options that matter here. Buffers are the program's. */
-struct client_jit {
-    uint32_t max_registers, optimization; /* 0: not given */
-    char *info_log, *error_log;
-    size_t info_log_bytes, error_log_bytes;
-    void **info_log_used, **error_log_used; /* where CUDA wants the written sizes */
-};
-
 /* Of a linked program (nvcc -rdc=true), which is spread over several images, one is made. The
  * caller frees `owned`. CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
 CUresult client_image_find(const void *image, struct client_image *found);
 /* Reads a file, with a NUL behind; `*image` is malloc-ed. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult client_image_read(const char *path, void **image);
-CUresult client_jit_read(unsigned count, const CUjit_option *options, void **values,
-                         struct client_jit *jit);
 
+/* The options' logs are written; what they tell the program is the caller's to end. */
 CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
-                            const struct client_jit *jit, struct client_module **out);
+                            struct front_jit *jit, struct client_module **out);
 CUresult client_module_unload(struct client_module *module);
 
 #endif

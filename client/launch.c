@@ -7,6 +7,7 @@
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 /* Of ga_launch (api/cuda/messages.api). */
@@ -206,6 +207,10 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    rc = client_twins_before(&call, args.stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
     memcpy(args.grid, shape->grid, sizeof args.grid);
     memcpy(args.block, shape->block, sizeof args.block);
     args.function = function->object.handle;
@@ -244,13 +249,14 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
     return launch(f, &shape, hStream, kernelParams, NULL);
 }
 
-static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
+static CUresult shape_of(const CUlaunchConfig *config, struct front_launch_options *said,
+                         struct shape *out)
 {
-    struct front_launch_options options;
-    CUresult rc = front_launch_options_read(config, &options);
+    CUresult rc = front_launch_options_read(config, said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    const struct front_launch_options options = *said;
     struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                           .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                           .shared_bytes = config->sharedMemBytes,
@@ -267,6 +273,34 @@ static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **v
                        : options.priority > INT8_MAX ? INT8_MAX
                                                      : options.priority;
         shape.flags |= FLAG_PRIORITY | (uint32_t)priority << PRIORITY_SHIFT;
+    }
+    *out = shape;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_launch_check(struct client_context *context, CUfunction f,
+                             const CUlaunchConfig *config)
+{
+    struct front_launch_options options;
+    struct client_function *function;
+    struct shape shape;
+    CUresult rc = shape_of(config, &options, &shape);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_function_resolve(context, f, &function);
+    }
+    if (rc == CUDA_SUCCESS && function->object.context != context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    return rc == CUDA_SUCCESS ? check(function, &shape) : rc;
+}
+
+static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
+{
+    struct front_launch_options options;
+    struct shape shape;
+    CUresult rc = shape_of(config, &options, &shape);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (options.completion == NULL) {
         return launch(f, &shape, config->hStream, values, extra);

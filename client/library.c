@@ -31,7 +31,7 @@ static struct client_module *loaded_module(const struct client_library *library,
 }
 
 static CUresult load(struct client_library *library, struct client_context *context,
-                     const struct client_jit *jit, struct client_module **module)
+                     struct front_jit *jit, struct client_module **module)
 {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one); /* two threads must not both load it */
@@ -45,6 +45,7 @@ static CUresult load(struct client_library *library, struct client_context *cont
             (*module)->next = library->modules;
             library->modules = *module;
             pthread_mutex_unlock(&client_state_lock);
+            rc = client_managed_join(library, *module);
         }
     }
     pthread_mutex_unlock(&one);
@@ -54,8 +55,8 @@ static CUresult load(struct client_library *library, struct client_context *cont
 CUresult client_library_module(struct client_library *library, struct client_context *context,
                                struct client_module **module)
 {
-    const struct client_jit jit = {.max_registers = library->max_registers,
-                                   .optimization = library->optimization};
+    struct front_jit jit = {.max_registers = library->max_registers,
+                            .optimization = library->optimization};
     *module = loaded_module(library, context);
     return *module != NULL ? CUDA_SUCCESS : load(library, context, &jit, module);
 }
@@ -117,7 +118,7 @@ static bool is_preserved(unsigned count, const CUlibraryOption *options, void **
 }
 
 /* With a current context it is loaded there, and errors come from this call. */
-static CUresult load_here(struct client_library *library, const struct client_jit *jit)
+static CUresult load_here(struct client_library *library, struct front_jit *jit)
 {
     struct client_context *context;
     struct client_module *module;
@@ -133,17 +134,20 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
                                    CUlibraryOption *libraryOptions, void **libraryOptionValues,
                                    unsigned int numLibraryOptions)
 {
-    struct client_jit jit;
+    struct front_jit jit;
     struct client_image image;
     CUresult rc = client_ready();
     bool wrong =
         library == NULL || code == NULL || (numLibraryOptions != 0 && libraryOptions == NULL);
     if (rc == CUDA_SUCCESS) {
         rc = wrong ? CUDA_ERROR_INVALID_VALUE
-                   : client_jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
+                   : front_jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
     }
     if (rc == CUDA_SUCCESS) {
         rc = client_image_find(code, &image);
+        if (rc != CUDA_SUCCESS) {
+            front_jit_end(&jit);
+        }
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -160,6 +164,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     if (rc == CUDA_SUCCESS) {
         rc = load_here(made, &jit);
     }
+    front_jit_end(&jit);
     if (rc != CUDA_SUCCESS) {
         client_object_drop(made);
         return rc;
@@ -197,6 +202,7 @@ void client_library_release(struct client_library *library)
         next = at->next;
         client_object_drop(at);
     }
+    client_managed_release(library);
     free(library->owned);
     library->owned = NULL;
     library->kernels = NULL;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "client/window.h"
 
 #define ASKED_MOST 8u /* pieces of memory tried where there is no window */
@@ -73,13 +74,36 @@ struct client_session *client_memory_window(uint64_t address)
     return NULL;
 }
 
+/* Memory of a pool belongs to no context. */
+static bool pooled(struct client_session *session, uint64_t address, struct client_memory *memory)
+{
+    struct front_mempool_found found;
+    bool known = client_mempool_find(address, &found);
+    if (known) {
+        *memory = (struct client_memory){.session = session,
+                                         .start = found.start,
+                                         .bytes = found.bytes,
+                                         .pool = found.pool,
+                                         .id = found.id | UINT64_C(1) << 63};
+    }
+    return known;
+}
+
 bool client_memory_find(uint64_t address, struct client_memory *memory)
 {
+    struct client_twin twin;
+    if (client_twin_on_device(address, &twin)) {
+        *memory = (struct client_memory){.session = twin.session,
+                                         .start = twin.device,
+                                         .bytes = twin.bytes,
+                                         .context = twin.context};
+        return true;
+    }
     struct client_session *session = client_memory_window(address);
     if (session != NULL) {
         struct client_allocation allocation;
         if (!client_allocator_find(&session->allocator, address, &allocation)) {
-            return false;
+            return pooled(session, address, memory);
         }
         *memory = (struct client_memory){.session = session,
                                          .start = allocation.address,
@@ -239,7 +263,7 @@ void client_memory_trim(struct client_context *context)
     client_allocator_trim(&context->session->allocator, unmap_idle, context);
 }
 
-static CUresult allocate(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
+CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
 {
     struct client_allocator *allocator = &context->session->allocator;
     uint64_t address, owner = context->object.handle;
@@ -261,7 +285,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     if (rc == CUDA_SUCCESS && (dptr == NULL || bytesize == 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return rc == CUDA_SUCCESS ? allocate(context, bytesize, dptr) : rc;
+    return rc == CUDA_SUCCESS ? client_memory_take(context, bytesize, dptr) : rc;
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
@@ -282,9 +306,26 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (pitch < WidthInBytes || pitch > SIZE_MAX / Height) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    rc = allocate(context, pitch * Height, dptr);
+    rc = client_memory_take(context, pitch * Height, dptr);
     if (rc == CUDA_SUCCESS) {
         *pPitch = pitch;
+    }
+    return rc;
+}
+
+/* Any stream of the device may use it: waits for all its work. */
+static CUresult pooled_free(const struct client_session *session, uint64_t address)
+{
+    CUresult rc = CUDA_SUCCESS;
+    uint32_t index = 0;
+    struct client_context *context;
+    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
+        if (context->session == session && atomic_load(&context->active)) {
+            rc = client_context_synchronize(context);
+        }
+    }
+    if (rc == CUDA_SUCCESS && !client_mempool_free(address)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
     return rc;
 }
@@ -296,9 +337,23 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
         return rc;
     }
+    struct client_twin known;
+    if (client_twin_on_device(dptr, &known) && known.attach == TWIN_MAPPED) {
+        return CUDA_ERROR_INVALID_VALUE; /* pinned memory is not freed so */
+    }
+    struct client_twin *twin = client_twin_take(dptr, true);
+    return client_memory_give(context, twin != NULL ? twin->block : dptr, twin);
+}
+
+CUresult client_memory_give(struct client_context *context, uint64_t dptr, struct client_twin *twin)
+{
+    CUresult rc = CUDA_SUCCESS;
     struct client_memory memory;
     struct client_session *session = client_memory_window(dptr);
     uint64_t bytes;
+    if (session != NULL && client_memory_find(dptr, &memory) && memory.pool != NULL) {
+        return memory.start == dptr ? pooled_free(session, dptr) : CUDA_ERROR_INVALID_VALUE;
+    }
     if (session == NULL || !client_memory_find(dptr, &memory) ||
         client_allocator_drain(&session->allocator, dptr, &bytes) != ALLOCATOR_OK) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -310,6 +365,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (bytes != 0 || !client_context_idle(owner)) {
         rc = give_back(owner, bytes != 0 ? dptr : 0, bytes, true);
     }
+    client_twin_end(twin);
     client_allocator_drained(&session->allocator, dptr, unmap_idle, owner);
     if (bytes != 0) { /* last: another thread may get the same address from now on */
         reservation_end(owner, dptr, bytes);

@@ -10,27 +10,7 @@
 
 /* ---- loading */
 
-static void give_log(const struct client_jit *jit, bool error, const char *text)
-{
-    char *to = error ? jit->error_log : jit->info_log;
-    size_t room = error ? jit->error_log_bytes : jit->info_log_bytes;
-    void **used = error ? jit->error_log_used : jit->info_log_used;
-    size_t length = text != NULL ? strlen(text) : 0;
-    length = length < room ? length : room - (room != 0);
-    if (room != 0) {
-        if (length != 0) {
-            memcpy(to, text, length);
-        }
-        to[length] = 0;
-    }
-    if (used != NULL) {
-        /* The option's value is the buffer's size, and becomes what was written. */
-        uintptr_t written = length != 0 ? length + 1 : 0;
-        *used = (void *)written;
-    }
-}
-
-static void give_logs(const struct client_jit *jit, struct ga_reader *reader)
+static void give_logs(struct front_jit *jit, struct ga_reader *reader)
 {
     struct ga_module_load_results results;
     if (reader->at >= reader->size) {
@@ -38,8 +18,8 @@ static void give_logs(const struct client_jit *jit, struct ga_reader *reader)
     }
     ga_module_load_results_read(reader, &results);
     if (!reader->failed) {
-        give_log(jit, false, results.info_log);
-        give_log(jit, true, results.error_log);
+        front_jit_write(&jit->info, results.info_log);
+        front_jit_write(&jit->error, results.error_log);
     }
 }
 
@@ -86,7 +66,7 @@ static void facts_take(struct client_call *call, struct client_module *module)
 }
 
 CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
-                            const struct client_jit *jit, struct client_module **out)
+                            struct front_jit *jit, struct client_module **out)
 {
     struct client_call call, more;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_load, context);
@@ -99,8 +79,8 @@ CUresult client_module_load(struct client_context *context, const void *image, u
                                        .image_bytes = bytes,
                                        .max_registers = jit->max_registers,
                                        .optimization = jit->optimization,
-                                       .log_bytes = log_room(jit->info_log_bytes),
-                                       .error_log_bytes = log_room(jit->error_log_bytes)};
+                                       .log_bytes = log_room(jit->info.size),
+                                       .error_log_bytes = log_room(jit->error.size)};
     rc = client_call_begin(&call, ga_module_load_args_bound(&args));
     if (rc == CUDA_SUCCESS) {
         ga_module_load_args_write(&call.writer, &args);
@@ -127,7 +107,7 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
                                     CUjit_option *options, void **optionValues)
 {
     struct client_context *context;
-    struct client_jit jit;
+    struct front_jit jit;
     struct client_image found = {0};
     struct client_module *made;
     CUresult rc = client_context_current(&context);
@@ -135,14 +115,16 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_jit_read(numOptions, options, optionValues, &jit);
+        rc = front_jit_read(numOptions, options, optionValues, &jit);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_image_find(image, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
+    rc = client_image_find(image, &found);
     if (rc == CUDA_SUCCESS) {
         rc = client_module_load(context, found.bytes, found.size, &jit, &made);
     }
+    front_jit_end(&jit);
     free(found.owned);
     if (rc == CUDA_SUCCESS) {
         *module = (CUmodule)(uintptr_t)made->object.handle;

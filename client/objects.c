@@ -24,6 +24,7 @@ static const size_t sizes[GA_HANDLE_TYPES] = {
     [GA_HANDLE_ARRAY] = sizeof(struct client_array),
     [GA_HANDLE_MIPMAP] = sizeof(struct client_array),
     [GA_HANDLE_TEXTURE] = sizeof(struct client_sampled),
+    [GA_HANDLE_EXEC] = sizeof(struct client_object),
 };
 
 static struct client_object *take_unused(enum ga_handle_type type)

@@ -2,7 +2,18 @@
 #include <string.h>
 
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
+
+static CUdevice ordinal_of(const struct client_memory *memory, const struct client_context *context)
+{
+    for (CUdevice i = 0; memory->session != NULL && i < client_device_count; i++) {
+        if (atomic_load(&client_devices[i]->session) == memory->session) {
+            return i;
+        }
+    }
+    return context != NULL ? context->device->ordinal : 0;
+}
 
 bool client_pointer(uint64_t address, struct front_pointer *pointer)
 {
@@ -13,13 +24,19 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
         return false;
     }
     const struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, memory.context);
-    *pointer = (struct front_pointer){.device = device,
-                                      .on_device = device,
+    struct client_twin twin;
+    bool both = client_twin_at(address, NULL, &twin);
+    bool managed = both && twin.attach != TWIN_MAPPED;
+    *pointer = (struct front_pointer){.device = device && (!both || managed),
+                                      .on_device = device || both,
+                                      .to_device = both ? twin.device - twin.host : 0,
+                                      .managed = managed,
                                       .context = (CUcontext)(uintptr_t)memory.context,
-                                      .ordinal = context != NULL ? context->device->ordinal : 0,
+                                      .ordinal = ordinal_of(&memory, context),
+                                      .pool = memory.pool,
                                       .start = memory.start,
                                       .bytes = memory.bytes,
-                                      .id = memory.start};
+                                      .id = memory.id != 0 ? memory.id : memory.start};
     return true;
 }
 

@@ -260,6 +260,8 @@ static void add_device(struct client_server *server, uint32_t index,
     device->granularity_bytes = facts->granularity_bytes;
     device->priority_least = facts->priority_least;
     device->priority_greatest = facts->priority_greatest;
+    device->traits = facts->traits;
+    device->peers = facts->peers;
     client_attributes_apply(device->attributes, facts->attributes,
                             facts->attribute_count < CLIENT_ATTRIBUTES ? facts->attribute_count
                                                                        : CLIENT_ATTRIBUTES);

@@ -3,7 +3,6 @@
  * for. The library has one other thread, and only for programs with host functions
  * (host_function.c). */
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "client/environment.h"
 #include "client/state.h"
 
@@ -230,16 +230,9 @@ bool client_service_start(void)
         }
         client_process_own(wake_fd);
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    int rc = pthread_create(&thread, NULL, service_run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc != 0) {
+    if (ga_thread_start(NULL, service_run, NULL) != GA_OK) {
         return false;
     }
-    pthread_detach(thread);
     started = true;
     client_link_armed = service_wake;
     return true;

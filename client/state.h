@@ -55,7 +55,9 @@ struct client_device {
     char name[256];
     uint8_t uuid[16];
     uint64_t memory_bytes, granularity_bytes;
+    uint64_t peers; /* as handshake_device.peers */
     int32_t priority_least, priority_greatest;
+    uint32_t traits;                        /* CUDA_DEVICE_* */
     int32_t attributes[CLIENT_ATTRIBUTES];  /* as programs see them */
     pthread_mutex_t open_lock;              /* opening the session, primary context life */
     struct client_session *_Atomic session; /* NULL: not opened; never closed */
@@ -81,6 +83,8 @@ struct client_context {
     bool fresh;         /* reset, and not retained since */
     unsigned retained, flags;
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
+    _Atomic uint64_t legacy_ready;                    /* likewise: as client_stream.ready */
+    uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
     bool streamed; /* it has, or had, streams besides the default one */
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
@@ -104,6 +108,8 @@ struct client_event {
     _Atomic uint64_t recorded; /* counts recordings */
     _Atomic uint64_t ready;    /* the recording that is known to be done; at first `recorded` */
     _Atomic uint64_t watched;  /* the recording that is being watched */
+    uint64_t stream, mark; /* what is done with the last recording; under its link's sender lock */
+    _Atomic uint64_t twin_stream, twin_mark; /* of the last recording, for client_twins_after */
 };
 
 struct client_param {
@@ -126,6 +132,8 @@ struct client_sampled {
 
 struct client_library;
 struct client_kernel;
+struct client_twin;
+struct client_variable;
 
 struct client_global {
     struct client_global *next;
@@ -165,7 +173,8 @@ struct client_library {
     uint64_t image_bytes;
     void *owned; /* copy of the image, or made of it; NULL: the program promised to keep it */
     struct client_kernel *kernels;
-    struct client_module *modules; /* where it is loaded */
+    struct client_module *modules;   /* where it is loaded */
+    struct client_variable *managed; /* those that were asked for; see managed.c */
     uint32_t max_registers, optimization;
 };
 
@@ -254,6 +263,8 @@ CUresult client_usable(void);
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);
 /* What the server needs to make it with a session. */
 void client_context_wish(const struct client_context *context, struct handshake_context *wish);
+/* Waits for its work, and nothing else comes of it. */
+CUresult client_context_synchronize(struct client_context *context);
 /* A call that was waited for has found all work of the context done. */
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* Whether it is known that no work of the context is under way, without asking. */
@@ -264,9 +275,19 @@ void client_context_late(uint64_t handle, int result, uint16_t opcode);
 /* front_host.stream_values (stream_value.c). */
 struct front_value;
 CUresult client_stream_values(CUstream stream, const struct front_value *values, unsigned count);
+struct client_call;
+CUresult client_stream_value_check(struct client_call *call, const struct front_value *value);
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);
+/* Work of a stream (0: the legacy one) of the context: all that its link has sent up to now; and
+ * whether that is known to be done, without asking. */
+uint64_t client_stream_mark(const struct client_link *link);
+void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
+bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
+/* A new stream of the context. */
+CUresult client_stream_make(struct client_context *context, unsigned flags,
+                            struct client_stream **out);
 CUresult client_stream_find(struct client_context *context, CUstream handle,
                             struct client_stream **object, uint64_t *wire);
 
@@ -287,6 +308,9 @@ CUresult client_module_global(struct client_module *module, const char *name, ui
 CUresult client_module_names(struct client_module *module);
 void client_module_release(struct client_module *module);
 void client_function_release(struct client_function *function);
+/* Whether such a launch would be made (launch.c); its stream is not looked at. */
+CUresult client_launch_check(struct client_context *context, CUfunction f,
+                             const CUlaunchConfig *config);
 void client_library_release(struct client_library *library);
 
 /* ---- arrays, textures and surfaces (array.c, texture.c) */
@@ -296,16 +320,33 @@ void client_sampled_release(struct client_sampled *sampled);
 CUresult client_array_shape(uint64_t handle, bool mipmapped, struct front_array *front);
 CUresult client_sampled_of(uint64_t handle, bool surface, struct front_sampled *sampled);
 
+/* ---- memory pools (mempool.c) */
+extern const struct front_mempool_host client_mempool;
+struct front_mempool_found;
+/* Locked, as the functions of front/mempool.h want it. */
+bool client_mempool_find(uint64_t address, struct front_mempool_found *found);
+bool client_mempool_free(uint64_t address);
+void client_mempool_reset(CUdevice device);
+
 /* ---- memory (memory.c, host_memory.c) */
 /* A live allocation, module global, or pinned range. */
 struct client_memory {
     struct client_session *session; /* NULL: host memory */
     uint64_t start, bytes;
-    uint64_t context; /* handle; 0: none */
+    uint64_t context;  /* handle; 0: none */
+    CUmemoryPool pool; /* NULL: none */
+    uint64_t id;       /* 0: `start` is one */
 };
+/* front_host.managed_move and front_host.managed_attach (managed.c). */
+CUresult client_managed_move(CUstream stream, uint64_t start, uint64_t bytes, bool device);
+CUresult client_managed_attach(CUstream stream, uint64_t start, unsigned flags);
+/* The library has been loaded in one more context; it goes. */
+CUresult client_managed_join(struct client_library *library, struct client_module *module);
+void client_managed_release(struct client_library *library);
 /* What front/ asks for. */
 bool client_pointer(uint64_t address, struct front_pointer *pointer);
 bool client_memory_find(uint64_t address, struct client_memory *memory);
+
 bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags);
 /* The session whose window (or block, without one) holds the address: host memory never lies in
  * one. Only where there is no window it takes a lock, the allocator's. */
@@ -317,9 +358,15 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
 void client_global_known(struct client_session *session, uint64_t address, uint64_t bytes,
                          const struct client_module *module);
 void client_globals_forget(const struct client_module *module);
+/* cuMemAlloc and cuMemFree in that context. */
+CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out);
+CUresult client_memory_give(struct client_context *context, uint64_t address,
+                            struct client_twin *twin);
 void client_memory_forget(struct client_context *context);
 /* The server has no memory left: gives back what the allocator holds and nobody uses. */
 void client_memory_trim(struct client_context *context);
+/* Pinned memory that went with its context. */
+void client_host_forget(uint64_t start);
 /* All bytes lie in memory that we pinned. */
 bool client_host_pinned(const void *start, uint64_t bytes);
 

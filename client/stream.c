@@ -5,6 +5,7 @@
 #include "api/calls.h"
 #include "client/call.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
 /* ---- the stream of a thread */
@@ -39,7 +40,8 @@ static void own_key_make(void)
     (void)pthread_key_create(&own_key, own_end);
 }
 
-static CUresult create_own(struct client_context *context, struct client_stream **out)
+CUresult client_stream_make(struct client_context *context, unsigned flags,
+                            struct client_stream **out)
 {
     struct client_call call;
     CUresult rc = client_call_enter_in(&call, API_OP_cuStreamCreate, context);
@@ -48,7 +50,7 @@ static CUresult create_own(struct client_context *context, struct client_stream 
     if (stream == NULL) {
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct cuStreamCreate_args args = {.phStream = stream->object.handle};
+    struct cuStreamCreate_args args = {.phStream = stream->object.handle, .Flags = flags};
     rc = client_call_begin(&call, cuStreamCreate_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
         client_object_drop(stream);
@@ -80,7 +82,7 @@ static CUresult own_find(struct client_context *context, struct client_stream **
         (void)pthread_once(&own_once, own_key_make);
         (void)pthread_setspecific(own_key, own);
     }
-    CUresult rc = create_own(context, out);
+    CUresult rc = client_stream_make(context, CU_STREAM_DEFAULT, out);
     if (rc == CUDA_SUCCESS) {
         at->stream = (*out)->object.handle;
     }
@@ -108,20 +110,6 @@ CUresult client_stream_find(struct client_context *context, CUstream handle,
 
 /* ---- waiting and asking */
 
-CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
-{
-    struct client_call call;
-    struct ga_stream_synchronize_args args;
-    CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_synchronize);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, hStream, &args.stream);
-    }
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_stream_synchronize, &args, false, rc);
-    }
-    return rc;
-}
-
 static uint64_t mark_of(const struct client_link *link, uint64_t sequence)
 {
     return (uint64_t)link->index << 56 | sequence;
@@ -130,6 +118,55 @@ static uint64_t mark_of(const struct client_link *link, uint64_t sequence)
 static bool mark_reaches(uint64_t mark, uint64_t wanted)
 {
     return mark >> 56 == wanted >> 56 && mark >= wanted;
+}
+
+uint64_t client_stream_mark(const struct client_link *link)
+{
+    return mark_of(link, atomic_load(&link->submitted));
+}
+
+static _Atomic uint64_t *ready_of(struct client_context *context, uint64_t handle)
+{
+    struct client_stream *stream =
+        handle != 0 ? client_object_find(GA_HANDLE_STREAM, handle) : NULL;
+    return handle == 0 ? &context->legacy_ready : stream != NULL ? &stream->ready : NULL;
+}
+
+void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark)
+{
+    _Atomic uint64_t *ready = ready_of(context, stream);
+    if (ready != NULL) {
+        client_link_raise(ready, mark);
+    }
+}
+
+bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
+{
+    const _Atomic uint64_t *ready = ready_of(context, stream);
+    uint64_t quiet = atomic_load(&context->quiet);
+    return (ready != NULL && mark_reaches(atomic_load(ready), mark)) ||
+           quiet >= (mark & ((UINT64_C(1) << 56) - 1));
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
+{
+    struct client_call call;
+    struct ga_stream_synchronize_args args;
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_synchronize);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.stream);
+    }
+    uint64_t mark = client_twins_mark();
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_stream_synchronize, &args, false, rc);
+    }
+    if (rc == CUDA_SUCCESS) {
+        uint64_t wire = args.stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : args.stream;
+        client_stream_reached(call.context, wire, mark_of(call.link, call.sequence));
+        front_mempool_synchronized();
+        rc = client_twins_after(call.context, args.stream, mark);
+    }
+    return rc;
 }
 
 /* Asks the server, which tells later when it has become ready. */
@@ -158,37 +195,43 @@ static CUresult query_remote(struct client_call *call, struct client_stream *str
 
 /* A program that only polls: while a watch is outstanding, work before it is not done, and neither
  * is the stream; nothing travels then. */
-CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire)
 {
-    struct client_call call;
     struct client_stream *stream;
-    uint64_t wire;
-    CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_query);
+    CUresult rc = client_call_enter_handle(call, API_OP_ga_stream_query);
     if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, hStream, &wire);
+        rc = client_stream_check(call, hStream, wire);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_stream_find(call.context, hStream, &stream, &wire);
+        rc = client_stream_find(call->context, hStream, &stream, wire);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     if (stream != NULL) {
-        client_link_drain(call.link);
-        if (atomic_load(&call.link->dead) != 0) {
-            return (CUresult)atomic_load(&call.link->dead);
+        client_link_drain(call->link);
+        if (atomic_load(&call->link->dead) != 0) {
+            return (CUresult)atomic_load(&call->link->dead);
         }
         uint64_t ready = atomic_load(&stream->ready), watched = atomic_load(&stream->watched);
         if (watched != 0 && !mark_reaches(ready, watched)) {
             return CUDA_ERROR_NOT_READY;
         }
-        if (mark_reaches(ready, mark_of(call.link, atomic_load(&call.link->submitted))) &&
+        if (mark_reaches(ready, mark_of(call->link, atomic_load(&call->link->submitted))) &&
             watched != 0) {
-            int late = atomic_exchange(&call.context->late, 0);
+            int late = atomic_exchange(&call->context->late, 0);
             return (CUresult)late;
         }
     }
-    return query_remote(&call, stream, wire);
+    return query_remote(call, stream, *wire);
+}
+
+CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+{
+    struct client_call call;
+    uint64_t wire, mark = client_twins_mark();
+    CUresult rc = query(hStream, &call, &wire);
+    return rc == CUDA_SUCCESS ? client_twins_after(call.context, wire, mark) : rc;
 }
 
 /* ---- facts */
@@ -263,21 +306,6 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
     }
     if (rc == CUDA_SUCCESS) {
         *device = context_of(&call, stream)->device->ordinal;
-    }
-    return rc;
-}
-
-/* Capture cannot be begun, so nothing is ever captured. */
-CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    struct client_call call;
-    struct client_stream *stream;
-    CUresult rc = stream_of(hStream, &call, &stream);
-    if (rc == CUDA_SUCCESS && captureStatus == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
     }
     return rc;
 }

@@ -5,7 +5,7 @@
 #include "front/front.h"
 
 /* The device does not see the program's memory (CAN_MAP_HOST_MEMORY is 0). */
-static CUresult check(struct client_call *call, const struct front_value *value)
+CUresult client_stream_value_check(struct client_call *call, const struct front_value *value)
 {
     if (client_host_pinned((const void *)(uintptr_t)value->address, value->bytes)) {
         return front_unsupported("a stream that waits for or writes a value in host memory");
@@ -58,7 +58,7 @@ CUresult client_stream_values(CUstream handle, const struct front_value *values,
         rc = client_stream_check(&call, handle, &stream);
     }
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        rc = check(&call, &values[i]);
+        rc = client_stream_value_check(&call, &values[i]);
     }
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         rc = post(&call, stream, &values[i]);

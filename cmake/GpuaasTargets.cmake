@@ -31,5 +31,6 @@ function(gpuaas_unit_test name)
     add_test(NAME ${name} COMMAND ${name})
     # One test at a time, ctest runs several binaries: when long tests end side by side, criterion
     # itself forgets memory, and LeakSanitizer says so.
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT CRITERION_JOBS=1)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300
+        ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self")
 endfunction()

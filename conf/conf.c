@@ -13,7 +13,7 @@
 #include "conf/key.h"
 
 #define CONF_FILE_MOST (1u << 20) /* a longer file is no configuration */
-#define CONF_KEYS_MOST 32u
+#define CONF_KEYS_MOST 64u
 
 struct reading {
     struct conf *conf;
@@ -170,6 +170,15 @@ static void section_check(struct reading *r, const char *section, enum conf_sect
     }
 }
 
+/* What gpuaasd says of a software GPU that neither its section nor a model says. */
+static void soft_complete(struct conf_gpu *gpu)
+{
+    for (size_t i = 0; i < soft_key_count && gpu->soft.model == 0; i++) {
+        gpu->soft_given |= soft_keys[i].standard[0] != 0 ? UINT64_C(1) << i : 0;
+    }
+    soft_device_complete(&gpu->soft, gpu->soft_given);
+}
+
 static void gpus_check(struct reading *r)
 {
     struct conf *conf = r->conf;
@@ -186,6 +195,11 @@ static void gpus_check(struct reading *r)
                       known ? 1u << conf->gpus[n].driver : CONF_DRIVERS_ALL);
         conf->gpus[count] = conf->gpus[n];
         conf->gpus[count].number = n;
+        soft_complete(&conf->gpus[count]);
+        const char *wrong = soft_device_wrong(&conf->gpus[count].soft);
+        if (wrong != NULL) {
+            complain_at(r, r->gpu_line[n], "[%s] %s", section, wrong);
+        }
         count++;
     }
     conf->gpu_count = count;

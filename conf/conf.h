@@ -1,7 +1,8 @@
 /* The configuration of gpuaasd: an INI file with one [server] section and a [gpu.N] for each GPU.
  *
- * keys.def is the only list of keys. Reading goes on after an error, so that one run names them
- * all; a struct conf is only usable when no error was found. */
+ * keys.def is the only list of keys, with api/soft_keys.def for those of software GPUs. Reading
+ * goes on after an error, so that one run names them all; a struct conf is only usable when no
+ * error was found. */
 #ifndef CONF_H
 #define CONF_H
 
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "api/soft_device.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -47,10 +49,8 @@ struct conf_gpu {
     char driver_path[CONF_TEXT_MOST];
     uint32_t device;
     char name[CONF_TEXT_MOST];
-    uint64_t memory_bytes;
-    bool virtual_memory;
-    uint32_t sms;
-    uint32_t capability; /* 75 for 7.5 */
+    struct soft_device soft; /* of a software GPU; but for name and uuid */
+    uint64_t soft_given;     /* a bit for each of soft_keys */
 };
 
 struct conf {

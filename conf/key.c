@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
+
 #define CONF_MEMBER_SERVER(member) offsetof(struct conf_server, member)
 #define CONF_MEMBER_GPU(member)    offsetof(struct conf_gpu, member)
 
@@ -21,55 +23,21 @@
      .allowed = allowed_,                                                                          \
      .help = help_},
 
+#define SOFT_KEY(name_, type_, member_, standard_, least_, most_, allowed_, help_)                 \
+    CONF_KEY(GPU, name_, SOFT, soft.member_, standard_, least_, most_, SOFT, allowed_, help_)
+
 const struct conf_key conf_keys[] = {
 #include "conf/keys.def"
+
+#include "api/soft_keys.def"
 };
 const size_t conf_key_count = sizeof conf_keys / sizeof conf_keys[0];
-
-/* A decimal number without sign; *end is behind it. */
-static bool digits_read(const char *text, const char **end, uint64_t *value)
-{
-    uint64_t result = 0;
-    const char *at = text;
-    for (; isdigit((unsigned char)*at); at++) {
-        if (result > (UINT64_MAX - 9) / 10) {
-            return false;
-        }
-        result = result * 10 + (uint64_t)(*at - '0');
-    }
-    *end = at;
-    *value = result;
-    return at != text;
-}
-
-static bool bytes_read(const char *text, uint64_t *value)
-{
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-    const char *unit;
-    uint64_t number;
-    if (!digits_read(text, &unit, &number)) {
-        return false;
-    }
-    while (*unit == ' ') {
-        unit++;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(unit, units[i].name) == 0) {
-            *value = number << units[i].shift;
-            return *value >> units[i].shift == number;
-        }
-    }
-    return false;
-}
 
 static bool ports_read(const char *text, struct conf_ports *ports)
 {
     const char *end;
     uint64_t first, last;
-    if (!digits_read(text, &end, &first)) {
+    if (!ga_digits_read(text, &end, &first)) {
         return false;
     }
     last = first;
@@ -81,7 +49,7 @@ static bool ports_read(const char *text, struct conf_ports *ports)
         while (*end == ' ') {
             end++;
         }
-        if (!digits_read(end, &end, &last) || first == 0) {
+        if (!ga_digits_read(end, &end, &last) || first == 0) {
             return false;
         }
     }
@@ -159,27 +127,15 @@ static bool driver_read(const char *text, enum conf_driver *driver)
     return false;
 }
 
-static bool flag_read(const char *text, bool *flag)
+static bool soft_read(const struct conf_key *key, const char *text, unsigned line,
+                      struct conf_gpu *gpu)
 {
-    bool yes = strcmp(text, "yes") == 0;
-    if (!yes && strcmp(text, "no") != 0) {
+    size_t at = soft_key_find(key->name);
+    if (!soft_key_read(&soft_keys[at], text, &gpu->soft)) {
         return false;
     }
-    *flag = yes;
+    gpu->soft_given |= line != 0 ? UINT64_C(1) << at : 0;
     return true;
-}
-
-/* "7.5" as 75; those that softgpu knows */
-static bool capability_read(const char *text, uint32_t *capability)
-{
-    static const char *const known[] = {"7.5", "8.0", "8.6", "8.9", "9.0"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(text, known[i]) == 0) {
-            *capability = (uint32_t)((text[0] - '0') * 10 + text[2] - '0');
-            return true;
-        }
-    }
-    return false;
 }
 
 bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into)
@@ -191,14 +147,14 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
     case CONF_TYPE_TEXT:
         return text_read(key, text, member);
     case CONF_TYPE_NUMBER:
-        if (!digits_read(text, &end, &number) || *end != 0 || number < key->least ||
+        if (!ga_digits_read(text, &end, &number) || *end != 0 || number < key->least ||
             number > key->most) {
             return false;
         }
         *(uint32_t *)member = (uint32_t)number;
         return true;
     case CONF_TYPE_BYTES:
-        if (!bytes_read(text, &number) || number < key->least || number > key->most) {
+        if (!soft_bytes_read(text, &number) || number < key->least || number > key->most) {
             return false;
         }
         *(uint64_t *)member = number;
@@ -209,12 +165,10 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return ga_log_level_parse(text, member);
     case CONF_TYPE_DRIVER:
         return driver_read(text, member);
-    case CONF_TYPE_FLAG:
-        return flag_read(text, member);
-    case CONF_TYPE_CAPABILITY:
-        return capability_read(text, member);
     case CONF_TYPE_LISTEN:
         return listen_read(text, line, into);
+    case CONF_TYPE_SOFT:
+        return soft_read(key, text, line, into);
     }
     return false;
 }

@@ -10,15 +10,14 @@
 enum conf_section { CONF_SECTION_SERVER, CONF_SECTION_GPU };
 
 enum conf_type {
-    CONF_TYPE_TEXT,       /* char[CONF_TEXT_MOST] */
-    CONF_TYPE_NUMBER,     /* uint32_t */
-    CONF_TYPE_BYTES,      /* uint64_t, with KiB, MiB, GiB, TiB */
-    CONF_TYPE_PORTS,      /* struct conf_ports */
-    CONF_TYPE_LEVEL,      /* enum ga_log_level */
-    CONF_TYPE_DRIVER,     /* enum conf_driver */
-    CONF_TYPE_FLAG,       /* bool */
-    CONF_TYPE_CAPABILITY, /* uint32_t: 75 for 7.5 */
-    CONF_TYPE_LISTEN,     /* appended to struct conf_server's list */
+    CONF_TYPE_TEXT,   /* char[CONF_TEXT_MOST] */
+    CONF_TYPE_NUMBER, /* uint32_t */
+    CONF_TYPE_BYTES,  /* uint64_t, with KiB, MiB, GiB, TiB */
+    CONF_TYPE_PORTS,  /* struct conf_ports */
+    CONF_TYPE_LEVEL,  /* enum ga_log_level */
+    CONF_TYPE_DRIVER, /* enum conf_driver */
+    CONF_TYPE_LISTEN, /* appended to struct conf_server's list */
+    CONF_TYPE_SOFT,   /* one of soft_keys: joins struct conf_gpu's soft and soft_given */
 };
 
 /* Bits of conf_key.drivers. */

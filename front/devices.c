@@ -177,7 +177,6 @@ CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
     return rc;
 }
 
-/* Kernels of one device never reach another's memory; copies between devices of one node do. */
 CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
     struct front_device device;
@@ -186,7 +185,9 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevic
         rc = front_host.device(peerDev, &device);
     }
     if (rc == CUDA_SUCCESS) {
-        *canAccessPeer = 0;
+        *canAccessPeer =
+            dev != peerDev &&
+            front_host.peer_attribute(dev, peerDev, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED) != 0;
     }
     return rc;
 }
@@ -205,7 +206,7 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        *value = 0;
+        *value = front_host.peer_attribute(srcDevice, dstDevice, attrib);
     }
     return rc;
 }

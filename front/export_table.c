@@ -10,6 +10,23 @@
 #include "front/tables.h"
 
 static const CUuuid forwards_uuid = {.bytes = CUDA_DRIVER_FORWARDS_UUID};
+static const CUuuid traits_uuid = {.bytes = CUDA_DRIVER_TRAITS_UUID};
+
+static int device_traits(int device, unsigned *traits)
+{
+    struct front_device facts;
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = front_host.device(device, &facts);
+    }
+    if (rc == CUDA_SUCCESS) {
+        *traits = facts.traits;
+    }
+    return (int)rc;
+}
+
+static const struct cuda_driver_traits traits_table = {.bytes = sizeof traits_table,
+                                                       .device_traits = device_traits};
 
 #ifdef GPUAAS_PRIVATE_TABLES
 /* Asked by every runtime first, and by nvrtc: both go on without. */
@@ -70,6 +87,10 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
             return CUDA_ERROR_INVALID_VALUE;
         }
         *ppExportTable = &forwards_uuid;
+        return CUDA_SUCCESS;
+    }
+    if (memcmp(pExportTableId->bytes, traits_uuid.bytes, sizeof traits_uuid.bytes) == 0) {
+        *ppExportTable = &traits_table;
         return CUDA_SUCCESS;
     }
     const void *table = front_table_find(pExportTableId);

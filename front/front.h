@@ -16,9 +16,14 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "front/advice.h"
 #include "front/array.h"
+#include "front/capture.h"
 #include "front/copy_box.h"
+#include "front/graph.h"
+#include "front/jit.h"
 #include "front/launch_options.h"
+#include "front/mempool.h"
 #include "front/occupancy.h"
 #include "front/output.h"
 #include "front/pointer.h"
@@ -35,6 +40,7 @@ struct front_device {
     int32_t pci_domain;
     int32_t pci_bus;
     int32_t pci_device;
+    unsigned traits; /* CUDA_DEVICE_*, of api/driver_open.h */
 };
 
 /* One thing that a stream does with a value in memory: writes it or waits for it. */
@@ -46,6 +52,11 @@ struct front_value {
     CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR; without other bits */
 };
 
+#define FRONT_VALUES_MOST 255u /* of a batch; cuda.h: less than 256 */
+/* What a batch of cuStreamBatchMemOp does, at most FRONT_VALUES_MOST steps. */
+CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
+                           struct front_value *steps, unsigned *made);
+
 /* A function of the program that a stream calls: cuLaunchHostFunc gives `function`,
  * cuStreamAddCallback `callback`; the other one is NULL. */
 struct front_host_call {
@@ -53,6 +64,12 @@ struct front_host_call {
     CUstreamCallback callback;
     CUstream stream; /* as it was given to cuStreamAddCallback */
     void *data;
+};
+
+/* A stream, as its handle says; CU_STREAM_PER_THREAD is the calling thread's. */
+struct front_stream_facts {
+    CUcontext context;
+    bool blocking; /* it waits for the legacy stream, which waits for it */
 };
 
 /* Every member is set. All may be called from any thread; all but `init` only after init answered
@@ -71,6 +88,8 @@ struct front_host {
     /* The device exists; the number is within cuda.h's. */
     CUresult (*device_attribute)(CUdevice ordinal, CUdevice_attribute attribute, int *value);
 
+    /* cuDeviceGetP2PAttribute of two different devices, which exist. */
+    int (*peer_attribute)(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute);
     /* The handle of the device's primary context, which need not be active and does not become so:
      * the runtime makes it current before it retains it. */
     CUresult (*primary_context)(CUdevice device, CUcontext *context);
@@ -84,12 +103,21 @@ struct front_host {
     /* cuStreamGetId, but of a stream of that context. Handles 0, 1 and 2 (CU_STREAM_PER_THREAD:
      * that of the calling thread) included; never 0, and different for different streams. */
     CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *id);
+    /* CUDA_ERROR_INVALID_HANDLE: there is none. */
+    CUresult (*stream)(CUstream handle, struct front_stream_facts *stream);
+    CUresult (*event_context)(CUevent event, CUcontext *context);
     /* Does them in this order in the stream, or none of them if one is wrong. */
     CUresult (*stream_values)(CUstream stream, const struct front_value *values, unsigned count);
     /* Calls it when the work before in the stream is done; what comes later waits for it. */
     CUresult (*host_call)(CUstream stream, const struct front_host_call *call);
+    const struct front_mempool_host *mempool;
     /* False: nothing that CUDA knows is at the address. */
     bool (*pointer)(uint64_t address, struct front_pointer *pointer);
+    /* The program wants its managed memory, or a part of it, near a device (else the host) when the
+     * work before in the stream is done. */
+    CUresult (*managed_move)(CUstream stream, uint64_t start, uint64_t bytes, bool device);
+    /* From now on (CU_MEM_ATTACH_*) only that stream, the host or all use this managed memory. */
+    CUresult (*managed_attach)(CUstream stream, uint64_t start, unsigned flags);
     /* The shape of an array, or of a mipmapped one. CUDA_ERROR_INVALID_HANDLE: there is none. */
     CUresult (*array)(uint64_t handle, bool mipmapped, struct front_array *array);
     /* What a texture or surface object of the current context was made of.

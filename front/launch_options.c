@@ -29,6 +29,11 @@ static CUresult clusters(const CUlaunchAttributeValue *value, unsigned cluster[3
     return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
+unsigned front_cluster_most(const struct front_cluster *facts)
+{
+    return !facts->possible ? 1 : facts->non_portable ? FRONT_CLUSTER_MOST : FRONT_CLUSTER_PORTABLE;
+}
+
 CUresult front_cluster_check(const struct front_cluster *facts, const unsigned grid[3],
                              const unsigned cluster[3])
 {
@@ -40,11 +45,10 @@ CUresult front_cluster_check(const struct front_cluster *facts, const unsigned g
         right = right && grid[i] % size == 0 && (required == 0 || size == required);
         blocks *= size <= FRONT_CLUSTER_MOST ? size : FRONT_CLUSTER_MOST + 1;
     }
-    unsigned most = !facts->possible      ? 1
-                    : facts->non_portable ? FRONT_CLUSTER_MOST
-                                          : FRONT_CLUSTER_PORTABLE;
     bool missing = facts->must_be_set && !named && facts->required[0] == 0;
-    return right && blocks <= most && !missing ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return right && blocks <= front_cluster_most(facts) && !missing
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 /* Hints: what does not know them runs the kernel as well. Only their values are checked. */

@@ -33,6 +33,8 @@ struct front_cluster {
 #define FRONT_CLUSTER_PORTABLE 8u
 #define FRONT_CLUSTER_MOST     16u
 
+/* Blocks of a cluster, at most. */
+unsigned front_cluster_most(const struct front_cluster *facts);
 /* CUDA_ERROR_INVALID_CLUSTER_SIZE: clusters of this size cannot be, or do not make the grid. */
 CUresult front_cluster_check(const struct front_cluster *facts, const unsigned grid[3],
                              const unsigned cluster[3]);

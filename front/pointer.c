@@ -36,10 +36,10 @@ static bool attribute_of(const struct front_pointer *p, CUpointer_attribute attr
         *out = answer_of(p->device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST, 4, known, 0);
         return true;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *out = answer_of(address, 8, p->on_device, 0);
+        *out = answer_of(address + p->to_device, 8, p->on_device, 0);
         return true;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        *out = answer_of(address, 8, known && !p->device, 0);
+        *out = answer_of(address, 8, known && (!p->device || p->managed), 0);
         return true;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -68,16 +68,22 @@ static bool attribute_of(const struct front_pointer *p, CUpointer_attribute attr
                                         : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE,
                          4, known, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
         return true;
-    /* None of these is there. */
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *out = answer_of(p->ipc, 4, known, 0);
+        return true;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *out = answer_of(p->managed, 4, known, 0);
+        return true;
+    /* None of these is there. */
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case 21: /* IS_HW_DECOMPRESS_CAPABLE, newer than the oldest cuda.h that we build with */
         *out = answer_of(0, 4, known, 0);
         return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *out = answer_of(0, 8, known, 0);
+        return true;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *out = answer_of((uint64_t)(uintptr_t)p->pool, 8, known, 0);
         return true;
     default:
         return false;

@@ -3,8 +3,6 @@
  * CAN_USE_STREAM_MEM_OPS_V1 says so. */
 #include "front/front.h"
 
-#define BATCH_MOST 255u /* cuda.h: less than 256 */
-
 static CUresult wait_kind(unsigned flags, struct front_value *out)
 {
     if ((flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0) {
@@ -95,20 +93,29 @@ static CUresult batch_step(const CUstreamBatchMemOpParams *op, struct front_valu
     }
 }
 
+CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
+                           struct front_value *steps, unsigned *made)
+{
+    CUresult rc = count > FRONT_VALUES_MOST || (ops == NULL && count != 0) || flags != 0
+                      ? CUDA_ERROR_INVALID_VALUE
+                      : CUDA_SUCCESS;
+    *made = 0;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
+        bool none;
+        rc = batch_step(&ops[i], &steps[*made], &none);
+        *made += !none;
+    }
+    return rc;
+}
+
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
                                        CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-    struct front_value steps[BATCH_MOST];
-    unsigned made = 0;
+    struct front_value steps[FRONT_VALUES_MOST];
+    unsigned made;
     CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS &&
-        (count > BATCH_MOST || (paramArray == NULL && count != 0) || flags != 0)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        bool none;
-        rc = batch_step(&paramArray[i], &steps[made], &none);
-        made += !none;
+    if (rc == CUDA_SUCCESS) {
+        rc = front_values_read(count, paramArray, flags, steps, &made);
     }
     return rc == CUDA_SUCCESS ? front_host.stream_values(stream, steps, made) : rc;
 }

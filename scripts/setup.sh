@@ -18,6 +18,7 @@ done
 packages=(
     build-essential cmake ninja-build ccache pkg-config python3 git procps strace binutils
     clang-format-14 clang-tidy-14
+    python3-venv     # packages of Python that tests use
     groff-base       # checks the manual pages
     libcriterion-dev # unit tests
     libuv1-dev       # the server's event loop

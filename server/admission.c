@@ -173,9 +173,12 @@ static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *n
         frame_drop(&newcomer->reader);
         return side_welcome(backend, newcomer, header->sequence);
     }
+    /* Either the client breaks the protocol, or its first connection has failed and it is quicker
+     * to try again than this process is to notice, and to end: no program may see another error
+     * than that there is no device for it. */
     if (backend->conn != NULL) {
-        newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
-                        "there is a data connection already: open further devices on it");
+        newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                        "there is or was a data connection: open further devices on it");
         return GA_DENIED;
     }
     GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &newcomer->conn,

@@ -93,6 +93,8 @@ struct channel_facts {
     uint64_t memory_bytes, granularity_bytes;
     int32_t priority_least, priority_greatest;
     int32_t driver_version;
+    uint32_t traits;
+    uint64_t peers; /* bit n: kernels may use memory of the device n of SETUP, n < 64 */
     uint32_t attribute_count;
     int32_t attributes[HANDSHAKE_ATTRIBUTES_MOST];
 };

@@ -81,6 +81,9 @@ static CUresult ranges_free(struct server_conn *conn, const struct server_contex
 static CUresult objects_free(struct server_conn *conn, struct server_context *context)
 {
     CUresult first = CUDA_SUCCESS;
+    ga_list_each (at, next, &context->graphs) {
+        keep_first(&first, graph_free(conn, ga_container(at, struct server_graph, link)));
+    }
     ga_list_each (at, next, &context->modules) {
         keep_first(&first, module_free(conn, ga_container(at, struct server_module, link)));
     }
@@ -139,6 +142,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     if (atomic_load(&conn->ended)) {
         return first; /* the process ends, and that frees everything */
     }
+    peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));
     if (keep) {
         settings_reset(conn, context);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define ENV_MOST 12u
 
@@ -22,7 +23,9 @@ enum ga_status devices_init(struct devices *devices, const struct conf *conf)
     *devices = (struct devices){.count = conf->gpu_count};
     devices->all = calloc(conf->gpu_count, sizeof *devices->all);
     devices->visible = calloc(conf->gpu_count, sizeof *devices->visible);
-    if (devices->all == NULL || devices->visible == NULL) {
+    if (devices->all == NULL || devices->visible == NULL ||
+        getrandom(&devices->soft_node, sizeof devices->soft_node, 0) !=
+            (ssize_t)sizeof devices->soft_node) {
         return GA_NO_MEMORY;
     }
     uint32_t soft = 0;
@@ -107,13 +110,10 @@ static char *softgpu_devices(const struct devices *devices, const struct conf *c
         if (gpu->driver != CONF_DRIVER_SOFT) {
             continue;
         }
-        fprintf(out, "%smemory=%llu,sms=%u,capability=%u.%u,uuid=", separator,
-                (unsigned long long)(gpu->memory_bytes & ~UINT64_C(0x1fffff)), gpu->sms,
-                gpu->capability / 10, gpu->capability % 10);
+        fputs(separator, out);
+        soft_device_write(out, &gpu->soft, gpu->soft_given);
+        fputs(",uuid=", out);
         uuid_write(out, conf, gpu->number);
-        if (!gpu->virtual_memory) {
-            fputs(",vmm=no", out);
-        }
         if (gpu->name[0] != 0) {
             fprintf(out, ",name=%s", gpu->name);
         }
@@ -132,6 +132,11 @@ char **devices_env(const struct devices *devices, const struct conf *conf, enum 
     env[used] = driver == CONF_DRIVER_SOFT ? softgpu_devices(devices, conf)
                                            : strdup("CUDA_DEVICE_ORDER=PCI_BUS_ID");
     bool complete = env[used++] != NULL;
+    if (complete && driver == CONF_DRIVER_SOFT) { /* all its processes share these GPUs */
+        complete = asprintf(&env[used], "SOFTGPU_NODE=gpuaasd-%016llx",
+                            (unsigned long long)devices->soft_node) >= 0;
+        used += complete;
+    }
     for (size_t i = 0; i < sizeof env_inherited / sizeof *env_inherited; i++) {
         const char *value = getenv(env_inherited[i]);
         if (value != NULL && complete) {
@@ -174,6 +179,17 @@ void devices_publish(struct devices *devices)
     }
 }
 
+/* The driver's numbers are those of all devices; clients count the visible ones. */
+static uint64_t peers_visible(const struct devices *devices, uint64_t peers)
+{
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < devices->visible_count && i < 64; i++) {
+        uint32_t number = devices->visible[i];
+        seen |= (uint64_t)(number < 64 && (peers >> number & 1) != 0) << i;
+    }
+    return seen;
+}
+
 uint32_t devices_welcome(const struct devices *devices, struct handshake_device *room)
 {
     for (uint32_t i = 0; i < devices->visible_count; i++) {
@@ -186,6 +202,8 @@ uint32_t devices_welcome(const struct devices *devices, struct handshake_device 
             .priority_greatest = facts->priority_greatest,
             .attribute_count = facts->attribute_count,
             .attributes = facts->attributes,
+            .traits = facts->traits,
+            .peers = peers_visible(devices, facts->peers),
         };
         memcpy(room[i].uuid, facts->uuid, sizeof facts->uuid);
     }

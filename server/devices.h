@@ -21,6 +21,7 @@ struct devices {
     uint32_t count;
     uint32_t *visible; /* what clients see: indexes into `all` */
     uint32_t visible_count;
+    uint64_t soft_node; /* names the software GPUs of this gpuaasd, which nobody else has */
 };
 
 /* `conf` is borrowed for as long as the devices are used. */

@@ -126,6 +126,19 @@ static CUresult facts_priorities(const struct cuda_driver *driver, CUdevice devi
     return rc;
 }
 
+/* Only drivers of our own have anything to say. */
+static uint32_t facts_traits(const struct cuda_driver *driver, CUdevice device)
+{
+    static const CUuuid uuid = {.bytes = CUDA_DRIVER_TRAITS_UUID};
+    const void *table = NULL;
+    unsigned traits = 0;
+    if (driver->cuGetExportTable(&table, &uuid) != CUDA_SUCCESS || table == NULL) {
+        return 0;
+    }
+    const struct cuda_driver_traits *ours = table;
+    return ours->device_traits(device, &traits) == CUDA_SUCCESS ? traits : 0;
+}
+
 enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                             struct channel_facts *facts, char *why, size_t why_size)
 {
@@ -159,6 +172,7 @@ enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                  driver_result_name(driver, rc, room));
         return GA_INVALID;
     }
+    facts->traits = facts_traits(driver, device);
     /* What the driver does not know is 0, as for a program that asks it. */
     facts->attribute_count = CU_DEVICE_ATTRIBUTE_MAX;
     for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; i++) {

@@ -13,7 +13,9 @@ void objects_init(struct server_objects *objects)
     ga_handle_table_init(&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MOST);
     ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MOST);
     ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MOST);
+    ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MOST);
     ga_list_init(&objects->context_list);
+    ga_list_init(&objects->peers);
     objects->last_line = 0;
 }
 
@@ -125,6 +127,7 @@ CUresult server_handle_drop(struct server_conn *conn, uint64_t wire)
         return CUDA_ERROR_INVALID_HANDLE;
     }
     ga_list_remove(&stream->link);
+    graph_build_end(stream);
     free(stream);
     return CUDA_SUCCESS;
 }

@@ -37,7 +37,7 @@ struct server_context {
     struct server_session *session;
     CUcontext real;
     bool primary;
-    struct ga_list streams, events, modules, arrays, textures;
+    struct ga_list streams, events, modules, arrays, textures, graphs;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
@@ -61,7 +61,8 @@ struct server_stream {
     struct server_context *context;
     uint64_t handle;
     CUstream real;
-    uint64_t line; /* of completion.h */
+    uint64_t line;                    /* of completion.h */
+    struct server_graph_build *build; /* what is captured in it; NULL: nothing */
 };
 
 struct server_event {
@@ -101,6 +102,17 @@ struct server_texture {
     uint64_t real; /* the driver's handle, which kernels use */
 };
 
+/* An executable graph. */
+struct server_graph {
+    struct ga_list link;
+    struct server_context *context;
+    uint64_t handle;
+    CUgraph graph; /* of which it was made: its nodes are named when it is changed */
+    CUgraphExec exec;
+    uint32_t count;
+    CUgraphNode *nodes;
+};
+
 struct server_param {
     uint32_t offset, size;
 };
@@ -123,11 +135,13 @@ struct server_function {
 #define FUNCTIONS_MOST 1048576u
 #define ARRAYS_MOST    65536u /* of either kind */
 #define TEXTURES_MOST  1048576u
+#define GRAPHS_MOST    65536u /* executable ones */
 
 struct server_objects {
     struct ga_handle_table contexts, streams, events, modules, functions;
-    struct ga_handle_table arrays, mipmaps, textures;
+    struct ga_handle_table arrays, mipmaps, textures, graphs;
     struct ga_list context_list;
+    struct ga_list peers; /* struct server_peer */
     uint64_t last_line;
 };
 
@@ -137,9 +151,17 @@ void objects_init(struct server_objects *objects);
 struct ga_context_create_args;
 CUresult context_open(struct server_conn *conn, struct server_session *session,
                       const struct ga_context_create_args *args);
-/* Maps memory of the current context at an address of the session's window. */
+/* Maps memory of a context (NULL: of none) at an address of the session's window. */
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
-                     uint64_t address, uint64_t bytes);
+                     const struct server_context *owner, uint64_t address, uint64_t bytes);
+
+/* ---- calls/peer.c */
+
+/* A mapping of the owner: accessible for those that have been let in. */
+CUresult peer_open(struct server_conn *conn, const struct server_context *owner, uint64_t address,
+                   uint64_t bytes);
+/* A context is emptied: it reaches nobody any more, and nobody it. */
+void peer_drop(struct server_conn *conn, const struct server_context *context);
 
 /* ---- contexts.c */
 
@@ -160,5 +182,9 @@ CUresult event_free(struct server_conn *conn, struct server_event *event);
 CUresult memory_free(struct server_conn *conn, uint64_t base);
 CUresult array_free(struct server_conn *conn, struct server_array *array);
 CUresult texture_free(struct server_conn *conn, struct server_texture *texture);
+CUresult graph_free(struct server_conn *conn, struct server_graph *graph);
+
+/* What has been captured in a stream that goes. */
+void graph_build_end(struct server_stream *stream);
 
 #endif

@@ -14,10 +14,15 @@ void server_fail(struct server_conn *conn, const char *why)
     conn_end(conn);
 }
 
+/* Newer than the oldest cuda.h that we build with. */
+enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, EXTERNAL_DEVICE = 911 };
+
+/* Of which cuda.h says that they leave the process in an inconsistent state. */
 bool server_is_fault(CUresult rc)
 {
-    switch (rc) {
+    switch ((int)rc) {
     case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CONTAINED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
     case CUDA_ERROR_ASSERT:
@@ -27,6 +32,9 @@ bool server_is_fault(CUresult rc)
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
+    case TENSOR_MEMORY_LEAK:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case EXTERNAL_DEVICE:
         return true;
     default:
         return false;

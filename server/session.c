@@ -68,7 +68,8 @@ static void context_wanted(struct server_conn *conn, struct server_session *sess
     }
     struct server_context *before = conn->current;
     context_switch(conn, wanted.handle);
-    if (memory_make(conn, session, session->window.base, wanted.block_bytes) == CUDA_SUCCESS) {
+    if (memory_make(conn, session, conn->current, session->window.base, wanted.block_bytes) ==
+        CUDA_SUCCESS) {
         welcome->block_bytes = wanted.block_bytes;
     }
     context_switch(conn, before != NULL ? before->handle : 0);

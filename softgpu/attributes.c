@@ -1,9 +1,10 @@
 /* Device attributes of a software GPU.
  *
  * What a reader would get wrong: 0 means "has not", and is the answer for everything that is not
- * built yet (managed memory, memory pools, export of handles): an application must never
- * be told of a feature that a later call refuses. */
+ * built yet: an application must never be told of a feature that a later call refuses. */
 #include "softgpu/device.h"
+
+#include <limits.h>
 
 #define A(name, number) [CU_DEVICE_ATTRIBUTE_##name] = (int)(number)
 
@@ -20,7 +21,6 @@ static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
     A(WARP_SIZE, SG_WARP_LANES),
     A(MAX_PITCH, 2147483647),
     A(MAX_REGISTERS_PER_BLOCK, SG_REGISTERS_SM),
-    A(CLOCK_RATE, 1000000), /* kHz; %clock counts at 1 GHz */
     A(TEXTURE_ALIGNMENT, 512),
     A(GPU_OVERLAP, 1),
     A(MAXIMUM_TEXTURE1D_WIDTH, 131072),
@@ -66,21 +66,19 @@ static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
     A(CAN_MAP_HOST_MEMORY, 1),
     A(COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT),
     A(SURFACE_ALIGNMENT, 512),
-    A(CONCURRENT_KERNELS, 1),
-    A(MEMORY_CLOCK_RATE, 1000000),
-    A(GLOBAL_MEMORY_BUS_WIDTH, 64),
-    A(L2_CACHE_SIZE, 1 << 20),
-    A(ASYNC_ENGINE_COUNT, 2),
     A(UNIFIED_ADDRESSING, 1),
     A(TEXTURE_PITCH_ALIGNMENT, 32),
     A(STREAM_PRIORITIES_SUPPORTED, 1),
     A(GLOBAL_L1_CACHE_SUPPORTED, 1),
     A(LOCAL_L1_CACHE_SUPPORTED, 1),
     A(MAX_REGISTERS_PER_MULTIPROCESSOR, SG_REGISTERS_SM),
-    A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2),
+    A(MANAGED_MEMORY, 1),
+    A(CONCURRENT_MANAGED_ACCESS, 1),
+    A(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1),
     A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1),
     A(COOPERATIVE_LAUNCH, 1),
     A(HOST_REGISTER_SUPPORTED, 1),
+    A(IPC_EVENT_SUPPORTED, 1),
     A(MEM_SYNC_DOMAIN_COUNT, 1),
     A(CAN_USE_64_BIT_STREAM_MEM_OPS, 1),
     A(CAN_USE_STREAM_WAIT_VALUE_NOR, 1),
@@ -129,6 +127,37 @@ static bool capability_attribute(const struct sg_capability *capability,
     return false;
 }
 
+/* Likewise: what the device's description says. CUDA's memory clock is that of memory which
+ * transfers twice per tick. */
+static bool config_attribute(const struct soft_device *config, CUdevice_attribute attribute,
+                             int *value)
+{
+    const struct {
+        CUdevice_attribute attribute;
+        uint64_t value;
+    } described[] = {
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, config->sms},
+        {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, config->clock_mhz * UINT64_C(1000)},
+        {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
+         config->memory_mbs * UINT64_C(4000) / config->bus_bits},
+        {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, config->bus_bits},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, config->l2_bytes},
+        {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, config->copy_engines},
+        {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, config->concurrent_kernels},
+        {CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, config->kernel_limit_ns != 0},
+        {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, config->f64_ratio},
+        {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, config->vmm},
+        {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, config->vmm}, /* servers need it for them */
+    };
+    for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {
+        if (described[i].attribute == attribute) {
+            *value = described[i].value < INT_MAX ? (int)described[i].value : INT_MAX;
+            return true;
+        }
+    }
+    return false;
+}
+
 CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
                              int *value)
 {
@@ -136,12 +165,6 @@ CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute 
         return CUDA_ERROR_INVALID_VALUE;
     }
     switch ((int)attribute) {
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-        *value = (int)device->config.sms;
-        break;
-    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
-        *value = device->config.vmm;
-        break;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
         *value = sg_device_pci_bus(device);
         break;
@@ -149,7 +172,8 @@ CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute 
         *value = (int)device->ordinal;
         break;
     default:
-        if (!capability_attribute(sg_device_capability(device), attribute, value)) {
+        if (!capability_attribute(sg_device_capability(device), attribute, value) &&
+            !config_attribute(&device->config, attribute, value)) {
             *value = table[attribute];
         }
         break;

@@ -10,15 +10,6 @@
 
 #define LOG_BYTES 4096
 
-static void jit_error(struct sg_jit *jit, const char *text)
-{
-    struct sg_log *log = &jit->error;
-    if (log->size > 0) {
-        int length = snprintf(log->text, log->size, "%s", text);
-        log->used = (size_t)length < log->size ? (size_t)length : log->size - 1;
-    }
-}
-
 static CUresult load_result(enum sg_load_result result)
 {
     switch (result) {
@@ -60,13 +51,14 @@ static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg
     return result;
 }
 
-static CUresult code_parse(const struct sg_texts *texts, struct sg_jit *jit, struct sg_code *code)
+static CUresult code_parse(const struct sg_texts *texts, struct front_jit_log *log,
+                           struct sg_code *code)
 {
     char buffer[LOG_BYTES] = "";
-    struct sg_log log = {.text = buffer, .size = sizeof buffer};
-    CUresult result = link(texts, &log, &code->program);
+    struct sg_log messages = {.text = buffer, .size = sizeof buffer};
+    CUresult result = link(texts, &messages, &code->program);
     if (result != CUDA_SUCCESS) {
-        jit_error(jit, buffer);
+        front_jit_write(log, buffer);
         char *newline = strchr(buffer, '\n');
         if (newline != NULL) {
             *newline = 0;
@@ -81,7 +73,7 @@ static CUresult code_parse(const struct sg_texts *texts, struct sg_jit *jit, str
     return CUDA_SUCCESS;
 }
 
-CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct sg_jit *jit)
+CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct front_jit_log *log)
 {
     char why[160];
     if (code->sm <= capability && (code->only == 0 || code->only == capability)) {
@@ -90,14 +82,15 @@ CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct sg
     snprintf(why, sizeof why, "it is for compute capability %u.%u%s, this GPU has %u.%u",
              code->sm / 10, code->sm % 10, code->only != 0 ? " only" : " and newer",
              capability / 10, capability % 10);
-    if (jit != NULL) {
-        jit_error(jit, why);
+    if (log != NULL) {
+        front_jit_write(log, why);
     }
     sg_tell("device code refused: %s", why);
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code)
+CUresult sg_code_load(const struct api_image *image, struct front_jit_log *log,
+                      struct sg_code **code)
 {
     char why[256] = "";
     struct sg_texts texts;
@@ -108,16 +101,16 @@ CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct 
         result = sg_image_texts(image, most, &texts, why, sizeof why);
     }
     if (result != CUDA_SUCCESS) {
-        jit_error(jit, why);
+        front_jit_write(log, why);
         sg_tell("device code refused: %s", why);
         return result;
     }
     struct sg_code *made = calloc(1, sizeof *made);
-    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, jit, made);
+    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, log, made);
     sg_texts_free(&texts);
     if (result == CUDA_SUCCESS) { /* text without a container says by itself what it is for */
         bool middle = made->only >= least && made->only <= most;
-        result = sg_code_fits(made, middle ? made->only : most, jit);
+        result = sg_code_fits(made, middle ? made->only : most, log);
         if (result != CUDA_SUCCESS) {
             sg_program_destroy(made->program);
         }

@@ -7,15 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "softgpu/physical.h"
 
-#define ALLOWED                                                                                    \
-    "allowed: name=TEXT, memory=NUMBER[KiB|MiB|GiB], sms=1..1024, "                                \
-    "capability=7.5|8.0|8.6|8.9|9.0, vmm=yes|no, uuid=32 hexadecimal digits, separated by ',', "   \
-    "devices by ';'"
+/* What a text says, and what it does not. */
+struct reading {
+    uint64_t given; /* a bit for each of soft_keys */
+    bool name, uuid;
+    char *why;
+    size_t why_bytes;
+};
 
 static uint64_t machine_memory(void)
 {
@@ -33,17 +35,21 @@ static uint32_t machine_cores(void)
     return 1;
 }
 
-static void config_default(struct sg_device_config *device)
+/* What the generic model leaves to the machine. */
+static void config_machine(struct soft_device *device)
 {
-    *device = (struct sg_device_config){.sms = machine_cores(), .capability = 75, .vmm = true};
-    snprintf(device->name, sizeof device->name, "gpuaas software GPU");
-    uint64_t half = machine_memory() / 2;
-    device->memory = half < ((uint64_t)4 << 30) ? half : (uint64_t)4 << 30;
+    if (device->sms == 0) {
+        device->sms = machine_cores();
+    }
+    if (device->memory == 0) {
+        uint64_t half = machine_memory() / 2;
+        device->memory = half < ((uint64_t)4 << 30) ? half : (uint64_t)4 << 30;
+    }
     device->memory -= device->memory % SG_CHUNK_BYTES;
 }
 
 /* The same device on the same node has the same uuid in every process; nothing random in it. */
-static void config_uuid(struct sg_device_config *device, unsigned ordinal)
+static void config_uuid(struct soft_device *device, unsigned ordinal)
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
@@ -59,59 +65,6 @@ static void config_uuid(struct sg_device_config *device, unsigned ordinal)
     /* RFC 4122: version 8 (vendor's own), variant 1. */
     device->uuid[6] = (uint8_t)((device->uuid[6] & 0x0f) | 0x80);
     device->uuid[8] = (uint8_t)((device->uuid[8] & 0x3f) | 0x80);
-}
-
-static bool read_memory(const char *text, uint64_t *bytes)
-{
-    static const struct {
-        const char *unit;
-        unsigned shift;
-    } units[] = {{"", 0},     {"B", 0},   {"K", 10},   {"KB", 10}, {"KiB", 10},
-                 {"M", 20},   {"MB", 20}, {"MiB", 20}, {"G", 30},  {"GB", 30},
-                 {"GiB", 30}, {"T", 40},  {"TiB", 40}};
-    char *end = NULL;
-    if (!isdigit((unsigned char)text[0])) {
-        return false;
-    }
-    unsigned long long number = strtoull(text, &end, 10);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcasecmp(end, units[i].unit) == 0) {
-            uint64_t value = (uint64_t)number << units[i].shift;
-            if (value >> units[i].shift != number || value < SG_CHUNK_BYTES ||
-                value > (uint64_t)1 << 44) {
-                return false;
-            }
-            *bytes = value - value % SG_CHUNK_BYTES;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_sms(const char *text, uint32_t *sms)
-{
-    char *end = NULL;
-    unsigned long number = isdigit((unsigned char)text[0]) ? strtoul(text, &end, 10) : 0;
-    if (number < 1 || number > 1024 || *end != 0) {
-        return false;
-    }
-    *sms = (uint32_t)number;
-    return true;
-}
-
-static bool read_capability(const char *text, unsigned *capability)
-{
-    static const struct {
-        const char *name;
-        unsigned number;
-    } known[] = {{"7.5", 75}, {"8.0", 80}, {"8.6", 86}, {"8.9", 89}, {"9.0", 90}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(text, known[i].name) == 0) {
-            *capability = known[i].number;
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool read_uuid(const char *text, uint8_t uuid[16])
@@ -133,46 +86,55 @@ static bool read_uuid(const char *text, uint8_t uuid[16])
     return digits == 32;
 }
 
-static bool read_name(const char *text, char name[SG_NAME_BYTES])
+static bool read_name(const char *text, char name[SOFT_NAME_BYTES])
 {
-    if (text[0] == 0 || strlen(text) >= SG_NAME_BYTES) {
+    if (text[0] == 0 || strlen(text) >= SOFT_NAME_BYTES) {
         return false;
     }
     memcpy(name, text, strlen(text) + 1);
     return true;
 }
 
-/* One "key=value"; `uuid_given` tells that no uuid need be made. */
-static enum ga_status read_pair(char *pair, struct sg_device_config *device, bool *uuid_given,
-                                char *why, size_t why_bytes)
+static enum ga_status refuse_key(const struct reading *reading, const char *what)
 {
+    int used = snprintf(reading->why, reading->why_bytes, "%s; allowed: name, uuid", what);
+    for (size_t i = 0; i < soft_key_count && used >= 0 && (size_t)used < reading->why_bytes; i++) {
+        used += snprintf(reading->why + used, reading->why_bytes - (size_t)used, ", %s",
+                         soft_keys[i].name);
+    }
+    return GA_INVALID;
+}
+
+/* One "key=value" */
+static enum ga_status read_pair(char *pair, struct soft_device *device, struct reading *reading)
+{
+    char what[128];
     char *value = strchr(pair, '=');
     if (value == NULL) {
-        snprintf(why, why_bytes, "'%s' is no key=value; " ALLOWED, pair);
-        return GA_INVALID;
+        snprintf(what, sizeof what, "'%.80s' is no key=value", pair);
+        return refuse_key(reading, what);
     }
     *value++ = 0;
     bool right;
+    const char *allowed;
+    size_t key = soft_key_find(pair);
     if (strcmp(pair, "name") == 0) {
-        right = read_name(value, device->name);
-    } else if (strcmp(pair, "memory") == 0) {
-        right = read_memory(value, &device->memory);
-    } else if (strcmp(pair, "sms") == 0) {
-        right = read_sms(value, &device->sms);
-    } else if (strcmp(pair, "capability") == 0) {
-        right = read_capability(value, &device->capability);
-    } else if (strcmp(pair, "vmm") == 0) {
-        device->vmm = strcmp(value, "yes") == 0;
-        right = device->vmm || strcmp(value, "no") == 0;
+        right = reading->name = read_name(value, device->name);
+        allowed = "up to 127 characters without ',' and ';'";
     } else if (strcmp(pair, "uuid") == 0) {
-        right = read_uuid(value, device->uuid);
-        *uuid_given = true;
+        right = reading->uuid = read_uuid(value, device->uuid);
+        allowed = "32 hexadecimal digits";
+    } else if (key < soft_key_count) {
+        right = soft_key_read(&soft_keys[key], value, device);
+        reading->given |= UINT64_C(1) << key;
+        allowed = soft_keys[key].allowed;
     } else {
-        snprintf(why, why_bytes, "unknown key '%s'; " ALLOWED, pair);
-        return GA_INVALID;
+        snprintf(what, sizeof what, "unknown key '%.80s'", pair);
+        return refuse_key(reading, what);
     }
     if (!right) {
-        snprintf(why, why_bytes, "'%s' is no value for %s; " ALLOWED, value, pair);
+        snprintf(reading->why, reading->why_bytes, "'%.80s' is no value for %s; allowed: %s", value,
+                 pair, allowed);
         return GA_INVALID;
     }
     return GA_OK;
@@ -196,14 +158,28 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
         snprintf(why, why_bytes, "more than %d devices", SG_DEVICES_MAX);
         return GA_INVALID;
     }
-    struct sg_device_config *device = &config->devices[config->count];
-    config_default(device);
-    bool uuid_given = false;
+    struct soft_device *device = &config->devices[config->count];
+    struct reading reading = {.why = why, .why_bytes = why_bytes};
+    memset(device, 0, sizeof *device);
     char *rest;
     for (char *pair = strtok_r(text, ",", &rest); pair; pair = strtok_r(NULL, ",", &rest)) {
-        GA_TRY(read_pair(trim(pair), device, &uuid_given, why, why_bytes));
+        GA_TRY(read_pair(trim(pair), device, &reading));
     }
-    if (!uuid_given) {
+    soft_device_complete(device, reading.given);
+    config_machine(device);
+    const char *wrong = soft_device_wrong(device);
+    if (wrong != NULL) {
+        snprintf(why, why_bytes, "%s", wrong);
+        return GA_INVALID;
+    }
+    if (!reading.name) {
+        snprintf(device->name, sizeof device->name, "%s", soft_model_name(device->model));
+    }
+    if (!device->execute) {
+        size_t used = strlen(device->name);
+        snprintf(device->name + used, sizeof device->name - used, " (kernels not executed)");
+    }
+    if (!reading.uuid) {
         config_uuid(device, config->count);
     }
     config->count++;

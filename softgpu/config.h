@@ -1,5 +1,6 @@
-/* The devices that SOFTGPU_DEVICES describes: "name=A,memory=1GiB,sms=4;name=B". A key that is left
- * out has its default; an unknown key is an error that names the allowed ones. */
+/* The devices that SOFTGPU_DEVICES describes: "name=A,memory=1GiB,sms=4;name=B,model=h200". A key
+ * that is left out has the model's value; an unknown key is an error that names the allowed ones.
+ */
 #ifndef SG_CONFIG_H
 #define SG_CONFIG_H
 
@@ -7,22 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/soft_device.h"
 #include "base/status.h"
 
 #define SG_DEVICES_MAX 1024
-#define SG_NAME_BYTES  128
-
-struct sg_device_config {
-    char name[SG_NAME_BYTES];
-    uint64_t memory; /* bytes, a multiple of 2 MiB */
-    uint32_t sms;
-    unsigned capability; /* compute capability: 75 for 7.5 */
-    bool vmm;            /* virtual memory management: mapping memory at given addresses */
-    uint8_t uuid[16];
-};
 
 struct sg_config {
-    struct sg_device_config devices[SG_DEVICES_MAX];
+    struct soft_device devices[SG_DEVICES_MAX];
     unsigned count;
 };
 

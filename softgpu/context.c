@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "softgpu/array.h"
+#include "softgpu/graph.h"
 #include "softgpu/memory.h"
 #include "softgpu/module.h"
 #include "softgpu/print.h"
@@ -102,6 +103,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
 /* Everything that the application made in the context. Its work has finished, or never will. */
 static void context_empty(struct sg_context *context)
 {
+    sg_peer_drop(context);
     while (!ga_list_empty(&context->modules)) {
         sg_module_destroy(ga_container(context->modules.next, struct sg_module, in_context));
     }
@@ -115,6 +117,8 @@ static void context_empty(struct sg_context *context)
         }
     }
     context->legacy = NULL;
+    sg_graph_drop_context(context);
+    sg_condition_drop_context(context);
     sg_sampled_drop_context(context);
     sg_objects_destroy(context->objects);
     context->objects = NULL;

@@ -10,11 +10,13 @@
 
 /* Up to this many bytes a pageable source is staged, so that an asynchronous call need not wait. */
 #define STAGE_BYTES ((uint64_t)1 << 20)
+#define PART_BYTES  ((uint64_t)4 << 20)
 
 struct copy {
     struct sg_item item; /* first */
     struct front_box box;
     bool to_checked, from_checked; /* lies in a range: check again before it runs */
+    bool pageable;                 /* one side is */
     void *stage;                   /* owned; the source's bytes, packed */
 };
 
@@ -56,6 +58,35 @@ static void copy_rows(const struct front_box *box, char *to, const char *from)
     }
 }
 
+/* Large ones in parts: between these, other processes may have the engine. */
+static void copy_parts(const struct sg_item *item, const struct front_box *box, char *to,
+                       const char *from)
+{
+    struct sg_node_engine *turn = item->stream->context->device->engines[item->engine].turn;
+    if (item->engine == SG_ENGINE_COMPUTE || !packed(box, &box->to) || !packed(box, &box->from)) {
+        copy_rows(box, to, from); /* within a device both sides may overlap */
+        return;
+    }
+    uint64_t bytes = box->width * box->height;
+    for (uint64_t at = 0; at < bytes; at += PART_BYTES) {
+        if (at != 0 && atomic_load(&turn->waiting) != 0) {
+            sg_turn_wait(turn, &sg_process.stop);
+        }
+        memmove(to + at, from + at, bytes - at < PART_BYTES ? bytes - at : PART_BYTES);
+    }
+}
+
+static struct sg_demand copy_demand(const struct copy *copy)
+{
+    const struct soft_device *device = &copy->item.stream->context->device->config;
+    enum sg_engine_kind engine = copy->item.engine;
+    uint64_t bytes = copy->box.width * copy->box.height * copy->box.depth;
+    return engine == SG_ENGINE_COMPUTE
+               ? sg_timing_fill(device, 2 * bytes)
+               : sg_timing_copy(device, engine == SG_ENGINE_H2D ? SG_TIMING_H2D : SG_TIMING_D2H,
+                                bytes, copy->pageable);
+}
+
 static CUresult copy_run(struct sg_item *item)
 {
     struct copy *copy = ga_container(item, struct copy, item);
@@ -66,8 +97,9 @@ static CUresult copy_run(struct sg_item *item)
                  box->depth, box->height, box->width, box->from.start, box->to.start);
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
-    copy_rows(box, (char *)(uintptr_t)box->to.start,
-              copy->stage != NULL ? copy->stage : (const char *)(uintptr_t)box->from.start);
+    item->demand = copy_demand(copy);
+    copy_parts(item, box, (char *)(uintptr_t)box->to.start,
+               copy->stage != NULL ? copy->stage : (const char *)(uintptr_t)box->from.start);
     return CUDA_SUCCESS;
 }
 
@@ -98,7 +130,7 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
                            unsigned rights, enum sg_place *place, bool *sync_memops)
 {
     struct sg_range *range;
-    *place = sg_place_of(side->start, front_box_extent(box, side), rights, &range);
+    *place = sg_place_named(side->start, front_box_extent(box, side), rights, &range);
     *sync_memops |= range != NULL && range->sync_memops;
     bool wrong = *place == SG_PLACE_WRONG || side->start == 0 ||
                  (side->place == FRONT_DEVICE && *place == SG_PLACE_PAGEABLE) ||
@@ -130,32 +162,68 @@ static bool copy_waits(struct copy *copy, enum sg_place to, enum sg_place from, 
     return copy->box.width * copy->box.height * copy->box.depth > STAGE_BYTES || !copy_stage(copy);
 }
 
+/* Both sides, checked. */
+struct places {
+    enum sg_place to, from;
+    bool sync_memops;
+};
+
+static CUresult places_find(const struct front_box *box, struct places *places)
+{
+    places->sync_memops = false;
+    CUresult result = side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->sync_memops);
+    return result == CUDA_SUCCESS
+               ? side_check(box, &box->from, SG_MAP_READ, &places->from, &places->sync_memops)
+               : result;
+}
+
+static struct copy *copy_new(const struct front_box *box, const struct places *places)
+{
+    struct copy *copy = sg_item_make(sizeof *copy, copy_engine(places->to, places->from), copy_run);
+    if (copy != NULL) {
+        copy->item.drop = copy_drop;
+        copy->box = *box;
+        copy->to_checked = places->to != SG_PLACE_PAGEABLE;
+        copy->from_checked = places->from != SG_PLACE_PAGEABLE;
+        copy->pageable = !copy->to_checked || !copy->from_checked;
+    }
+    return copy;
+}
+
+CUresult sg_copy_make(const struct front_box *box, struct sg_item **item)
+{
+    struct places places;
+    *item = NULL;
+    CUresult result = box->width != 0 ? places_find(box, &places) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS || box->width == 0) {
+        return result;
+    }
+    struct copy *copy = copy_new(box, &places);
+    if (copy == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *item = &copy->item;
+    return CUDA_SUCCESS;
+}
+
 CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, bool async)
 {
     if (box->width == 0) {
         return CUDA_SUCCESS;
     }
-    enum sg_place to, from;
-    bool sync_memops = false;
-    CUresult result = side_check(box, &box->to, SG_MAP_WRITE, &to, &sync_memops);
-    if (result == CUDA_SUCCESS) {
-        result = side_check(box, &box->from, SG_MAP_READ, &from, &sync_memops);
-    }
+    struct places places;
+    CUresult result = places_find(box, &places);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct copy *copy = sg_item_make(sizeof *copy, copy_engine(to, from), copy_run);
+    struct copy *copy = copy_new(box, &places);
     if (copy == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    copy->item.drop = copy_drop;
-    copy->box = *box;
-    bool waits = sync_memops || copy_waits(copy, to, from, async);
-    copy->to_checked = to != SG_PLACE_PAGEABLE;
-    copy->from_checked = from != SG_PLACE_PAGEABLE && copy->stage == NULL;
-    if (waits) {
+    if (places.sync_memops || copy_waits(copy, places.to, places.from, async)) {
         return sg_submit_wait(stream, &copy->item);
     }
+    copy->from_checked &= copy->stage == NULL;
     sg_submit(stream, &copy->item);
     return CUDA_SUCCESS;
 }

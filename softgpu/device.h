@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "softgpu/config.h"
 #include "softgpu/engine.h"
+#include "softgpu/node.h"
 #include "softgpu/physical.h"
 #include "softgpu/spin.h"
 
@@ -34,13 +35,16 @@ struct sg_engine {
     unsigned queued;
     unsigned lanes; /* how many items run at once */
     unsigned running;
+    struct sg_node_engine *turn; /* which process may use it; NULL: each has its own */
+    unsigned timed;              /* have run, and are over when the timing model says so */
 };
 
 struct sg_context;
 
 struct sg_device {
     unsigned ordinal;
-    struct sg_device_config config;
+    struct soft_device config;
+    struct sg_node_device *node; /* what all processes share of it */
     struct sg_physical memory;
     struct ga_list slabs; /* chunks cut into small allocations */
     struct sg_map *map;   /* what its kernels may touch */
@@ -58,7 +62,7 @@ struct sg_device {
 };
 
 GA_CHECKED enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
-                                         const struct sg_device_config *config);
+                                         const struct soft_device *config);
 /* Only for devices nothing has run on: tests, and a failing cuInit. */
 void sg_device_fini(struct sg_device *device);
 

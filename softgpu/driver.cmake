@@ -3,17 +3,21 @@ find_library(GPUAAS_LZ4 lz4 REQUIRED)
 find_library(GPUAAS_ZSTD zstd REQUIRED)
 
 gpuaas_library(softgpu_driver
-    array.c attributes.c code.c config.c context.c copy.c device.c device_launch.c engines.c
-    fault_log.c fill.c heap.c hostmem.c image_text.c kernel_heap.c launch.c library.c module.c
-    occupancy.c physical.c print.c process.c queue.c ranges.c sampled.c spans.c spin.c streams.c
-    tell.c values.c vmm.c waits.c)
+    array.c attributes.c clock.c code.c config.c context.c copy.c device.c device_launch.c
+    engines.c fault_log.c fill.c graph.c graph_condition.c graph_memory.c graph_node.c
+    graph_run.c heap.c host_function.c hostmem.c image_text.c ipc.c kernel_heap.c launch.c
+    library.c managed.c module.c node.c node_segment.c occupancy.c peers.c physical.c print.c
+    process.c queue.c ranges.c sampled.c shared_events.c spans.c spin.c streams.c tell.c
+    timeline.c timing.c turns.c values.c vmm.c waits.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})
 
-gpuaas_unit_test(test_softgpu_memory tests/test_memory.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_memory tests/test_memory.c tests/no_host.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_node tests/test_node.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_config tests/test_config.c LIBS softgpu_driver)
-gpuaas_unit_test(test_softgpu_queue tests/test_queue.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_timing tests/test_timing.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_queue tests/test_queue.c tests/no_host.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_image_text tests/test_image_text.c LIBS softgpu_driver)
 target_compile_definitions(test_softgpu_image_text PRIVATE IMAGES_DIR="${GPUAAS_IMAGES_DIR}")
 add_dependencies(test_softgpu_image_text api_test_images)
@@ -21,11 +25,13 @@ add_dependencies(test_softgpu_image_text api_test_images)
 # libcuda.so.1: what programs load, and what a server opens by its path.
 add_library(softgpu_cuda SHARED
     calls/array.c calls/call.c calls/context.c calls/copy.c calls/event.c
-    calls/function.c calls/host.c calls/host_function.c calls/launch.c calls/library.c calls/load.c
-    calls/memory.c calls/memset.c calls/module.c calls/pointer.c calls/settings.c
+    calls/function.c calls/graph.c calls/host.c calls/host_function.c calls/ipc.c calls/launch.c
+    calls/library.c calls/load.c calls/managed.c calls/memory.c calls/mempool.c calls/memset.c
+    calls/module.c calls/occupancy.c calls/pointer.c calls/settings.c
     calls/stream.c calls/texture.c calls/vmm.c
     ${GPUAAS_GEN_SOFT_SOURCES})
 gpuaas_needs_api(softgpu_cuda)
+target_compile_definitions(softgpu_cuda PRIVATE API_CUDA_INSIDE)
 gpuaas_cuda_exports(softgpu_cuda)
 target_link_libraries(softgpu_cuda PRIVATE softgpu_driver front api base)
 set_target_properties(softgpu_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1
@@ -44,4 +50,5 @@ target_link_libraries(softgpu_churn PRIVATE api base)
 set_target_properties(softgpu_churn PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(softgpu_churn softgpu_cuda)
 add_test(NAME softgpu_churn COMMAND softgpu_churn ${_softgpu_library})
-set_tests_properties(softgpu_churn PROPERTIES LABELS unit TIMEOUT 300)
+set_tests_properties(softgpu_churn PROPERTIES LABELS unit TIMEOUT 300
+    ENVIRONMENT SOFTGPU_NODE=self)

@@ -18,6 +18,7 @@ set(SG_PTX_SOURCES
     decode_slots.c
     decode_shape.c
     decode_fast.c
+    decode_fuse.c
     decode_emit.c
     decode_alu.c
     decode_move.c
@@ -36,9 +37,11 @@ set(SG_PTX_SOURCES
     decode_stack.c
     call_graph.c
     decode_texture.c
+    decode_cost.c
     decode_kernel.c)
 set(SG_EXEC_SOURCES
     program.c
+    cost.c
     op.c
     misc.c
     collective.c
@@ -62,6 +65,7 @@ set(SG_EXEC_SOURCES
     assert.c
     kernel_heap.c
     malloc.c
+    condition.c
     stack.c
     format.c
     print.c
@@ -106,9 +110,10 @@ foreach(isa v3 base)
     target_compile_definitions(sg_handlers_${isa} PRIVATE SG_ISA=${isa})
 endforeach()
 target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
-# Of atomics TSan sees nothing either, or it would miss the order they make between kernels.
+# Of atomics TSan sees nothing either, or it would miss the order they make between kernels. The
+# calls at the end of fast*.c have to become jumps.
 set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/matrix_memory.c
-    exec/surface.c exec/fast_pair.c exec/async.c exec/mbarrier.c exec/reduce.c
+    exec/surface.c exec/fast.c exec/fast_pair.c exec/async.c exec/mbarrier.c exec/reduce.c
     PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
@@ -139,6 +144,7 @@ add_custom_target(softgpu_test_kernels DEPENDS ${SG_TEST_PTX})
 
 foreach(name
     programs
+    cost
     fast
     scheduler
     whole

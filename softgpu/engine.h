@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "softgpu/cost.h"
 
 /* ---- Permission map: which bytes of the process a kernel may touch, in chunks of 64 KiB. ----
  * The owner (driver half) writes it under its own lock; executors read it without one. Taking
@@ -161,6 +162,7 @@ struct sg_variable { /* borrowed from the program; a module-scope .global or .co
     enum sg_space space;
     bool visible;  /* .visible or .weak: cuModuleGetGlobal finds it */
     bool external; /* .extern: defined elsewhere. A module that *uses* one is SG_LOAD_UNRESOLVED */
+    bool managed;  /* the host uses it too, and all images of a library have the same one */
 };
 
 size_t sg_program_variable_count(const struct sg_program *program);
@@ -174,10 +176,14 @@ struct sg_image;
 
 /* variable_addresses[i] is where variable i lives: writable memory of the process of its `bytes`
  * and `align`, which the caller owns and keeps until the image is gone. (0 is allowed for external
- * ones and for those of 0 bytes.) Initialisers are written there now, zeros where there is none.
+ * ones and for those of 0 bytes.) Initialisers are written there now, zeros where there is none,
+ * but not of managed variables: sg_program_initialise does so, for whoever has made them.
  * GA_NO_MEMORY, GA_INVALID (an address missing or misaligned). */
 enum ga_status sg_image_create(const struct sg_program *program, const uint64_t *variable_addresses,
                                struct sg_image **out);
+/* Writes the initialiser of one variable. It may refer to others that have an address already. */
+void sg_program_initialise(const struct sg_program *program, size_t index,
+                           const uint64_t *variable_addresses);
 void sg_image_destroy(struct sg_image *image);
 
 /* ---- Execution ---- */
@@ -242,9 +248,16 @@ struct sg_launch {
     const void *params;      /* param_bytes bytes, borrowed until the grid is done */
     const struct sg_map *map;
     uint32_t sm_count;       /* what %nsmid says; 0 counts as 1 */
+    uint32_t clock_mhz;      /* of %clock; 0 counts as 1000 */
     uint32_t max_workers;    /* threads that may work on it at once, the caller included; 0: all */
     uint32_t stack_bytes;    /* per thread, for kernels that recurse; 0: the engine's own minimum */
     const _Atomic int *stop; /* may be NULL; nonzero: give up soon, SG_FAULT_STOPPED */
+    uint64_t limit_ns;       /* each grid may run so long, then SG_FAULT_TIMEOUT; 0: no limit */
+    /* May be NULL. While it is not 0, threads that work on the grid call give_way(turn) between
+     * instructions, which may take its time. */
+    const _Atomic uint32_t *waiting;
+    void (*give_way)(void *turn);
+    void *turn;
     /* Not NULL: all blocks are resident and run in turn, so they may wait for each other. What it
      * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
      * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
@@ -255,6 +268,7 @@ struct sg_launch {
     struct sg_launcher *launcher; /* NULL: kernels cannot launch; they get cudaErrorNotSupported */
     uint32_t pending_launches;    /* at most, of all that use the launcher */
     const struct sg_device_facts *facts; /* NULL: nothing is known */
+    struct sg_counts *counts;            /* what is executed is added; NULL: nothing is counted */
 };
 
 #define SG_GRID_WORKSPACE 8
@@ -271,6 +285,7 @@ enum sg_fault_code {
     SG_FAULT_NO_MEMORY,
     SG_FAULT_INVALID_PC,
     SG_FAULT_HEAP,           /* free of what is no block of the heap */
+    SG_FAULT_TIMEOUT,        /* it has run for longer than it may */
     SG_FAULT_DEADLOCK,       /* all threads of a block wait for each other and none can go on */
     SG_FAULT_INVALID_LAUNCH, /* sizes outside what struct sg_launch allows; nothing ran */
 };
@@ -293,5 +308,7 @@ struct sg_fault { /* the first fault of the grid; which one is first is not dete
  * blocks are spread over the pool. `out->code` says how it ended. Any thread; several grids at
  * once. */
 void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out);
+/* Adds what the grid would execute if each of its threads went through every instruction once. */
+void sg_grid_estimate(const struct sg_launch *launch, struct sg_counts *counts);
 
 #endif

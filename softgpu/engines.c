@@ -3,9 +3,10 @@
  * copy behind a kernel needs no hand-over. Threads are started when there is work that no idle one
  * can take; they live as long as the process. */
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/log.h"
+#include "base/thread.h"
+#include "softgpu/clock.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
 
@@ -14,12 +15,15 @@ static _Thread_local struct sg_device *about_to_look;
 
 static struct sg_engine *item_engine(const struct sg_item *item)
 {
-    return &item->stream->context->device->engines[item->engine];
+    struct sg_device *device = item->stream->context->device;
+    bool shared = item->engine == SG_ENGINE_D2H && device->config.copy_engines == 1;
+    return &device->engines[shared ? SG_ENGINE_H2D : item->engine];
 }
 
 static unsigned engine_runnable(const struct sg_engine *engine)
 {
-    unsigned room = engine->lanes > engine->running ? engine->lanes - engine->running : 0;
+    unsigned busy = engine->running + engine->timed;
+    unsigned room = engine->lanes > busy ? engine->lanes - busy : 0;
     return engine->queued < room ? engine->queued : room;
 }
 
@@ -52,11 +56,22 @@ static void item_run(struct sg_engine *engine, struct sg_item *item)
 {
     item->state = SG_ITEM_RUNNING;
     engine->running++;
+    bool turn = engine->turn == NULL || sg_turn_begin(engine->turn);
     sg_unlock();
+    if (!turn) {
+        sg_turn_wait(engine->turn, &sg_process.stop);
+    }
     CUresult result = item->run(item);
     sg_lock();
-    engine->running--;
-    sg_item_finish(item, result);
+    if (--engine->running == 0 && engine->turn != NULL) {
+        sg_turn_end(engine->turn);
+    }
+    if (result == CUDA_SUCCESS && sg_clock_runs(item->stream->context->device) &&
+        sg_clock_takes(item)) {
+        engine->timed++;
+    } else {
+        sg_item_finish(item, result);
+    }
 }
 
 /* The next item that may run, taken from its queue; NULL: none. */
@@ -113,15 +128,9 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* Signals are the application's business: its handlers never run on our threads. */
 static void thread_start(struct sg_device *device)
 {
-    sigset_t all, before;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, thread_main, device) == 0) {
-        pthread_detach(thread);
+    if (ga_thread_start(NULL, thread_main, device) == GA_OK) {
         device->threads++;
         device->called++; /* it comes at once */
     } else {
@@ -131,7 +140,6 @@ static void thread_start(struct sg_device *device)
             sg_process_condemn(CUDA_ERROR_OPERATING_SYSTEM);
         }
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void sg_engine_push(struct sg_item *item)
@@ -154,11 +162,19 @@ void sg_engine_remove(struct sg_item *item)
     item_engine(item)->queued--;
 }
 
+void sg_engine_end(struct sg_item *item)
+{
+    struct sg_device *device = item->stream->context->device;
+    item_engine(item)->timed--;
+    sg_item_finish(item, CUDA_SUCCESS);
+    device_kick(device);
+}
+
 bool sg_engine_run_here(struct sg_item *item)
 {
     struct sg_engine *engine = item_engine(item);
     struct sg_device *device = item->stream->context->device;
-    if (engine->running >= engine->lanes || engine->queued != 0) {
+    if (engine->running + engine->timed >= engine->lanes || engine->queued != 0) {
         return false;
     }
     item_run(engine, item);

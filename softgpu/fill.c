@@ -42,6 +42,8 @@ static uint64_t fill_extent(const struct sg_fill_shape *shape)
 static CUresult fill_run(struct sg_item *item)
 {
     const struct sg_fill_shape *shape = &ga_container(item, struct fill, item)->shape;
+    item->demand = sg_timing_fill(&item->stream->context->device->config,
+                                  shape->width * shape->element * shape->height);
     struct sg_range *range;
     sg_lock();
     enum sg_place place = sg_place_of(shape->to, fill_extent(shape), SG_MAP_WRITE, &range);
@@ -57,19 +59,21 @@ static CUresult fill_run(struct sg_item *item)
     return CUDA_SUCCESS;
 }
 
-CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *shape, bool async)
+/* NULL with CUDA_SUCCESS: there is nothing to fill. */
+static CUresult fill_make(const struct sg_fill_shape *shape, struct sg_item **item,
+                          struct sg_range **range, enum sg_place *place)
 {
+    uint64_t row = api_range_times(shape->width, shape->element);
+    *item = NULL;
     if (shape->width == 0 || shape->height == 0) {
         return CUDA_SUCCESS;
     }
-    uint64_t row = api_range_times(shape->width, shape->element);
     if (shape->to % shape->element != 0 ||
         !api_range_rows_apart(shape->pitch, row, shape->height, shape->element)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct sg_range *range;
-    enum sg_place place = sg_place_of(shape->to, fill_extent(shape), SG_MAP_WRITE, &range);
-    if (place != SG_PLACE_DEVICE && place != SG_PLACE_HOST) {
+    *place = sg_place_named(shape->to, fill_extent(shape), SG_MAP_WRITE, range);
+    if (*place != SG_PLACE_DEVICE && *place != SG_PLACE_HOST) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct fill *fill = sg_item_make(sizeof *fill, SG_ENGINE_COMPUTE, fill_run);
@@ -77,9 +81,29 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     fill->shape = *shape;
-    if (range->sync_memops || (!async && place == SG_PLACE_HOST)) {
-        return sg_submit_wait(stream, &fill->item);
+    *item = &fill->item;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_fill_make(const struct sg_fill_shape *shape, struct sg_item **item)
+{
+    struct sg_range *range;
+    enum sg_place place;
+    return fill_make(shape, item, &range, &place);
+}
+
+CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *shape, bool async)
+{
+    struct sg_item *item;
+    struct sg_range *range;
+    enum sg_place place;
+    CUresult result = fill_make(shape, &item, &range, &place);
+    if (result != CUDA_SUCCESS || item == NULL) {
+        return result;
     }
-    sg_submit(stream, &fill->item);
+    if (range->sync_memops || (!async && place == SG_PLACE_HOST)) {
+        return sg_submit_wait(stream, item);
+    }
+    sg_submit(stream, item);
     return CUDA_SUCCESS;
 }

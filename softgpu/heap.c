@@ -121,7 +121,7 @@ static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
 static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
 {
     uint64_t chunks = (range->span.bytes + SG_CHUNK_BYTES - 1) / SG_CHUNK_BYTES;
-    if (chunks > device->memory.free) {
+    if (chunks > device->memory.total) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     range->kind = SG_RANGE_LARGE;
@@ -146,6 +146,14 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base)
+{
+    bool small = range->kind == SG_RANGE_SMALL;
+    *count = small ? 1 : range->chunk_count;
+    *base = small ? range->slab->base : range->space_base;
+    return small ? &range->slab->chunk : range->chunks;
+}
+
 static void heap_release(struct sg_range *range)
 {
     if (range->kind == SG_RANGE_SMALL) {
@@ -155,7 +163,7 @@ static void heap_release(struct sg_range *range)
         if (slab->used == 0) {
             slab_drop(slab);
         }
-    } else {
+    } else { /* one that is imported has no chunks of ours */
         sg_space_release(range->space_base, range->space_bytes);
         sg_physical_give(&range->device->memory, range->chunks, range->chunk_count);
         free(range->chunks);
@@ -180,6 +188,9 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
     made->device = device;
     made->context = context;
     made->rights[device->ordinal] = SG_MAP_READ | SG_MAP_WRITE;
+    if (context != NULL) {
+        sg_peer_rights(context, made->rights);
+    }
     ga_list_init(&made->in_context);
     CUresult result = bytes <= SMALL_BYTES ? small_alloc(device, made) : large_alloc(device, made);
     if (result != CUDA_SUCCESS) {
@@ -196,6 +207,7 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
 
 void sg_heap_free(struct sg_range *range)
 {
+    sg_ipc_withdraw(range);
     sg_range_leave(range);
     ga_list_remove(&range->in_context);
     heap_release(range);

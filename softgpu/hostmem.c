@@ -1,11 +1,14 @@
-/* Pinned host memory: ours (cuMemHostAlloc) or the application's own, registered. Under unified
- * addressing every device may touch it, at its host address, whatever the flags say. */
+/* Host memory that devices may touch: ours (cuMemHostAlloc, cuMemAllocManaged) or the application's
+ * own, registered. Under unified addressing every device reaches it at its host address, whatever
+ * the flags say. So managed memory never moves: prefetching and advice have nothing to do. */
 #include "softgpu/memory.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include "front/front.h"
 #include "softgpu/process.h"
 
 static struct sg_range *host_range(struct sg_context *context, enum sg_range_kind kind,
@@ -24,24 +27,19 @@ static struct sg_range *host_range(struct sg_context *context, enum sg_range_kin
     return range;
 }
 
-CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,
-                       struct sg_range **range)
+static CUresult space_alloc(struct sg_context *context, enum sg_range_kind kind, void *wish,
+                            uint64_t bytes, unsigned flags, struct sg_range **range)
 {
-    const unsigned known =
-        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    if (bytes == 0 || (flags & ~known) != 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
     uint64_t rounded = (bytes + SG_MAP_CHUNK - 1) & ~(SG_MAP_CHUNK - 1);
     if (rounded < bytes || rounded + SG_MAP_CHUNK < rounded) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct sg_range *made = host_range(context, SG_RANGE_HOST, flags);
+    struct sg_range *made = host_range(context, kind, flags);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     /* Chunks of the permission map of its own: aligned to 64 KiB inside what is mapped. */
-    void *space = mmap(NULL, rounded + SG_MAP_CHUNK, PROT_READ | PROT_WRITE,
+    void *space = mmap(wish, rounded + SG_MAP_CHUNK, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (space == MAP_FAILED) {
         free(made);
@@ -61,6 +59,39 @@ CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flag
     }
     *range = made;
     return CUDA_SUCCESS;
+}
+
+CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,
+                       struct sg_range **range)
+{
+    const unsigned known =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    if (bytes == 0 || (flags & ~known) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return space_alloc(context, SG_RANGE_HOST, NULL, bytes, flags, range);
+}
+
+/* Who forwards calls to us gives its program the same addresses, if they are free there. So these
+ * are taken where little is: between the windows of device memory and what Linux maps. */
+static void *managed_wish(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return NULL; /* not allowed there */
+#else
+    uint64_t random;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+        return NULL;
+    }
+    return (void *)(uintptr_t)(UINT64_C(0x400000000000) +
+                               (random & UINT64_C(0x0fffffff0000))); /* 16 TiB, by 64 KiB */
+#endif
+}
+
+CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_range **range)
+{
+    return bytes == 0 ? CUDA_ERROR_INVALID_VALUE
+                      : space_alloc(context, SG_RANGE_MANAGED, managed_wish(), bytes, 0, range);
 }
 
 /* Is every page of the range mapped? mincore answers ENOMEM where nothing is. */
@@ -115,8 +146,11 @@ void sg_host_free(struct sg_range *range)
 {
     sg_range_leave(range);
     ga_list_remove(&range->in_context);
-    if (range->kind == SG_RANGE_HOST) {
+    if (range->kind != SG_RANGE_REGISTERED) {
         munmap((void *)(uintptr_t)range->space_base, range->space_bytes);
+    }
+    if (range->kind == SG_RANGE_MANAGED) {
+        front_advice_forget(range->span.base, sg_span_end(&range->span));
     }
     free(range);
 }

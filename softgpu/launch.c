@@ -14,6 +14,8 @@ struct launch {
     const struct sg_kernel *kernel;
     struct sg_launch_shape shape;
     uint32_t stack_bytes;
+    unsigned dynamic_max; /* settings of the function that decide how many blocks fit */
+    int carveout;
     struct sg_print *print;        /* held */
     struct sg_nest_facts facts;    /* for kernels that launch kernels */
     struct sg_range *workspace;    /* of a cooperative grid; else NULL */
@@ -33,6 +35,8 @@ static CUresult fault_result(enum sg_fault_code code)
         return CUDA_ERROR_ASSERT;
     case SG_FAULT_STACK:
         return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case SG_FAULT_TIMEOUT:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
     case SG_FAULT_INVALID_PC:
         return CUDA_ERROR_INVALID_PC;
     default:
@@ -40,11 +44,35 @@ static CUresult fault_result(enum sg_fault_code code)
     }
 }
 
+static void give_way(void *turn)
+{
+    sg_turn_wait(turn, &sg_process.stop);
+}
+
+/* What it has asked of the device, by what it has executed. */
+static struct sg_demand launch_demand(const struct launch *launch, const struct sg_counts *counts)
+{
+    const struct sg_device *device = launch->module->context->device;
+    const struct sg_launch_shape *shape = &launch->shape;
+    struct sg_timing_grid grid = {
+        .blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2],
+        .block_threads = shape->block[0] * shape->block[1] * shape->block[2],
+        .counts = counts};
+    uint64_t fitting =
+        sg_occupancy_blocks(device, launch->kernel, launch->dynamic_max, launch->carveout,
+                            grid.block_threads, shape->dynamic_shared);
+    grid.blocks_sm = fitting != 0 ? (uint32_t)fitting : 1;
+    return device->config.execute || device->config.kernel_ns == 0
+               ? sg_timing_kernel(&device->config, &grid)
+               : sg_timing_kernel_of(&device->config, &grid, device->config.kernel_ns);
+}
+
 static CUresult launch_run(struct sg_item *item)
 {
     struct launch *launch = ga_container(item, struct launch, item);
     const struct sg_device *device = launch->module->context->device;
     const struct sg_launch_shape *shape = &launch->shape;
+    struct sg_node_engine *turn = device->engines[SG_ENGINE_COMPUTE].turn;
     struct sg_launch run = {.image = launch->module->image,
                             .kernel = launch->kernel,
                             .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
@@ -54,11 +82,16 @@ static CUresult launch_run(struct sg_item *item)
                             .params = launch->params,
                             .map = device->map,
                             .sm_count = device->config.sms,
+                            .clock_mhz = device->config.clock_mhz,
                             .max_workers = device->config.sms,
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop,
+                            .limit_ns = device->config.kernel_limit_ns,
+                            .waiting = &turn->waiting,
+                            .give_way = give_way,
+                            .turn = turn,
                             .heap = launch->module->context->heap,
-                            .objects = launch->item.stream->context->objects,
+                            .objects = launch->module->context->objects,
                             .launcher = launch->module->launcher,
                             .pending_launches = (uint32_t)launch->facts.launch_count,
                             .facts = &launch->facts.public,
@@ -66,8 +99,17 @@ static CUresult launch_run(struct sg_item *item)
     if (launch->workspace != NULL) {
         run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
     }
+    struct sg_counts counts = {0};
     struct sg_fault fault = {.code = SG_FAULT_NONE};
-    sg_grid_run(sg_process.pool, &run, &fault);
+    if (device->config.execute) {
+        run.counts = device->config.timing ? &counts : NULL;
+        sg_grid_run(sg_process.pool, &run, &fault);
+    } else {
+        sg_grid_estimate(&run, &counts);
+    }
+    if (device->config.timing) {
+        item->demand = launch_demand(launch, &counts);
+    }
     if (fault.code != SG_FAULT_NONE && fault.code != SG_FAULT_STOPPED) {
         sg_fault_log(&fault, device);
     }
@@ -84,19 +126,31 @@ static void launch_drop(struct sg_item *item)
     sg_print_drop(launch->print);
 }
 
-static CUresult cluster_check(const struct sg_function *function,
-                              const struct sg_launch_shape *shape)
+static struct front_cluster cluster_facts(const struct sg_function *function)
 {
     const struct sg_kernel *kernel = function->kernel;
-    struct front_cluster facts = {
+    return (struct front_cluster){
         .possible = function->module->context->device->config.capability >= 90,
         .must_be_set = kernel->explicit_cluster,
         .non_portable = function->settings->non_portable_cluster ||
                         kernel->max_cluster > FRONT_CLUSTER_PORTABLE,
         .required = {kernel->cluster[0], kernel->cluster[1], kernel->cluster[2]}};
-    CUresult result = front_cluster_check(&facts, shape->grid, shape->cluster);
-    unsigned blocks = shape->cluster[0] * shape->cluster[1] * shape->cluster[2]; /* at most 16 */
-    return result == CUDA_SUCCESS && kernel->max_cluster != 0 && blocks > kernel->max_cluster
+}
+
+unsigned sg_cluster_most(const struct sg_function *function)
+{
+    struct front_cluster facts = cluster_facts(function);
+    unsigned most = front_cluster_most(&facts), bound = function->kernel->max_cluster;
+    return bound != 0 && bound < most ? bound : most;
+}
+
+CUresult sg_cluster_check(const struct sg_function *function, const unsigned grid[3],
+                          const unsigned cluster[3])
+{
+    struct front_cluster facts = cluster_facts(function);
+    CUresult result = front_cluster_check(&facts, grid, cluster);
+    unsigned blocks = cluster[0] * cluster[1] * cluster[2]; /* at most 16 */
+    return result == CUDA_SUCCESS && blocks > sg_cluster_most(function)
                ? CUDA_ERROR_INVALID_CLUSTER_SIZE
                : result;
 }
@@ -127,7 +181,7 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
         kernel->shared_bytes > SG_SHARED_BLOCK_DEFAULT) {
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
-    CUresult result = cluster_check(function, shape);
+    CUresult result = sg_cluster_check(function, shape->grid, shape->cluster);
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -201,12 +255,10 @@ static CUresult workspace_make(struct sg_context *context, struct sg_range **wor
     return result;
 }
 
-CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
-                          const struct sg_launch_shape *shape, void **params, void **extra)
+CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_shape *shape,
+                        void **params, void **extra, struct sg_item **item)
 {
-    if (function->module->context != stream->context) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
+    struct sg_context *context = function->module->context;
     CUresult result = shape_check(function, shape);
     if (result == CUDA_SUCCESS) {
         result = sg_process_pool();
@@ -224,7 +276,7 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
         result = sg_nest_make(function->module);
     }
     if (result == CUDA_SUCCESS && shape->cooperative) {
-        result = workspace_make(stream->context, &launch->workspace);
+        result = workspace_make(context, &launch->workspace);
     }
     if (result != CUDA_SUCCESS) {
         free(launch);
@@ -236,13 +288,28 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     launch->module = function->module;
     launch->kernel = function->kernel;
     launch->shape = *shape;
-    sg_nest_facts_read(&launch->facts, stream->context);
-    launch->stack_bytes = (uint32_t)stream->context->stack_bytes;
-    launch->print = stream->context->print;
-    stream->context->printed |= function->kernel->prints;
-    stream->context->heap_used |= function->kernel->mallocs;
+    launch->dynamic_max = sg_dynamic_shared_max(function->kernel, function->settings);
+    launch->carveout = function->settings->carveout;
+    sg_nest_facts_read(&launch->facts, context);
+    launch->stack_bytes = (uint32_t)context->stack_bytes;
+    launch->print = context->print;
+    context->printed |= function->kernel->prints;
+    context->heap_used |= function->kernel->mallocs;
     sg_module_hold(launch->module);
     sg_print_hold(launch->print);
-    sg_submit(stream, &launch->item);
+    *item = &launch->item;
     return CUDA_SUCCESS;
+}
+
+CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
+                          const struct sg_launch_shape *shape, void **params, void **extra)
+{
+    struct sg_item *item;
+    CUresult result = function->module->context == stream->context
+                          ? sg_launch_make(function, shape, params, extra, &item)
+                          : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) {
+        sg_submit(stream, item);
+    }
+    return result;
 }

@@ -14,6 +14,7 @@ static void library_free(struct sg_library *library)
     }
     free(library->kernels);
     free(library->settings);
+    sg_managed_drop(library->managed, library->code->program);
     sg_code_drop(library->code);
     free(library);
 }
@@ -72,6 +73,17 @@ void sg_library_destroy(struct sg_library *library)
         sg_module_destroy(ga_container(library->modules.next, struct sg_module, in_library));
     }
     library_free(library);
+}
+
+CUresult sg_library_managed(struct sg_library *library, struct sg_managed **managed)
+{
+    CUresult result = library->managed != NULL
+                          ? CUDA_SUCCESS
+                          : sg_managed_make(library->code->program, &library->managed);
+    if (result == CUDA_SUCCESS) {
+        *managed = library->managed;
+    }
+    return result;
 }
 
 CUresult sg_library_module(struct sg_library *library, struct sg_context *context,

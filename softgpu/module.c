@@ -16,6 +16,18 @@ static bool needs_memory(const struct sg_variable *variable)
     return !variable->external && variable->bytes != 0;
 }
 
+static CUresult managed_make(struct sg_module *module)
+{
+    if (module->library == NULL) {
+        return sg_managed_make(module->code->program, &module->managed);
+    }
+    CUresult result = sg_library_managed(module->library, &module->managed);
+    if (result == CUDA_SUCCESS) {
+        module->managed->references++;
+    }
+    return result;
+}
+
 static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
 {
     size_t count = sg_program_variable_count(module->code->program);
@@ -24,8 +36,11 @@ static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
         if (!needs_memory(variable)) {
             continue;
         }
-        CUresult result = sg_heap_alloc(module->context->device, module->context, variable->bytes,
-                                        &module->variables[i]);
+        module->variables[i] = module->managed->ranges[i];
+        CUresult result = variable->managed
+                              ? CUDA_SUCCESS
+                              : sg_heap_alloc(module->context->device, module->context,
+                                              variable->bytes, &module->variables[i]);
         if (result != CUDA_SUCCESS) {
             ga_error("softgpu: no device memory for variable %s (%llu bytes)", variable->name,
                      (unsigned long long)variable->bytes);
@@ -41,7 +56,8 @@ static void variables_free(struct sg_module *module)
 {
     size_t count = sg_program_variable_count(module->code->program);
     for (size_t i = 0; module->variables != NULL && i < count; i++) {
-        if (module->variables[i] != NULL) {
+        bool managed = sg_program_variable_at(module->code->program, i)->managed;
+        if (module->variables[i] != NULL && !managed) {
             sg_heap_free(module->variables[i]);
         }
     }
@@ -54,6 +70,7 @@ static void module_free(struct sg_module *module)
     }
     sg_nest_drop(module);
     variables_free(module);
+    sg_managed_drop(module->managed, module->code->program);
     free(module->variables);
     free(module->functions);
     sg_code_drop(module->code);
@@ -86,7 +103,10 @@ static CUresult image_make(struct sg_module *module)
         free(addresses);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = variables_make(module, addresses);
+    CUresult result = managed_make(module);
+    if (result == CUDA_SUCCESS) {
+        result = variables_make(module, addresses);
+    }
     if (result == CUDA_SUCCESS) {
         enum ga_status status = sg_image_create(program, addresses, &module->image);
         result = status == GA_OK          ? CUDA_SUCCESS

@@ -13,6 +13,7 @@
 
 #include "api/image.h"
 #include "base/list.h"
+#include "front/front.h"
 #include "softgpu/context.h"
 #include "softgpu/engine.h"
 #include "softgpu/memory.h"
@@ -46,6 +47,13 @@ struct sg_function {
 
 struct sg_library;
 
+/* The managed variables of a program: one set for all modules of a library, and for a module that
+ * is of none its own. */
+struct sg_managed {
+    unsigned references;
+    struct sg_range *ranges[]; /* per variable of the program; NULL: not a managed one */
+};
+
 struct sg_module {
     uint64_t handle;
     struct ga_list in_context;
@@ -55,6 +63,7 @@ struct sg_module {
     struct sg_code *code;
     struct sg_image *image;
     struct sg_range **variables;  /* NULL where a variable needs no memory */
+    struct sg_managed *managed;   /* whose those of managed variables are */
     struct sg_launcher *launcher; /* device_launch.h; NULL: not needed yet */
     struct sg_range *launcher_memory;
     struct sg_function *functions; /* one per kernel of the program */
@@ -74,24 +83,21 @@ struct sg_library {
     struct sg_library_kernel *kernels;   /* one per kernel of the program */
     struct sg_kernel_settings *settings; /* of all kernels, one per device each */
     struct ga_list modules;
+    struct sg_managed *managed; /* NULL: not needed yet */
 };
 
 /* ---- code.c ---- */
 
-/* The log buffers of cuModuleLoadDataEx; either may have size 0. */
-struct sg_jit {
-    struct sg_log error, info;
-};
-
 /* Finds the PTX in the image and parses it: the newest that all devices of the process can run, or,
- * if there is none, the newest that any can. Without the lock. A failure is explained in the error
- * log and on stderr. */
-CUresult sg_code_load(const struct api_image *image, struct sg_jit *jit, struct sg_code **code);
+ * if there is none, the newest that any can. Without the lock. A failure is explained in the log
+ * and on stderr. */
+CUresult sg_code_load(const struct api_image *image, struct front_jit_log *log,
+                      struct sg_code **code);
 void sg_code_drop(struct sg_code *code);
 
 /* CUDA_ERROR_NO_BINARY_FOR_GPU, and why on stderr and in the error log (NULL: none), where a GPU of
  * that compute capability cannot run it. */
-CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct sg_jit *jit);
+CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct front_jit_log *log);
 
 /* ---- module.c ---- */
 
@@ -110,10 +116,18 @@ struct sg_function *sg_module_function(struct sg_module *module, const char *nam
 CUresult sg_module_global(struct sg_module *module, const char *name, CUdeviceptr *address,
                           size_t *bytes);
 
+/* ---- managed.c ---- */
+
+/* Memory for the program's managed variables, with what they hold at first. */
+CUresult sg_managed_make(const struct sg_program *program, struct sg_managed **managed);
+void sg_managed_drop(struct sg_managed *managed, const struct sg_program *program);
+
 /* ---- library.c ---- */
 
 CUresult sg_library_make(struct sg_code *code, struct sg_library **library);
 void sg_library_destroy(struct sg_library *library);
+/* Its managed variables, which need no context. */
+CUresult sg_library_managed(struct sg_library *library, struct sg_managed **managed);
 /* The library's module in this context; loads it if need be. */
 CUresult sg_library_module(struct sg_library *library, struct sg_context *context,
                            struct sg_module **module);

@@ -3,6 +3,7 @@
 #include "softgpu/work.h"
 
 #define REGISTER_UNIT 256u /* of a warp's allocation */
+#define SHARED_UNIT   16u  /* ptxas counts static shared memory so */
 #define WARP_UNIT     4u   /* registers of a block are checked as if it had a multiple of these */
 
 static unsigned least(unsigned a, unsigned b)
@@ -19,11 +20,15 @@ unsigned sg_occupancy_threads_max(const struct sg_kernel *kernel)
     return least(least(kernel->max_threads, SG_BLOCK_THREADS_MAX), warps * SG_WARP_LANES);
 }
 
+unsigned sg_shared_static(const struct sg_kernel *kernel)
+{
+    return (kernel->shared_bytes + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
+}
+
 unsigned sg_dynamic_shared_default(const struct sg_kernel *kernel)
 {
-    return kernel->shared_bytes < SG_SHARED_BLOCK_DEFAULT
-               ? SG_SHARED_BLOCK_DEFAULT - kernel->shared_bytes
-               : 0;
+    unsigned fixed = sg_shared_static(kernel);
+    return fixed < SG_SHARED_BLOCK_DEFAULT ? SG_SHARED_BLOCK_DEFAULT - fixed : 0;
 }
 
 unsigned sg_dynamic_shared_max(const struct sg_kernel *kernel,
@@ -46,7 +51,7 @@ uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_ker
 {
     struct front_kernel facts = {.threads_max = sg_occupancy_threads_max(kernel),
                                  .registers = kernel->registers,
-                                 .shared = kernel->shared_bytes,
+                                 .shared = sg_shared_static(kernel),
                                  .dynamic_max = dynamic_max,
                                  .carveout = carveout};
     struct front_sm sm;

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "softgpu/node.h"
+
 /* Bigger releases give their pages back to the machine; smaller ones keep them warm. */
 #define PUNCH_CHUNKS 32
 
@@ -34,7 +36,8 @@ static void punch(uint64_t at, uint64_t bytes)
     (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes);
 }
 
-enum ga_status sg_physical_open(struct sg_physical *memory, uint64_t bytes)
+enum ga_status sg_physical_open(struct sg_physical *memory, struct sg_node_device *node,
+                                uint64_t bytes)
 {
     uint64_t chunks = bytes / SG_CHUNK_BYTES;
     if (chunks == 0 || chunks > UINT32_MAX) {
@@ -46,8 +49,8 @@ enum ga_status sg_physical_open(struct sg_physical *memory, uint64_t bytes)
         free(taken);
         return GA_NO_MEMORY;
     }
-    *memory = (struct sg_physical){
-        .base = base, .total = (uint32_t)chunks, .free = (uint32_t)chunks, .taken = taken};
+    *memory =
+        (struct sg_physical){.node = node, .base = base, .total = (uint32_t)chunks, .taken = taken};
     return GA_OK;
 }
 
@@ -60,11 +63,14 @@ void sg_physical_close(struct sg_physical *memory)
     }
 }
 
+uint64_t sg_physical_free(const struct sg_physical *memory)
+{
+    return sg_node_free(memory->node);
+}
+
 enum ga_status sg_physical_take(struct sg_physical *memory, uint32_t count, uint32_t *chunks)
 {
-    if (count > memory->free) {
-        return GA_NO_MEMORY;
-    }
+    GA_TRY(sg_node_take(memory->node, count)); /* so there are as many that are not ours */
     uint32_t found = 0;
     uint32_t at = memory->hint;
     while (found < count) {
@@ -79,7 +85,6 @@ enum ga_status sg_physical_take(struct sg_physical *memory, uint32_t count, uint
         }
         at++;
     }
-    memory->free -= count;
     memory->hint = at;
     return GA_OK;
 }
@@ -102,7 +107,7 @@ void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32
             memory->hint = chunks[i];
         }
     }
-    memory->free += count;
+    sg_node_give(memory->node, count);
     if (count < PUNCH_CHUNKS) {
         return;
     }
@@ -113,20 +118,42 @@ void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32
     }
 }
 
-enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
-                               uint32_t count, uint64_t address)
+static enum ga_status map_runs(int fd, uint64_t base, const uint32_t *chunks, uint32_t count,
+                               uint64_t address)
 {
     for (uint32_t i = 0; i < count;) {
         uint32_t run = chunk_run(chunks, count, i);
         void *at = (void *)(uintptr_t)(address + i * SG_CHUNK_BYTES);
-        if (mmap(at, run * SG_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-                 (off_t)(memory->base + chunks[i] * SG_CHUNK_BYTES)) == MAP_FAILED) {
+        if (mmap(at, run * SG_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                 (off_t)(base + chunks[i] * SG_CHUNK_BYTES)) == MAP_FAILED) {
             sg_space_empty(address, count * SG_CHUNK_BYTES);
             return GA_NO_MEMORY;
         }
         i += run;
     }
     return GA_OK;
+}
+
+enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
+                               uint32_t count, uint64_t address)
+{
+    return map_runs(file, memory->base, chunks, count, address);
+}
+
+int sg_physical_file(void)
+{
+    return file;
+}
+
+uint32_t sg_physical_place(const struct sg_physical *memory, uint32_t chunk)
+{
+    return (uint32_t)(memory->base / SG_CHUNK_BYTES) + chunk;
+}
+
+enum ga_status sg_physical_map_foreign(int fd, const uint32_t *places, uint32_t count,
+                                       uint64_t address)
+{
+    return map_runs(fd, 0, places, count, address);
 }
 
 #define SPACE_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -167,6 +194,12 @@ enum ga_status sg_space_reserve(uint64_t wish, uint64_t bytes, uint64_t alignmen
 void sg_space_empty(uint64_t address, uint64_t bytes)
 {
     (void)mmap((void *)(uintptr_t)address, bytes, PROT_NONE, SPACE_FLAGS | MAP_FIXED, -1, 0);
+}
+
+void sg_space_blank(uint64_t address, uint64_t bytes)
+{
+    (void)mmap((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE, SPACE_FLAGS | MAP_FIXED,
+               -1, 0);
 }
 
 void sg_space_release(uint64_t address, uint64_t bytes)

@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/log.h"
+#include "softgpu/clock.h"
 #include "softgpu/config.h"
 #include "softgpu/context.h"
 
@@ -28,6 +29,7 @@ static void after_fork(void)
 static void at_exit(void)
 {
     atomic_store(&sg_process.exiting, 1);
+    sg_clock_report();
 }
 
 static void tables_init(void)
@@ -68,7 +70,23 @@ static CUresult devices_make(const struct sg_config *config)
     return CUDA_SUCCESS;
 }
 
-static CUresult process_make(const char *text)
+/* Before any program is loaded. */
+static void timing_begin(const struct sg_config *config)
+{
+    bool timed = false;
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct soft_device *device = &config->devices[i];
+        timed |= device->timing;
+        if (!device->execute) {
+            ga_warn("softgpu: device %u (%s): execute = no: KERNELS ARE NOT RUN, only their time "
+                    "passes; what they should compute is not there",
+                    i, device->name);
+        }
+    }
+    sg_cost_count(timed);
+}
+
+static CUresult process_make(const char *text, const char *node)
 {
     static struct sg_config config;
     char why[512] = "";
@@ -77,7 +95,11 @@ static CUresult process_make(const char *text)
         return CUDA_ERROR_INVALID_VALUE;
     }
     tables_init();
-    CUresult result = devices_make(&config);
+    timing_begin(&config);
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (sg_node_open(node) == GA_OK) {
+        result = devices_make(&config);
+    }
     if (result != CUDA_SUCCESS) {
         sg_process_fini();
         return result;
@@ -92,20 +114,25 @@ static CUresult process_make(const char *text)
     return CUDA_SUCCESS;
 }
 
-CUresult sg_process_init_with(const char *devices)
+static CUresult process_init(const char *devices, const char *node)
 {
     if (atomic_load(&forked)) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     sg_lock();
-    CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices);
+    CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, node);
     sg_unlock();
     return result;
 }
 
+CUresult sg_process_init_with(const char *devices)
+{
+    return process_init(devices, SG_NODE_SELF);
+}
+
 CUresult sg_process_init(void)
 {
-    return sg_process_init_with(getenv("SOFTGPU_DEVICES"));
+    return process_init(getenv("SOFTGPU_DEVICES"), getenv("SOFTGPU_NODE"));
 }
 
 void sg_process_fini(void)
@@ -118,6 +145,7 @@ void sg_process_fini(void)
         }
         sg_device_fini(device);
     }
+    sg_node_close();
     free(sg_process.devices);
     sg_process.devices = NULL;
     sg_process.device_count = 0;

@@ -38,10 +38,10 @@ struct sg_process {
 
 extern struct sg_process sg_process;
 
-/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES. CUDA_ERROR_INVALID_VALUE after a log line
- * when that makes no sense. */
+/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES and SOFTGPU_NODE. CUDA_ERROR_INVALID_VALUE
+ * after a log line when that makes no sense. */
 CUresult sg_process_init(void);
-/* The same with a given text. Tests. */
+/* The same with a given text, on a node of its own. Tests. */
 CUresult sg_process_init_with(const char *devices);
 /* Undoes what a failing cuInit has done; and in tests, when no item was ever submitted. */
 void sg_process_fini(void);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "softgpu/clock.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
 
@@ -57,12 +58,22 @@ static bool item_instant(struct sg_item *item)
     case SG_ITEM_RECORD:
         return true;
     case SG_ITEM_WAIT:
-        return item->mark->done;
-    case SG_ITEM_VALUE:
+        return sg_mark_passed(item->mark);
+    case SG_ITEM_STEPS:
         return item->step(item);
     default:
         return false;
     }
+}
+
+/* When a mark is reached whose turn has come */
+static uint64_t record_ns(const struct sg_item *item)
+{
+    if (!sg_clock_runs(item->stream->context->device)) {
+        return ga_clock_ns();
+    }
+    uint64_t clock = sg_clock_of(item->stream);
+    return item->submitted_ns > clock ? item->submitted_ns : clock;
 }
 
 static void item_unlink(struct sg_item *item)
@@ -71,9 +82,10 @@ static void item_unlink(struct sg_item *item)
     ga_list_remove(&item->in_stream);
     if (item->mark != NULL) {
         if (item->kind == SG_ITEM_RECORD) {
-            item->mark->time_ns = ga_clock_ns();
-            item->mark->done = true;
+            item->mark->time_ns = record_ns(item);
+            sg_mark_set_done(item->mark);
         }
+        sg_clock_advance(stream, item->mark->time_ns);
         sg_mark_drop(item->mark);
     }
     if (item->drop != NULL) {
@@ -120,7 +132,8 @@ static bool stream_abandon(struct sg_stream *stream)
         if (item->always && item->state == SG_ITEM_PENDING && stream_head(stream) == item) {
             sg_engine_push(item);
         }
-        if (item->always || item->state == SG_ITEM_RUNNING) {
+        if (item->always || item->state == SG_ITEM_RUNNING ||
+            (item->give_up != NULL && item->give_up(item))) {
             continue;
         }
         if (item->state == SG_ITEM_QUEUED) {
@@ -133,11 +146,18 @@ static bool stream_abandon(struct sg_stream *stream)
     return changed;
 }
 
+static bool again;
+
+void sg_schedule_again(void)
+{
+    again = true;
+}
+
 void sg_schedule(void)
 {
     bool condemned = false, changed = true;
-    while (changed || condemned != (atomic_load(&sg_process.condemned) != 0)) {
-        changed = false;
+    while (changed || again || condemned != (atomic_load(&sg_process.condemned) != 0)) {
+        changed = again = false;
         condemned = atomic_load(&sg_process.condemned) != 0;
         ga_list_each (at, following, &sg_process.active) {
             struct sg_stream *stream = ga_container(at, struct sg_stream, in_active);
@@ -151,6 +171,10 @@ void sg_item_finish(struct sg_item *item, CUresult result)
 {
     if (result != CUDA_SUCCESS) {
         sg_process_condemn(result);
+    }
+    if (item->finished != NULL) {
+        item->finished(item, item->owner);
+        return;
     }
     item_unlink(item);
     sg_schedule();
@@ -179,12 +203,13 @@ static bool queue_has_room(const void *argument)
 static void stream_append(struct sg_stream *stream, struct sg_item *item)
 {
     sg_stream_hold(stream);
-    if (items_pending >= ITEMS_MAX) {
+    if (items_pending >= ITEMS_MAX && !item->at_once) {
         (void)sg_wait_for(queue_has_room, NULL); /* condemned: goes the way of all items */
     }
     item->stream = stream;
     item->priority = item->prioritised ? item->priority : stream->attributes.priority;
     item->sequence = ++sg_process.sequence;
+    item->submitted_ns = sg_clock_runs(stream->context->device) ? ga_clock_ns() : 0;
     if (ga_list_empty(&stream->items)) {
         ga_list_append(&sg_process.active, &stream->in_active);
     }
@@ -229,7 +254,8 @@ CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item)
     return result;
 }
 
-static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum sg_item_kind kind)
+static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum sg_item_kind kind,
+                            bool at_once)
 {
     struct sg_item *item = sg_item_make(sizeof *item, SG_ENGINE_COMPUTE, NULL);
     if (item == NULL) {
@@ -237,6 +263,7 @@ static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum
     }
     item->kind = kind;
     item->mark = mark;
+    item->at_once = at_once;
     sg_mark_hold(mark);
     sg_submit(stream, item);
     return CUDA_SUCCESS;
@@ -244,10 +271,25 @@ static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum
 
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark)
 {
-    return submit_mark(stream, mark, SG_ITEM_RECORD);
+    return submit_mark(stream, mark, SG_ITEM_RECORD, false);
 }
 
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark)
 {
-    return mark->done ? CUDA_SUCCESS : submit_mark(stream, mark, SG_ITEM_WAIT);
+    return sg_mark_done(mark) ? CUDA_SUCCESS : submit_mark(stream, mark, SG_ITEM_WAIT, false);
+}
+
+struct sg_mark *sg_stream_mark(struct sg_stream *stream)
+{
+    struct sg_mark *mark = sg_mark_make();
+    if (mark != NULL && submit_mark(stream, mark, SG_ITEM_RECORD, true) != CUDA_SUCCESS) {
+        sg_mark_drop(mark);
+        mark = NULL;
+    }
+    return mark;
+}
+
+CUresult sg_stream_follow(struct sg_stream *stream, struct sg_mark *mark)
+{
+    return mark->done ? CUDA_SUCCESS : submit_mark(stream, mark, SG_ITEM_WAIT, true);
 }

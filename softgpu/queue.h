@@ -21,6 +21,7 @@
 #include "front/front.h"
 #include "softgpu/context.h"
 #include "softgpu/device.h"
+#include "softgpu/timing.h"
 
 #define SG_PRIORITY_LEAST    0
 #define SG_PRIORITY_GREATEST (-5)
@@ -33,6 +34,7 @@ struct sg_stream {
     uint64_t handle;            /* 0: a default stream, which has none */
     uint64_t thread;            /* of which thread it is the default stream; 0: of none */
     uint64_t id;
+    uint64_t clock_ns; /* clock.h: when what has run in it was over by the timing model */
     unsigned flags;
     struct front_stream_attributes attributes;
     bool blocking;  /* takes part in the legacy stream's order */
@@ -45,6 +47,11 @@ struct sg_mark {
     unsigned references;
     bool done;
     uint64_t time_ns; /* when; valid once done */
+    /* A recording of an event that processes share; NULL: none */
+    struct sg_node_event *shared;
+    uint64_t shared_id, number;
+    bool here;         /* this process has recorded it; else `done` is found out by asking */
+    uint64_t since_ns; /* when it was first found to be waited for */
 };
 
 struct sg_event {
@@ -52,10 +59,13 @@ struct sg_event {
     struct ga_list in_context;
     struct sg_context *context;
     unsigned flags;
-    struct sg_mark *mark; /* NULL: never recorded */
+    struct sg_mark *mark;         /* NULL: never recorded */
+    struct sg_node_event *shared; /* with other processes; NULL: it is not */
+    uint64_t shared_id;
+    bool shared_here; /* made by this process */
 };
 
-enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT, SG_ITEM_VALUE };
+enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT, SG_ITEM_STEPS };
 enum sg_item_state { SG_ITEM_PENDING, SG_ITEM_QUEUED, SG_ITEM_RUNNING };
 
 struct sg_item {
@@ -68,15 +78,28 @@ struct sg_item {
     enum sg_engine_kind engine;
     bool prioritised; /* has a priority of its own; else submitting gives it the stream's */
     int priority;
-    bool always;          /* WORK: runs also in a condemned process */
+    bool always;  /* WORK: runs also in a condemned process */
+    bool at_once; /* submitting it never waits: the caller bounds how many there are */
+    /* The timing model: what it asks of its engine, known when it has run; when it was submitted,
+     * and when it is over. */
+    struct sg_demand demand;
+    uint64_t submitted_ns, end_ns;
     struct sg_mark *mark; /* RECORD, WAIT: held */
-    /* VALUE: its turn has come; true: it is done. With the lock. */
+    /* STEPS: its turn has come, or something may have come that it waits for; true: it is done.
+     * With the lock. */
     bool (*step)(struct sg_item *item);
+    /* STEPS: gives up what it has begun and does not run yet; true: something of it still runs.
+     * With the lock. NULL: it begins nothing. */
+    bool (*give_up)(struct sg_item *item);
     /* WORK: runs without the lock; anything but CUDA_SUCCESS condemns the process. */
     CUresult (*run)(struct sg_item *item);
     /* Gives back what the item holds, run or not (with the lock); NULL: nothing. The item itself is
      * freed by the queue. */
     void (*drop)(struct sg_item *item);
+    /* WORK that is in no stream, but of an executable graph: it has run. With the lock. `stream` is
+     * one of the context it runs in. NULL: the stream goes on. */
+    void (*finished)(struct sg_item *item, void *owner);
+    void *owner;
 };
 
 /* ---- streams.c ---- */
@@ -99,6 +122,21 @@ void sg_mark_drop(struct sg_mark *mark);
 CUresult sg_event_make(struct sg_context *context, unsigned flags, struct sg_event **event);
 void sg_event_destroy(struct sg_event *event);
 
+/* ---- shared_events.c: events that processes share (cuIpcGetEventHandle) ---- */
+
+/* CUDA_ERROR_OUT_OF_MEMORY: the node has too many. */
+CUresult sg_event_share(struct sg_event *event);
+/* The event is about to be destroyed. */
+void sg_event_unshare(struct sg_event *event);
+/* Makes `mark` that of the last recording, if another process has made it. */
+void sg_event_refresh(struct sg_event *event);
+/* The mark is that of a new recording. */
+void sg_mark_number(struct sg_mark *mark, const struct sg_event *event);
+void sg_mark_set_done(struct sg_mark *mark);
+bool sg_mark_done(struct sg_mark *mark);
+/* The same for who waits: it is looked at again soon. */
+bool sg_mark_passed(struct sg_mark *mark);
+
 /* Is something submitted before `sequence` still in the stream? */
 bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence);
 
@@ -114,6 +152,10 @@ void sg_submit(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
+/* What the stream has been given so far, as a mark of the caller's; and the wait for one. Neither
+ * lets go of the lock. NULL: no memory. */
+struct sg_mark *sg_stream_mark(struct sg_stream *stream);
+CUresult sg_stream_follow(struct sg_stream *stream, struct sg_mark *mark);
 
 /* ---- values.c: values in memory that streams write and wait for ---- */
 
@@ -125,11 +167,22 @@ struct sg_value {
 };
 /* CUDA_ERROR_INVALID_VALUE: not aligned, or no memory that the device may use. */
 CUresult sg_value_check(const struct sg_value *value);
+/* Values are looked at by a thread: once, before the first that is waited for. */
+CUresult sg_values_start(void);
+/* Writes it, or looks whether it has come; false: not yet, it is to be tried again by a step.
+ * `since_ns` is 0 before the first try. After a failed check the process is condemned, and it is
+ * true. */
+bool sg_value_try(const struct sg_value *value, uint64_t *since_ns);
+/* What a stream or a thread waits for will not tell: sg_schedule is called soon. `*since_ns` is 0
+ * at first. */
+void sg_look_again(uint64_t *since_ns);
 /* After sg_value_check. */
 CUresult sg_submit_value(struct sg_stream *stream, const struct sg_value *value);
 
 /* Runs what may run, after something changed. */
 void sg_schedule(void);
+/* A step has changed something for other streams. */
+void sg_schedule_again(void);
 /* Ends an item that ran, or that will not. */
 void sg_item_finish(struct sg_item *item, CUresult result);
 
@@ -157,6 +210,8 @@ void sg_waits_wake(void);
 
 /* Gives a ready item to its engine and sees to a thread for it. */
 void sg_engine_push(struct sg_item *item);
+/* Ends one whose time has come by the timing model. */
+void sg_engine_end(struct sg_item *item);
 /* Takes an item back that was pushed and does not run yet. */
 void sg_engine_remove(struct sg_item *item);
 /* Runs the ready item in the calling thread if its engine has a free lane. Releases the lock

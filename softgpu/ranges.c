@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "front/front.h"
 #include "softgpu/context.h"
 #include "softgpu/process.h"
 
@@ -142,6 +143,19 @@ enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
     }
     *range = first;
     return first->device != NULL ? SG_PLACE_DEVICE : SG_PLACE_HOST;
+}
+
+enum sg_place sg_place_named(uint64_t address, uint64_t bytes, unsigned rights,
+                             struct sg_range **range)
+{
+    struct front_mempool_found found;
+    enum sg_place place = sg_place_of(address, bytes, rights, range);
+    if (*range == NULL || !(*range)->pooled) {
+        return place;
+    }
+    bool allocated = front_mempool_find(address, &found) &&
+                     (bytes == 0 ? 1 : bytes) <= found.bytes - (address - found.start);
+    return allocated ? place : SG_PLACE_WRONG;
 }
 
 void sg_memory_drop_context(struct sg_context *context)

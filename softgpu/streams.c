@@ -124,6 +124,7 @@ void sg_event_destroy(struct sg_event *event)
 {
     ga_handle_table_remove(&sg_process.events, event->handle);
     ga_list_remove(&event->in_context);
+    sg_event_unshare(event);
     sg_mark_drop(event->mark);
     free(event);
 }

@@ -2,10 +2,11 @@
  * runs, or the host, and neither tells: while a stream waits, one thread looks again and again, the
  * longer it has waited the more rarely. */
 #include <inttypes.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
+#include "softgpu/clock.h"
 #include "softgpu/memory.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
@@ -91,71 +92,77 @@ static void *thread_main(void *unused)
     return NULL;
 }
 
-/* Signals are the application's business: its handlers never run on our threads. */
 static bool thread_start(void)
 {
     pthread_condattr_t monotonic;
-    sigset_t all, before;
-    pthread_t thread;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&news, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool made = pthread_create(&thread, NULL, thread_main, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (made) {
-        pthread_detach(thread);
-    } else {
+    bool made = ga_thread_start(NULL, thread_main, NULL) == GA_OK;
+    if (!made) {
         ga_error("softgpu: cannot start the thread that looks at values");
     }
     return made;
 }
 
-static void wait_more(struct value_item *item)
+void sg_look_again(uint64_t *since_ns)
 {
+    started = started || thread_start();
     waiting = true;
-    if (item->since_ns == 0) {
-        item->since_ns = ga_clock_ns();
-        youngest_ns = item->since_ns;
+    if (*since_ns == 0) {
+        *since_ns = ga_clock_ns();
+        youngest_ns = *since_ns;
         pthread_cond_signal(&news);
     }
+}
+
+bool sg_value_try(const struct sg_value *value, uint64_t *since_ns)
+{
+    if (sg_value_check(value) != CUDA_SUCCESS) {
+        ga_error("softgpu: value at 0x%" PRIx64 ": memory was taken away before its turn",
+                 value->address);
+        sg_process_condemn(CUDA_ERROR_ILLEGAL_ADDRESS);
+        return true;
+    }
+    if (value->write) {
+        value_write(value);
+        return true;
+    }
+    bool holds = value_holds(value);
+    if (!holds) {
+        sg_look_again(since_ns);
+    }
+    return holds;
 }
 
 static bool value_step(struct sg_item *item)
 {
     struct value_item *made = ga_container(item, struct value_item, item);
-    if (sg_value_check(&made->value) != CUDA_SUCCESS) {
-        ga_error("softgpu: value at 0x%" PRIx64 ": memory was taken away before its turn",
-                 made->value.address);
-        sg_process_condemn(CUDA_ERROR_ILLEGAL_ADDRESS);
-        return true;
+    bool done = sg_value_try(&made->value, &made->since_ns);
+    if (done && made->since_ns != 0) {
+        sg_clock_advance(item->stream, ga_clock_ns()); /* somebody wrote it just now */
     }
-    if (made->value.write) {
-        value_write(&made->value);
-        return true;
-    }
-    bool holds = value_holds(&made->value);
-    if (!holds) {
-        wait_more(made);
-    }
-    return holds;
+    return done;
+}
+
+CUresult sg_values_start(void)
+{
+    started = started || thread_start();
+    return started ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 CUresult sg_submit_value(struct sg_stream *stream, const struct sg_value *value)
 {
-    if (!value->write && !started) {
-        started = thread_start();
-        if (!started) {
-            return CUDA_ERROR_OPERATING_SYSTEM;
-        }
+    CUresult result = value->write ? CUDA_SUCCESS : sg_values_start();
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
     struct value_item *made = sg_item_make(sizeof *made, SG_ENGINE_COMPUTE, NULL);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    made->item.kind = SG_ITEM_VALUE;
+    made->item.kind = SG_ITEM_STEPS;
     made->item.step = value_step;
     made->value = *value;
     sg_submit(stream, &made->item);

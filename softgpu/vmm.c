@@ -13,7 +13,7 @@ struct sg_reservation {
 struct sg_allocation {
     struct sg_device *device;
     uint32_t count;
-    bool released; /* cuMemRelease: lives on in its mappings */
+    unsigned holds; /* by handle: with cuMemRelease of the last it lives on in its mappings */
     unsigned mappings;
     uint64_t handle;
     uint32_t chunks[];
@@ -76,7 +76,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
         return CUDA_ERROR_INVALID_VALUE;
     }
     uint64_t count = bytes / SG_CHUNK_BYTES;
-    if (count > device->memory.free) {
+    if (count > device->memory.total) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct sg_allocation *made = calloc(1, sizeof *made + count * sizeof made->chunks[0]);
@@ -84,6 +84,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->device = device;
+    made->holds = 1;
     made->count = (uint32_t)count;
     if (ga_handle_table_make(&sg_process.memory.allocations, made, &made->handle) != GA_OK) {
         free(made);
@@ -101,12 +102,12 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
 static struct sg_allocation *allocation_find(uint64_t handle)
 {
     struct sg_allocation *found = ga_handle_table_find(&sg_process.memory.allocations, handle);
-    return found != NULL && !found->released ? found : NULL;
+    return found != NULL && found->holds != 0 ? found : NULL;
 }
 
 static void allocation_drop(struct sg_allocation *allocation)
 {
-    if (allocation->released && allocation->mappings == 0) {
+    if (allocation->holds == 0 && allocation->mappings == 0) {
         ga_handle_table_remove(&sg_process.memory.allocations, allocation->handle);
         sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
         free(allocation);
@@ -119,7 +120,7 @@ CUresult sg_vmm_release(uint64_t handle)
     if (allocation == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    allocation->released = true;
+    allocation->holds--;
     allocation_drop(allocation);
     return CUDA_SUCCESS;
 }
@@ -177,7 +178,7 @@ static bool whole_mappings(uint64_t address, uint64_t bytes, size_t *first)
     return at == address + bytes;
 }
 
-CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes)
+CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes, bool used)
 {
     size_t first;
     if (!whole_mappings(address, bytes, &first)) {
@@ -187,7 +188,11 @@ CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes)
     while (first < ranges->count && ranges->items[first]->base < address + bytes) {
         struct sg_range *range = (struct sg_range *)ranges->items[first];
         sg_range_leave(range);
-        sg_space_empty(range->span.base, range->span.bytes);
+        if (used) {
+            sg_space_blank(range->span.base, range->span.bytes);
+        } else {
+            sg_space_empty(range->span.base, range->span.bytes);
+        }
         range->allocation->mappings--;
         allocation_drop(range->allocation);
         free(range);
@@ -209,4 +214,37 @@ CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsig
         }
     }
     return CUDA_SUCCESS;
+}
+
+static struct sg_range *mapping_at(uint64_t address)
+{
+    struct sg_range *range = sg_range_find(address);
+    return range != NULL && range->kind == SG_RANGE_MAPPED ? range : NULL;
+}
+
+CUresult sg_vmm_retain(uint64_t address, uint64_t *handle)
+{
+    struct sg_range *range = mapping_at(address);
+    if (range == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    range->allocation->holds++;
+    *handle = range->allocation->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_vmm_rights(uint64_t address, unsigned ordinal, unsigned *rights)
+{
+    const struct sg_range *range = mapping_at(address);
+    if (range == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *rights = range->rights[ordinal];
+    return CUDA_SUCCESS;
+}
+
+const struct sg_device *sg_vmm_device(uint64_t handle)
+{
+    const struct sg_allocation *allocation = allocation_find(handle);
+    return allocation != NULL ? allocation->device : NULL;
 }

@@ -127,7 +127,7 @@ CUresult sg_stream_wait(struct sg_stream *stream)
 
 static bool mark_done(const void *argument)
 {
-    return ((const struct sg_mark *)argument)->done;
+    return sg_mark_passed((struct sg_mark *)(uintptr_t)argument);
 }
 
 CUresult sg_mark_wait(struct sg_mark *mark)

@@ -60,7 +60,7 @@ def _ptds(call, name, via, wait):
             "                                  : result;\n}\n")
 
 
-def _implementer(call, library):
+def implementer(call, library):
     """Where the call's function is written: 'front' for both libraries, or the library, or no."""
     if call.client == "front":
         return "front"
@@ -69,9 +69,10 @@ def _implementer(call, library):
 
 def variants(model, library):
     """Of 'client', 'soft', or 'front' (in both)."""
-    out = HEADER + '#include <stddef.h>\n\n#include "api/cuda_names.h"\n'
+    out = HEADER + ('#define API_CUDA_OUTSIDE\n#include <stddef.h>\n\n'
+                    '#include "api/cuda_names.h"\n')
     for call in model.calls:
-        if _implementer(call, library) != library:
+        if implementer(call, library) != library:
             continue
         for name in call.alias:
             out += f"\n{prototype(call, name)}\n{{\n    return {call.name}({names(call)});\n}}\n"

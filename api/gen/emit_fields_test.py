@@ -35,7 +35,7 @@ def _call(call, model):
             lines.append(f'args.{p.name} = "f";')
             continue
         if p.big:
-            lines.append(f"args.{p.name} = field_bytes;")
+            lines.append(f"args.{p.name} = (const void *)field_bytes;")
             if own:
                 lines.append(f"args.{p.name}_count = 1;")
             continue

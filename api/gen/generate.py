@@ -13,6 +13,7 @@ import os
 import sys
 
 import emit_calls
+import emit_capture
 import emit_client
 import emit_codec_test
 import emit_driver
@@ -68,9 +69,15 @@ def small_outputs(model):
         missing = emit_exports.missing_symbols(model, library)
         out[f"unsupported_{library}.c"] = emit_exports.unsupported(missing)
         out[f"variants_{library}.c"] = emit_exports.variants(model, library)
+        out[f"capture_{library}.c"] = emit_capture.guards(model, library)
+    out["capture_front.c"] = emit_capture.guards(model, "front")
+    out["capture_calls.h"] = emit_capture.inner_names(model)
+    out["capture_hooks.h"] = emit_capture.hooks(model)
     out["variants_front.c"] = emit_exports.variants(model, "front")
     front = {n for c in model.calls if c.client == "front" for n in c.exported()}
-    out["unsupported_test.c"] = emit_exports.unsupported([n for n in every if n not in front])
+    inner = [f"gpuaas_run_{c.name}" for c in model.calls if c.capture and c.client != "front"]
+    out["unsupported_test.c"] = emit_exports.unsupported([n for n in every if n not in front]
+                                                         + inner)
     return out
 
 

@@ -16,7 +16,8 @@ BASIC = {"int": "i32", "unsigned int": "u32", "unsigned char": "u8", "unsigned s
          "uint64_t": "u64", "int64_t": "i64", "cuuint64_t": "u64", "cuuint32_t": "u32"}
 OP_FIRST, OP_LAST = 64, 2047  # below: frames of the wire itself; above: API_OPS, never
 CHOICES = {"client": ("auto", "manual", "front", "no"), "reply": ("wait", "async", "chunks"),
-           "server": ("auto", "custom"), "soft": ("yes", "no", "front")}
+           "server": ("auto", "custom"), "soft": ("yes", "no", "front"),
+           "capture": ("hook", "refused", "unsafe", "legacy")}
 
 
 class Param:
@@ -60,6 +61,7 @@ class Call:
         self.stanza, self.name = stanza, stanza.words[0]
         self.message = stanza.head == "message"
         self.op = self.client = self.reply = self.server = self.soft = None
+        self.capture = None
         self.since = 0
         self.params, self.ranges, self.masks, self.lasts = [], [], [], []
         self.ptsz, self.ptds, self.alias, self.drop, self.bulk = [], [], [], None, None

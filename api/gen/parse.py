@@ -6,8 +6,8 @@ editor jumps to.
 import re
 
 CALL_KEYS = {"op", "client", "reply", "server", "soft", "in", "out", "make", "drop", "range",
-             "ptsz", "ptds", "alias", "mask", "last", "bulk", "since"}
-SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since"}
+             "ptsz", "ptds", "alias", "mask", "last", "bulk", "since", "capture"}
+SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since", "capture"}
 HEADS = {"call", "message", "unsupported", "absent", "type", "handle"}
 
 

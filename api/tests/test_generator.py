@@ -20,8 +20,8 @@ from text import write  # noqa: E402
 # test_codec.c is long and checks itself by running; unsupported_test.c repeats unsupported_*.c.
 COMPARED = ("calls.h", "calls.c", "call_table.c", "cuda_driver.h", "cuda_driver.c",
             "client_stubs.c", "server_dispatch.h", "server_dispatch.c", "exports.map",
-            "unsupported_client.c", "unsupported_soft.c", "variants_client.c",
-            "variants_front.c")
+            "capture_client.c", "capture_calls.h", "capture_hooks.h", "unsupported_client.c",
+            "unsupported_soft.c", "variants_client.c", "variants_front.c")
 
 CALL = """handle CUstream stream
 call cuX

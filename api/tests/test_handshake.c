@@ -55,7 +55,7 @@ Test(handshake, welcome)
     int32_t attributes[3] = {0, 10, 20};
     struct handshake_device devices[2] = {
         {.name = "A", .memory_bytes = 5, .attribute_count = 3, .attributes = attributes},
-        {.name = "B", .memory_bytes = 6, .attribute_count = 0},
+        {.name = "B", .memory_bytes = 6, .attribute_count = 0, .traits = 7, .peers = 1},
     };
     struct handshake_welcome in = {.major = 1,
                                    .build = "b",
@@ -73,10 +73,21 @@ Test(handshake, welcome)
     cr_assert_eq(out.device_count, 2);
     cr_assert_eq(room[0].attributes[2], 20);
     cr_assert_str_eq(room[1].name, "B");
-    for (size_t size = 0; size + 16 <= w.at; size += 4) {
+    cr_assert_eq(room[0].traits, 0);
+    cr_assert_eq(room[1].traits, 7);
+    cr_assert_eq(room[1].peers, 1);
+    /* Behind the rest stand 16 bytes of traits and 16 of peers; older servers send less. */
+    for (size_t size = 0; size + 48 <= w.at; size += 4) {
         r = ga_reader_of(bytes, size);
         cr_assert_eq(handshake_welcome_read(&r, &out), GA_INVALID, "cut at %zu", size);
     }
+    r = ga_reader_of(bytes, w.at - 16);
+    cr_assert_eq(handshake_welcome_read(&r, &out), GA_OK);
+    cr_assert_eq(room[1].traits, 7);
+    cr_assert_eq(room[1].peers, 0);
+    r = ga_reader_of(bytes, w.at - 32);
+    cr_assert_eq(handshake_welcome_read(&r, &out), GA_OK);
+    cr_assert_eq(room[1].traits, 0);
 }
 
 static size_t hello_with_signatures(const struct api_signature *signatures, uint32_t count)

@@ -52,9 +52,9 @@ Test(conf, smallest_file_gives_defaults)
     cr_assert_eq(conf.server.log_level, GA_LOG_INFO);
     cr_assert_eq(conf.gpu_count, 1);
     cr_assert_eq(conf.gpus[0].driver, CONF_DRIVER_SOFT);
-    cr_assert_eq(conf.gpus[0].memory_bytes, 1u << 30);
-    cr_assert_eq(conf.gpus[0].sms, 4);
-    cr_assert_eq(conf.gpus[0].capability, 75);
+    cr_assert_eq(conf.gpus[0].soft.memory, 1u << 30);
+    cr_assert_eq(conf.gpus[0].soft.sms, 4);
+    cr_assert_eq(conf.gpus[0].soft.capability, 75);
 }
 
 Test(conf, lists_units_and_gpus_in_order_of_number)
@@ -74,7 +74,35 @@ Test(conf, lists_units_and_gpus_in_order_of_number)
     cr_assert_eq(conf.gpus[0].device, 3);
     cr_assert_eq(conf.gpus[1].number, 7);
     cr_assert_str_eq(conf.gpus[1].name, "big one");
-    cr_assert_eq(conf.gpus[1].memory_bytes, UINT64_C(2) << 30);
+    cr_assert_eq(conf.gpus[1].soft.memory, UINT64_C(2) << 30);
+}
+
+static struct soft_device model_read(const char *lines)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s%s", SMALLEST, lines);
+    return read_good(text).gpus[0].soft;
+}
+
+Test(conf, model_says_what_the_section_does_not)
+{
+    struct soft_device soft = model_read("model = c2070\n");
+    cr_assert_eq(soft.sms, 14);
+    cr_assert_eq(soft.memory, UINT64_C(6) << 30);
+    cr_assert_eq(soft.memory_mbs, 144000);
+    soft = model_read("memory = 64 MiB\nmodel = h200\ncopy_engines = 1\n");
+    cr_assert_eq(soft.sms, 132);
+    cr_assert_eq(soft.memory, 64u << 20);
+    cr_assert_eq(soft.copy_engines, 1);
+    struct conf conf = read_good(SMALLEST "model = h200\n");
+    cr_assert_eq(conf.gpus[0].soft_given, 1); /* nothing but the model is handed on */
+    expect_one(SMALLEST "model = h300\n", "f:5: [gpu.0] model: \"h300\" is not allowed; allowed: "
+                                          "generic, quadro2000");
+    expect_one(SMALLEST "copy_engines = 3\n", "1 or 2");
+    expect_one(SMALLEST "kernel_limit = 5\n", "none, or 1ms to 86400s");
+    cr_assert_eq(model_read("kernel_limit = 5 s\n").kernel_limit_ns, UINT64_C(5000000000));
+    expect_one(SMALLEST "clock_mhz = 0\n", "1 to 10000");
+    expect_one(SMALLEST "concurrent_kernels = 1\n", "yes or no");
 }
 
 Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
@@ -83,7 +111,7 @@ Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
     expect_one(SMALLEST "sms = 4x\n", "1 to 1024");
     expect_one(SMALLEST "capability = 9.9\n", "8.0");
     expect_one(SMALLEST "memory = 1 GB\n", "f:5: [gpu.0] memory");
-    expect_one(SMALLEST "memory = 99999999999999999999\n", "2MiB to 1TiB");
+    expect_one(SMALLEST "memory = 99999999999999999999\n", "2MiB to 16TiB");
 }
 
 Test(conf, wrong_server_values)

@@ -35,6 +35,7 @@ static CUresult device(CUdevice ordinal, struct front_device *out)
     for (size_t i = 0; i < sizeof out->uuid; i++) {
         out->uuid[i] = (uint8_t)(16 * ordinal + (int)i);
     }
+    out->traits = 0;
     out->pci_domain = ordinal;
     out->pci_bus = 65 + ordinal;
     out->pci_device = 3;
@@ -45,6 +46,11 @@ static CUresult device_attribute(CUdevice ordinal, CUdevice_attribute attribute,
 {
     *value = 1000 * ordinal + (int)attribute;
     return CUDA_SUCCESS;
+}
+
+static int peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute)
+{
+    return device == 0 && peer == 1 && attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
 }
 
 static CUresult primary_context(CUdevice device, CUcontext *context)
@@ -115,6 +121,7 @@ static bool pointer(uint64_t address, struct front_pointer *out)
     }
     *out = (struct front_pointer){.device = true,
                                   .on_device = true,
+                                  .managed = true,
                                   .context = FAKE_EXPLICIT,
                                   .ordinal = 1,
                                   .start = 0x10000,
@@ -171,12 +178,93 @@ static CUresult module_functions(CUfunction *functions, unsigned int capacity, C
     return CUDA_SUCCESS;
 }
 
+/* ---- memory pools: marks are numbers, addresses are never used twice */
+
+uint64_t fake_pool_bytes, fake_pool_most = UINT64_MAX;
+uintptr_t fake_pool_marks, fake_pool_passed;
+unsigned fake_pool_waits;
+
+static CUresult pool_enter(void)
+{
+    return CUDA_SUCCESS;
+}
+
+static void pool_leave(void)
+{
+}
+
+static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
+{
+    static uint64_t next = UINT64_C(1) << 40;
+    (void)device;
+    if (bytes > fake_pool_most - fake_pool_bytes) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = next;
+    next += bytes;
+    fake_pool_bytes += bytes;
+    return CUDA_SUCCESS;
+}
+
+static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
+{
+    (void)device, (void)address;
+    fake_pool_bytes -= bytes;
+}
+
+static void *pool_mark(const struct front_stream *stream)
+{
+    (void)stream;
+    return (void *)++fake_pool_marks;
+}
+
+static bool pool_passed(const void *mark)
+{
+    return (uintptr_t)mark <= fake_pool_passed;
+}
+
+static CUresult pool_wait(const struct front_stream *stream, void *mark)
+{
+    (void)stream, (void)mark;
+    fake_pool_waits++;
+    return CUDA_SUCCESS;
+}
+
+static void pool_drop(void *mark)
+{
+    (void)mark;
+}
+
+static const struct front_mempool_host mempool = {
+    .enter = pool_enter,
+    .leave = pool_leave,
+    .map = pool_map,
+    .unmap = pool_unmap,
+    .mark = pool_mark,
+    .passed = pool_passed,
+    .wait = pool_wait,
+    .drop = pool_drop,
+};
+
+static CUresult managed_move(CUstream stream, uint64_t start, uint64_t bytes, bool device)
+{
+    (void)stream, (void)start, (void)bytes, (void)device;
+    return CUDA_SUCCESS;
+}
+
+static CUresult managed_attach(CUstream stream, uint64_t start, unsigned flags)
+{
+    (void)stream, (void)start, (void)flags;
+    return CUDA_SUCCESS;
+}
+
 const struct front_host front_host = {
     .init = init,
     .device_count = device_count,
     .process_state = process_state,
     .device = device,
     .device_attribute = device_attribute,
+    .peer_attribute = peer_attribute,
     .primary_context = primary_context,
     .context_check = context_check,
     .context_device = context_device,
@@ -185,10 +273,106 @@ const struct front_host front_host = {
     .stream_id = stream_id,
     .stream_values = stream_values,
     .host_call = host_call,
+    .mempool = &mempool,
     .pointer = pointer,
+    .managed_move = managed_move,
+    .managed_attach = managed_attach,
     .array = array,
     .sampled = sampled,
     .module_function_count = module_function_count,
     .module_functions = module_functions,
     .module_try = module_try,
+};
+
+/* ---- executables: what they are asked for, and nothing else ---- */
+
+const struct front_plan *fake_plan;
+unsigned fake_sets, fake_set_number;
+int fake_conditions;
+
+static CUresult graph_check(const struct front_node_params *params)
+{
+    (void)params;
+    return CUDA_SUCCESS;
+}
+
+static CUresult function_context(CUfunction function, CUcontext current, CUcontext *context)
+{
+    *context = current;
+    return function == FAKE_FUNCTION ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult condition_make(CUcontext context, unsigned value, bool assigned,
+                               CUgraphConditionalHandle *handle)
+{
+    (void)context, (void)value, (void)assigned;
+    *handle = 0x500 + (CUgraphConditionalHandle)fake_conditions++;
+    return CUDA_SUCCESS;
+}
+
+static void condition_drop(CUgraphConditionalHandle handle)
+{
+    (void)handle;
+    fake_conditions--;
+}
+
+static CUresult memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address)
+{
+    (void)wanted;
+    *address = 0x10000;
+    return CUDA_SUCCESS;
+}
+
+static void memory_drop(CUdeviceptr address)
+{
+    (void)address;
+}
+
+static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void **exec)
+{
+    (void)flags;
+    fake_plan = plan;
+    *exec = &fake_plan;
+    return CUDA_SUCCESS;
+}
+
+static CUresult exec_set(void *exec, unsigned number, const struct front_node_params *params)
+{
+    (void)exec, (void)params;
+    fake_sets++;
+    fake_set_number = number;
+    return CUDA_SUCCESS;
+}
+
+static CUresult exec_enable(void *exec, unsigned number, bool on)
+{
+    (void)exec, (void)number, (void)on;
+    return CUDA_SUCCESS;
+}
+
+static CUresult graph_launch(void *exec, CUstream stream)
+{
+    (void)exec, (void)stream;
+    return CUDA_SUCCESS;
+}
+
+static void exec_destroy(void *exec, void (*gone)(void *), void *data)
+{
+    (void)exec;
+    gone(data);
+}
+
+const struct front_graph_host front_graph_host = {
+    .check = graph_check,
+    .function_context = function_context,
+    .condition_make = condition_make,
+    .condition_drop = condition_drop,
+    .memory_reserve = memory_reserve,
+    .memory_drop = memory_drop,
+    .instantiate = instantiate,
+    .exec_set = exec_set,
+    .exec_enable = exec_enable,
+    .upload = graph_launch,
+    .launch = graph_launch,
+    .exec_destroy = exec_destroy,
 };

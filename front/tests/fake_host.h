@@ -18,4 +18,16 @@ extern struct front_value fake_values[256]; /* of the last call of stream_values
 extern unsigned fake_value_count;
 extern struct front_host_call fake_host_call; /* the last one */
 
+/* The only function there is. */
+#define FAKE_FUNCTION ((CUfunction)(uintptr_t)0x700)
+/* The plan that was instantiated last; exec_set: how often, and of which node last; conditions that
+ * there are. */
+extern const struct front_plan *fake_plan;
+extern unsigned fake_sets, fake_set_number;
+extern int fake_conditions;
+/* What pools have mapped, and may; marks that were made, those that are passed, waits for one. */
+extern uint64_t fake_pool_bytes, fake_pool_most;
+extern uintptr_t fake_pool_marks, fake_pool_passed;
+extern unsigned fake_pool_waits;
+
 #endif

@@ -35,6 +35,12 @@ Test(devices, wrong_arguments_are_told_apart)
     cr_assert_eq(cuDeviceGetAttribute(&value, (CUdevice_attribute)0, 1), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX, 1),
                  CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(cuDeviceCanAccessPeer(&value, 0, 1), CUDA_SUCCESS);
+    cr_assert_eq(value, 1);
+    cr_assert_eq(cuDeviceCanAccessPeer(&value, 1, 0), CUDA_SUCCESS);
+    cr_assert_eq(value, 0);
+    cr_assert_eq(cuDeviceCanAccessPeer(&value, 0, 0), CUDA_SUCCESS);
+    cr_assert_eq(value, 0);
     cr_assert_eq(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, 0, 0),
                  CUDA_ERROR_INVALID_DEVICE);
     cr_assert_eq(cuDeviceGetP2PAttribute(&value, (CUdevice_P2PAttribute)99, 0, 1),

@@ -3,6 +3,7 @@ programs on the software GPU, in the program's own process and through a server,
 them pass their own checks."""
 
 import argparse
+import glob
 import json
 import os
 import re
@@ -39,6 +40,8 @@ def options():
                         help="where else headers are: Rodinia's cfd needs Common of cuda-samples")
     parser.add_argument("--limit", type=int, default=120, metavar="S", help="for one run")
     parser.add_argument("--out", metavar="FILE", help="the table as Markdown, results as .json")
+    parser.add_argument("--record", action="store_true",
+                        help="for docs/compatibility.md; results of programs not run stay")
     return parser.parse_args()
 
 
@@ -81,9 +84,11 @@ class Server:
 
 
 def environment(path, **more):
+    """Programs that compile at run time shall keep PTX, as `gpuaas run` has it."""
     inherited = {key: value for key, value in os.environ.items()
                  if not key.startswith(("GPUAAS_", "SOFTGPU_", "CUDA_"))}
-    return {**inherited, "LD_LIBRARY_PATH": path, **more}
+    jit = glob.glob(os.path.join(ROOT, "build/release/lib/gpuaas/jit/*.so.*"))
+    return {**inherited, "LD_LIBRARY_PATH": path, "LD_PRELOAD": ":".join(jit), **more}
 
 
 def remote_run(program, server, limit_s):
@@ -103,13 +108,44 @@ def table(results):
              "|---|---|---|---|---|---|"]
     for name, direct, remote in results:
         other = remote.state if remote else "-"
-        why = direct.reason or (remote.reason if remote else "")
-        if why:
-            why = re.sub(r"\S*/build/compat/", "", why).replace("|", "\\|")
+        why = why_of(direct, remote)
         launches = remote.launches if remote else "-"
         lines.append(f"| {name} | {direct.state} | {other} | {launches} | {direct.seconds:.1f} | "
                      f"{why} |")
     return lines
+
+
+def why_of(direct, remote):
+    why = direct.reason or (remote.reason if remote else "")
+    why = re.sub(r"\S*/build/compat/", "", re.sub(r"gpuaas\[\d+\]", "gpuaas", why))
+    return re.sub(r"[^\x20-\x7e]+", "", why).replace("|", "\\|")
+
+
+def record(name, commit, results):
+    """Leaves them where scripts/compatibility.py finds them, and lets it write its page."""
+    path = os.path.join(ROOT, "docs", "compat", name + ".json")
+    rows = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            rows = {row["name"]: row for row in json.load(file)["programs"]}
+    for label, direct, remote in results:
+        rows[label] = {"name": label, "direct": direct.state,
+                       "server": remote.state if remote else direct.state,
+                       "why": why_of(direct, remote)}
+    counts = {}
+    for row in rows.values():
+        key = row["direct"] if row["server"] == row["direct"] else \
+            f"{row['direct']}, through a server {row['server']}"
+        counts[key] = counts.get(key, 0) + 1
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        json.dump({"name": name, "commit": commit,
+                   "summary": ", ".join(f"{n} {key}" for key, n in sorted(counts.items())),
+                   "programs": sorted(rows.values(), key=lambda row: row["name"].lower())},
+                  file, indent=1)
+        file.write("\n")
+    subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "compatibility.py"),
+                    os.environ.get("CUDA_PATH", "/usr/local/cuda")], check=True)
 
 
 def summary(results):
@@ -155,6 +191,8 @@ def main():
         with open(opt.out + ".json", "w") as file:
             json.dump([{"name": n, "direct": vars(a), "server": vars(b) if b else None}
                        for n, a, b in results], file, indent=1)
+    if opt.record:
+        record(name, suites.commit_of(checkout), results)
     bad = (run.FAILED, run.TIMEOUT)
     return 1 if any(a.state in bad or (b and b.state in bad) for _, a, b in results) else 0
 

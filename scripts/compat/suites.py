@@ -92,7 +92,7 @@ def configure(source, build, nvcc, say):
 
 
 # Samples whose kernels fail on purpose.
-COMPLAINS = ("simpleAssert",)
+COMPLAINS = ("simpleAssert", "simpleAssert_nvrtc")
 
 
 def give_data(source, folder):

@@ -67,6 +67,14 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
     return array_put(conn, handle, conn->current, array);
 }
 
+/* Of the arguments of either call */
+#define SHAPE_OF(args)                                                                             \
+    {                                                                                              \
+        .Width = (args).width, .Height = (args).height, .Depth = (args).depth,                     \
+        .Format = (CUarray_format)(args).format, .NumChannels = (args).channels,                   \
+        .Flags = (args).flags                                                                      \
+    }
+
 bool server_call_ga_array_create(struct server_conn *conn, const struct wire_header *header,
                                  struct ga_reader *reader)
 {
@@ -75,12 +83,7 @@ bool server_call_ga_array_create(struct server_conn *conn, const struct wire_hea
     if (!ga_reader_done(reader)) {
         return false;
     }
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = args.width,
-                                           .Height = args.height,
-                                           .Depth = args.depth,
-                                           .Format = (CUarray_format)args.format,
-                                           .NumChannels = args.channels,
-                                           .Flags = args.flags};
+    const CUDA_ARRAY3D_DESCRIPTOR shape = SHAPE_OF(args);
     server_reply(conn, header, array_create(conn, args.array, &shape, 0));
     return true;
 }
@@ -93,12 +96,7 @@ bool server_call_ga_mipmap_create(struct server_conn *conn, const struct wire_he
     if (!ga_reader_done(reader)) {
         return false;
     }
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = args.width,
-                                           .Height = args.height,
-                                           .Depth = args.depth,
-                                           .Format = (CUarray_format)args.format,
-                                           .NumChannels = args.channels,
-                                           .Flags = args.flags};
+    const CUDA_ARRAY3D_DESCRIPTOR shape = SHAPE_OF(args);
     CUresult rc = args.levels != 0 ? array_create(conn, args.mipmap, &shape, args.levels)
                                    : CUDA_ERROR_INVALID_VALUE;
     server_reply(conn, header, rc);

@@ -20,11 +20,13 @@ static void copy_unwatched(struct server_conn *conn, CUresult rc)
 
 /* ---- to the GPU */
 
-void copy_slot_give(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
-                    CUresult rc)
+void copy_in_end(struct server_conn *conn, const struct wire_header *header,
+                 struct staging_slot *slot, uint64_t stream, CUresult rc)
 {
     struct completer_entry *entry = NULL;
-    if (rc == CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    } else {
         entry = completer_entry_make(&conn->completer, COMPLETER_SLOT, 0, 0);
         rc = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.line)
                            : CUDA_ERROR_OUT_OF_MEMORY;
@@ -84,10 +86,7 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
     if (rc == CUDA_SUCCESS && args.bytes != 0) {
         rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, from, args.bytes, stream);
     }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, &kept, rc);
-    }
-    copy_slot_give(conn, slot, args.stream, rc);
+    copy_in_end(conn, &kept, slot, args.stream, rc);
     return true;
 }
 
@@ -124,10 +123,7 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
                                     .Height = args.rows};
         rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
     }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, &kept, rc);
-    }
-    copy_slot_give(conn, slot, args.stream, rc);
+    copy_in_end(conn, &kept, slot, args.stream, rc);
     return true;
 }
 

@@ -8,9 +8,10 @@
  * frame is wrong. */
 struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_header *header,
                                     size_t values, uint64_t bytes, uint8_t **at);
-/* Gives the slot back when the stream has got so far; at once when there is nothing to wait for. */
-void copy_slot_give(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
-                    CUresult rc);
+/* The end of a copy into the GPU: an error is told, and the slot given back when the stream has got
+ * so far; at once when there is nothing to wait for. */
+void copy_in_end(struct server_conn *conn, const struct wire_header *header,
+                 struct staging_slot *slot, uint64_t stream, CUresult rc);
 
 /* A copy out in progress: pieces in order, each in a slot of its own. */
 struct copy_out {

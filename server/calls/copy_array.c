@@ -54,10 +54,7 @@ bool server_call_ga_copy_in_array(struct server_conn *conn, const struct wire_he
                                     .Depth = 1};
         rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
     }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, &kept, rc);
-    }
-    copy_slot_give(conn, slot, args.stream, rc);
+    copy_in_end(conn, &kept, slot, args.stream, rc);
     return true;
 }
 

@@ -120,3 +120,49 @@ bool server_call_ga_stream_priority(struct server_conn *conn, const struct wire_
     }
     return true;
 }
+
+static CUresult clusters(struct server_conn *conn, const struct ga_occupancy_clusters_args *args,
+                         int *answer)
+{
+    const struct server_function *function =
+        ga_handle_table_find(&conn->objects.functions, args->function);
+    if (function == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CUlaunchAttribute size = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    size.value.clusterDim.x = args->cluster[0];
+    size.value.clusterDim.y = args->cluster[1];
+    size.value.clusterDim.z = args->cluster[2];
+    const CUlaunchConfig config = {.gridDimX = args->grid[0],
+                                   .gridDimY = args->grid[1],
+                                   .gridDimZ = args->grid[2],
+                                   .blockDimX = args->block[0],
+                                   .blockDimY = args->block[1],
+                                   .blockDimZ = args->block[2],
+                                   .sharedMemBytes = args->shared_bytes,
+                                   .attrs = &size,
+                                   .numAttrs = args->cluster[0] != 0};
+    return args->question == 0
+               ? conn->driver->cuOccupancyMaxPotentialClusterSize(answer, function->real, &config)
+               : conn->driver->cuOccupancyMaxActiveClusters(answer, function->real, &config);
+}
+
+bool server_call_ga_occupancy_clusters(struct server_conn *conn, const struct wire_header *header,
+                                       struct ga_reader *reader)
+{
+    struct ga_occupancy_clusters_args args;
+    ga_occupancy_clusters_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    int answer = 0;
+    CUresult rc = clusters(conn, &args, &answer);
+    const struct ga_occupancy_clusters_results results = {.answer = (uint32_t)answer};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_occupancy_clusters_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_occupancy_clusters_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}

@@ -34,7 +34,7 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
 }
 
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
-                     uint64_t address, uint64_t bytes)
+                     const struct server_context *owner, uint64_t address, uint64_t bytes)
 {
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -46,7 +46,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     CUmemGenericAllocationHandle physical;
     struct range range = {.base = address,
                           .bytes = bytes,
-                          .owner = conn->current,
+                          .owner = owner,
                           .mapped = true,
                           .session = session->number};
     enum ga_status status = range_table_add(&conn->ranges, &range);
@@ -56,6 +56,12 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     CUresult rc = conn->driver->cuMemCreate(&physical, bytes, &prop, 0);
     if (rc == CUDA_SUCCESS) {
         rc = physical_map(conn, session, address, bytes, physical);
+        if (rc == CUDA_SUCCESS) {
+            rc = peer_open(conn, owner, address, bytes);
+            if (rc != CUDA_SUCCESS) {
+                (void)conn->driver->cuMemUnmap(address, bytes);
+            }
+        }
         if (rc != CUDA_SUCCESS) {
             (void)conn->driver->cuMemRelease(physical);
         }
@@ -76,9 +82,9 @@ bool server_call_ga_memory_map(struct server_conn *conn, const struct wire_heade
     if (!ga_reader_done(reader)) {
         return false;
     }
-    CUresult rc = conn->current != NULL
-                      ? memory_make(conn, conn_session(conn, header), args.address, args.bytes)
-                      : CUDA_ERROR_INVALID_CONTEXT;
+    CUresult rc = conn->current != NULL ? memory_make(conn, conn_session(conn, header),
+                                                      conn->current, args.address, args.bytes)
+                                        : CUDA_ERROR_INVALID_CONTEXT;
     server_reply(conn, header, rc);
     return true;
 }

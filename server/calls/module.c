@@ -338,3 +338,28 @@ bool server_call_ga_module_global(struct server_conn *conn, const struct wire_he
     server_reply_end(conn);
     return true;
 }
+
+bool server_call_ga_variable_managed(struct server_conn *conn, const struct wire_header *header,
+                                     struct ga_reader *reader)
+{
+    struct ga_variable_managed_args args;
+    ga_variable_managed_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    uint32_t managed = 0;
+    CUresult rc = range_table_at(&conn->ranges, args.address) != NULL ? CUDA_SUCCESS
+                                                                      : CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->driver->cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                                 args.address);
+    }
+    const struct ga_variable_managed_results results = {.managed = managed};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_variable_managed_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_variable_managed_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}

@@ -202,6 +202,17 @@ Test(protocol, tickets_are_bound_single_use_and_expire)
     cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0); /* nothing of it mattered */
 }
 
+/* So it is for a client whose first connection has failed while the process does not know yet. */
+Test(protocol, second_data_connection_is_told_that_no_device_is_available)
+{
+    struct handshake_data_hello hello;
+    script_app_start(&app, server.url, 0);
+    script_open(&app, 1);
+    script_data_hello_fill(&app, &hello, HANDSHAKE_DATA, 1, UINT64_C(0x300000000000));
+    expect_refused(&hello, CUDA_ERROR_DEVICE_UNAVAILABLE, "is or was a data connection");
+    cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0);
+}
+
 Test(protocol, process_without_sessions_goes_when_its_ticket_has_expired)
 {
     script_hello(&app, server.url);

@@ -1,33 +1,36 @@
 /* Entering and leaving, and what handles mean. */
 #include "softgpu/calls/call.h"
 
+#include "base/failpoint.h"
 #include "front/front.h"
 
-/* After an execution fault every call brings out what kernels have printed before it. */
+/* After an execution fault every call brings out what kernels have printed before it. With the
+ * lock. */
 static void print_all(void)
 {
     uint32_t index = 0;
     uint64_t handle;
     const struct sg_context *context;
-    sg_lock();
     while ((context = ga_handle_table_next(&sg_process.contexts, &index, &handle)) != NULL) {
         sg_print_due(context->print);
     }
-    (void)sg_leave(CUDA_SUCCESS);
 }
 
+/* Whether the process is condemned counts under the lock: what has failed becomes visible as done
+ * together with its fault, and a question about it must not be answered with half of that. */
 static CUresult enter(CUresult result)
 {
-    if (result == CUDA_SUCCESS) {
-        result = sg_process_state();
-        if (result != CUDA_SUCCESS) {
-            print_all();
-        }
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
-    if (result == CUDA_SUCCESS) {
-        sg_lock();
+    (void)GA_FAILPOINT("softgpu: before the lock");
+    sg_lock();
+    result = sg_process_state();
+    if (result != CUDA_SUCCESS) {
+        print_all();
+        return sg_leave(result);
     }
-    return result;
+    return CUDA_SUCCESS;
 }
 
 CUresult sg_enter_process(void)
@@ -96,6 +99,7 @@ CUresult sg_call_event(CUevent handle, struct sg_event **event)
     if (found == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    sg_event_refresh(found);
     *event = found;
     return CUDA_SUCCESS;
 }

@@ -43,6 +43,11 @@ CUresult sg_call_device(CUdevice ordinal, struct sg_device **device);
 
 /* What is at the address, for front/; takes the lock itself. */
 bool sg_call_pointer(uint64_t address, struct front_pointer *pointer);
+/* front_host.mempool. */
+extern const struct front_mempool_host sg_call_mempool;
+/* front_host.managed_move and front_host.managed_attach. */
+CUresult sg_call_managed_move(CUstream handle, uint64_t start, uint64_t bytes, bool device);
+CUresult sg_call_managed_attach(CUstream handle, uint64_t start, unsigned flags);
 /* front_host.array and front_host.sampled. */
 CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *array);
 CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sampled);

@@ -1,6 +1,8 @@
 /* Primary and explicit contexts. What is current on a thread is front's business. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/clock.h"
+#include "softgpu/memory.h"
 
 static CUresult flags_check(unsigned flags)
 {
@@ -25,7 +27,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     if (result == CUDA_SUCCESS) {
         sg_context_settle(device->primary);
     }
-    if (result == CUDA_SUCCESS && !device->primary->alive) {
+    bool made = result == CUDA_SUCCESS && !device->primary->alive;
+    if (made) {
         device->primary->flags = device->primary_flags;
         result = sg_context_activate(device->primary);
     }
@@ -33,7 +36,11 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
         device->primary_retains++;
         *pctx = sg_context_handle(device->primary);
     }
-    return sg_leave(result);
+    result = sg_leave(result);
+    if (made && result == CUDA_SUCCESS) {
+        sg_clock_make_context(device);
+    }
+    return result;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -62,6 +69,20 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     return CUDA_SUCCESS;
 }
 
+/* Pools are the device's: other contexts of it may use their memory. */
+static bool device_quiet(const struct sg_device *device)
+{
+    bool quiet = true;
+    uint32_t index = 0;
+    uint64_t handle;
+    struct sg_context *context;
+    while (quiet &&
+           (context = ga_handle_table_next(&sg_process.contexts, &index, &handle)) != NULL) {
+        quiet = context->device != device || sg_context_quiet(context);
+    }
+    return quiet;
+}
+
 /* The retain count stays; who has retained it goes on with an empty context. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
@@ -76,6 +97,9 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     }
     sg_context_settle(device->primary);
     sg_context_destroy(device->primary);
+    if (device_quiet(device)) {
+        front_mempool_reset(dev);
+    }
     if (device->primary_retains != 0 && !device->primary->alive) {
         result = sg_context_activate(device->primary);
     }
@@ -143,7 +167,11 @@ static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, un
             *pctx = sg_context_handle(context);
         }
     }
-    return sg_leave(result);
+    result = sg_leave(result);
+    if (result == CUDA_SUCCESS) {
+        sg_clock_make_context(device);
+    }
+    return result;
 }
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
@@ -217,6 +245,14 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     return sg_leave(result);
 }
 
+/* Leaves. */
+static CUresult synchronize(struct sg_context *context)
+{
+    CUresult result = sg_leave(sg_context_wait(context));
+    front_mempool_synchronized();
+    return result;
+}
+
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
     if (ctx == NULL) {
@@ -230,14 +266,14 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (context == NULL || !context->alive) {
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
     }
-    return sg_leave(sg_context_wait(context));
+    return synchronize(context);
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct sg_context *context;
     CUresult result = sg_enter(&context);
-    return result == CUDA_SUCCESS ? sg_leave(sg_context_wait(context)) : result;
+    return result == CUDA_SUCCESS ? synchronize(context) : result;
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
@@ -256,29 +292,31 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
     return sg_leave(CUDA_SUCCESS);
 }
 
-static CUresult peer_check(CUcontext peer)
+/* Enters; the lock is held on success. */
+static CUresult peer_enter(CUcontext peer, struct sg_context **context, struct sg_context **owner)
 {
-    struct sg_context *context;
-    CUresult result = sg_enter(&context);
+    CUresult result = sg_enter(context);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct sg_context *other = sg_context_find(peer);
-    return sg_leave(other == NULL || !other->alive || other == context ? CUDA_ERROR_INVALID_CONTEXT
-                                                                       : CUDA_SUCCESS);
+    *owner = sg_context_find(peer);
+    bool wrong = *owner == NULL || !(*owner)->alive || *owner == *context;
+    return wrong ? sg_leave(CUDA_ERROR_INVALID_CONTEXT) : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
-    CUresult result = peer_check(peerContext);
-    if (result == CUDA_SUCCESS) {
-        result = Flags != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    struct sg_context *context, *owner;
+    CUresult result = peer_enter(peerContext, &context, &owner);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
-    return result;
+    return sg_leave(Flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_peer_enable(context, owner));
 }
 
 CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
 {
-    CUresult result = peer_check(peerContext);
-    return result == CUDA_SUCCESS ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : result;
+    struct sg_context *context, *owner;
+    CUresult result = peer_enter(peerContext, &context, &owner);
+    return result == CUDA_SUCCESS ? sg_leave(sg_peer_disable(context, owner)) : result;
 }

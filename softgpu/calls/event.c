@@ -15,12 +15,14 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
         (between && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    if (between) {
-        sg_unlock();
-        return front_unsupported("cuEventCreate with CU_EVENT_INTERPROCESS");
-    }
     struct sg_event *event = NULL;
     result = sg_event_make(context, Flags, &event);
+    if (result == CUDA_SUCCESS && between) {
+        result = sg_event_share(event);
+        if (result != CUDA_SUCCESS) {
+            sg_event_destroy(event);
+        }
+    }
     if (result == CUDA_SUCCESS) {
         *phEvent = (CUevent)(uintptr_t)event->handle;
     }
@@ -67,8 +69,10 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     }
     struct sg_mark *before = event->mark;
     event->mark = mark;
+    sg_mark_number(mark, event);
     result = sg_submit_record(stream, mark);
     if (result != CUDA_SUCCESS) { /* it stays recorded as it was */
+        sg_mark_set_done(mark);
         event->mark = before;
         before = mark;
     }
@@ -99,7 +103,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    bool done = event->mark == NULL || event->mark->done;
+    bool done = event->mark == NULL || sg_mark_done(event->mark);
     return sg_leave(done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 
@@ -115,7 +119,9 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     result = event->mark != NULL ? sg_mark_wait(event->mark) : CUDA_SUCCESS;
     sg_print_due(context->print);
     sg_context_drop(context);
-    return sg_leave(result);
+    result = sg_leave(result);
+    front_mempool_synchronized();
+    return result;
 }
 
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)

@@ -19,7 +19,7 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
         *value = (int)sg_occupancy_threads_max(kernel);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        *value = (int)kernel->shared_bytes;
+        *value = (int)sg_shared_static(kernel);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
         *value = (int)kernel->const_bytes;
@@ -64,7 +64,7 @@ static CUresult attribute_set(const struct subject *subject, CUfunction_attribut
                               int value)
 {
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-        if (value < 0 || (uint64_t)value + subject->kernel->shared_bytes >
+        if (value < 0 || (uint64_t)value + sg_shared_static(subject->kernel) >
                              subject->capability->shared_block_optin) {
             return CUDA_ERROR_INVALID_VALUE;
         }

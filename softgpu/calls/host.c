@@ -1,6 +1,7 @@
 /* What front/ asks of the driver that it is part of. */
 #include <string.h>
 
+#include "api/driver_open.h"
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
@@ -19,7 +20,8 @@ static CUresult host_device(CUdevice ordinal, struct front_device *facts)
     if (result == CUDA_SUCCESS) {
         *facts = (struct front_device){.name = device->config.name,
                                        .memory_bytes = device->memory.total * SG_CHUNK_BYTES,
-                                       .pci_bus = sg_device_pci_bus(device)};
+                                       .pci_bus = sg_device_pci_bus(device),
+                                       .traits = CUDA_DEVICE_PTX_ONLY};
         memcpy(facts->uuid, device->config.uuid, sizeof facts->uuid);
     }
     return result;
@@ -111,6 +113,32 @@ static CUresult host_stream_id(CUcontext handle, CUstream stream, unsigned long 
     return sg_leave(result);
 }
 
+static CUresult host_stream(CUstream handle, struct front_stream_facts *facts)
+{
+    struct sg_stream *stream;
+    CUresult result = sg_enter_stream(handle, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    facts->context = sg_context_handle(stream->context);
+    facts->blocking = (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
+    return sg_leave(CUDA_SUCCESS);
+}
+
+static CUresult host_event_context(CUevent handle, CUcontext *context)
+{
+    struct sg_event *event;
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_call_event(handle, &event);
+    if (result == CUDA_SUCCESS) {
+        *context = sg_context_handle(event->context);
+    }
+    return sg_leave(result);
+}
+
 static CUresult host_module_try(const void *image, unsigned option_count, CUjit_option *options,
                                 void **values)
 {
@@ -124,21 +152,35 @@ static CUresult host_module_try(const void *image, unsigned option_count, CUjit_
     return result;
 }
 
+/* The memory of all devices is the host's. Textures of another device's arrays nobody has tried. */
+static int host_peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute)
+{
+    (void)device, (void)peer;
+    return attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ||
+           attribute == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+}
+
 const struct front_host front_host = {
     .init = sg_process_init,
     .device_count = host_device_count,
     .process_state = sg_process_state,
     .device = host_device,
     .device_attribute = host_device_attribute,
+    .peer_attribute = host_peer_attribute,
     .primary_context = host_primary_context,
     .context_check = host_context_check,
     .context_device = host_context_device,
     .context_id = host_context_id,
     .context_api_version = host_context_api_version,
     .stream_id = host_stream_id,
+    .stream = host_stream,
+    .event_context = host_event_context,
     .stream_values = sg_call_stream_values,
     .host_call = sg_call_host_function,
+    .mempool = &sg_call_mempool,
     .pointer = sg_call_pointer,
+    .managed_move = sg_call_managed_move,
+    .managed_attach = sg_call_managed_attach,
     .array = sg_call_array,
     .sampled = sg_call_sampled,
     .module_function_count = cuModuleGetFunctionCount,

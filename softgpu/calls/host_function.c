@@ -1,20 +1,6 @@
-/* Functions of the program that a stream calls, on a thread of the device. */
+/* Functions of the program that a stream calls. */
 #include "softgpu/calls/call.h"
-
-struct host_function {
-    struct sg_item item; /* first */
-    struct front_host_call call;
-};
-
-static CUresult host_function_run(struct sg_item *item)
-{
-    const struct host_function *made = ga_container(item, struct host_function, item);
-    sg_lock();
-    sg_print_due(item->stream->context->print);
-    (void)sg_leave(CUDA_SUCCESS);
-    front_host_call_run(&made->call, (CUresult)atomic_load(&sg_process.condemned));
-    return CUDA_SUCCESS;
-}
+#include "softgpu/work.h"
 
 CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call)
 {
@@ -23,12 +9,10 @@ CUresult sg_call_host_function(CUstream handle, const struct front_host_call *ca
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct host_function *made = sg_item_make(sizeof *made, SG_ENGINE_HOST, host_function_run);
+    struct sg_item *made = sg_host_function_make(call);
     if (made == NULL) {
         return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
-    made->call = *call;
-    made->item.always = call->callback != NULL; /* an error is told to it */
-    sg_submit(stream, &made->item);
+    sg_submit(stream, made);
     return sg_leave(CUDA_SUCCESS);
 }

@@ -195,14 +195,37 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
                                  : sg_module_global(module, name, dptr, bytes));
 }
 
-/* Managed variables are not supported (attribute MANAGED_MEMORY is 0), so a library has none. */
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
                                      const char *name)
 {
-    (void)dptr;
-    (void)bytes;
     struct sg_library *found;
     CUresult result = library_open(library, name, &found);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_managed *managed = NULL;
+    size_t index = sg_program_variable_find(found->code->program, name);
+    result = index == SIZE_MAX ? CUDA_ERROR_NOT_FOUND : sg_library_managed(found, &managed);
+    if (result == CUDA_SUCCESS && managed->ranges[index] == NULL) {
+        result = CUDA_ERROR_NOT_FOUND;
+    }
+    if (result != CUDA_SUCCESS) {
+        return sg_leave(result);
+    }
+    if (dptr != NULL) {
+        *dptr = managed->ranges[index]->span.base;
+    }
+    if (bytes != NULL) {
+        *bytes = managed->ranges[index]->span.bytes;
+    }
+    return sg_leave(CUDA_SUCCESS);
+}
+
+/* No device has functions that the host calls, too (UNIFIED_FUNCTION_POINTERS is 0). */
+CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+    struct sg_library *found;
+    CUresult result = library_open(library, symbol != NULL ? fptr : NULL, &found);
     return result == CUDA_SUCCESS ? sg_leave(CUDA_ERROR_NOT_FOUND) : result;
 }
 

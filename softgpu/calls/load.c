@@ -1,7 +1,4 @@
-/* JIT options, images and files.
- *
- * What a reader would get wrong: the values of JIT options are not pointers to values but the
- * values themselves, cast to void *; the sizes of the log buffers are replaced by what was used. */
+/* Loading images, from memory and from files. */
 #include "softgpu/calls/load.h"
 
 #include <errno.h>
@@ -12,95 +9,14 @@
 #include "front/front.h"
 #include "softgpu/tell.h"
 
-struct jit_options {
-    struct sg_jit jit;
-    void **error_used, **info_used, **wall_time; /* where to report; NULL: nowhere */
-};
-
-static unsigned value_number(void *value)
-{
-    return (unsigned)(uintptr_t)value;
-}
-
-/* Options that would change the program, and which an interpreter cannot honour. */
-static bool option_refused(CUjit_option option)
-{
-    return option == CU_JIT_GLOBAL_SYMBOL_NAMES || option == CU_JIT_GLOBAL_SYMBOL_ADDRESSES ||
-           option == CU_JIT_GLOBAL_SYMBOL_COUNT;
-}
-
-static CUresult options_read(unsigned count, const CUjit_option *options, void **values,
-                             struct jit_options *read)
-{
-    if (count != 0 && (options == NULL || values == NULL)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        switch ((int)options[i]) {
-        case CU_JIT_INFO_LOG_BUFFER:
-            read->jit.info.text = values[i];
-            break;
-        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-            read->jit.info.size = value_number(values[i]);
-            read->info_used = &values[i];
-            break;
-        case CU_JIT_ERROR_LOG_BUFFER:
-            read->jit.error.text = values[i];
-            break;
-        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-            read->jit.error.size = value_number(values[i]);
-            read->error_used = &values[i];
-            break;
-        case CU_JIT_WALL_TIME:
-            read->wall_time = &values[i];
-            break;
-        default:
-            if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS) {
-                return CUDA_ERROR_INVALID_VALUE;
-            }
-            if (option_refused(options[i])) {
-                return front_unsupported("CU_JIT_GLOBAL_SYMBOL_*");
-            }
-            break; /* register limits, optimisation, caching: nothing to do here */
-        }
-    }
-    return CUDA_SUCCESS;
-}
-
-static void log_begin(struct sg_log *log)
-{
-    if (log->text == NULL) {
-        log->size = 0;
-    }
-    if (log->size > 0) {
-        log->text[0] = 0;
-    }
-}
-
-static void options_report(const struct jit_options *options)
-{
-    if (options->error_used != NULL) {
-        *options->error_used = (void *)(uintptr_t)options->jit.error.used;
-    }
-    if (options->info_used != NULL) {
-        *options->info_used = (void *)(uintptr_t)options->jit.info.used;
-    }
-    if (options->wall_time != NULL) {
-        float none = 0; /* milliseconds, as bits of the value */
-        memcpy(options->wall_time, &none, sizeof none);
-    }
-}
-
 static CUresult load(const void *image, size_t bound, unsigned option_count,
                      const CUjit_option *options, void **values, struct sg_code **code)
 {
-    struct jit_options read = {0};
-    CUresult result = options_read(option_count, options, values, &read);
+    struct front_jit read;
+    CUresult result = front_jit_read(option_count, options, values, &read);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    log_begin(&read.jit.error);
-    log_begin(&read.jit.info);
     struct api_image opened;
     if (image == NULL) {
         result = CUDA_ERROR_INVALID_VALUE;
@@ -108,9 +24,9 @@ static CUresult load(const void *image, size_t bound, unsigned option_count,
         sg_tell("device code refused: neither fatbin, cubin nor PTX, or damaged");
         result = CUDA_ERROR_INVALID_IMAGE;
     } else {
-        result = sg_code_load(&opened, &read.jit, code);
+        result = sg_code_load(&opened, &read.error, code);
     }
-    options_report(&read);
+    front_jit_end(&read);
     return result;
 }
 

@@ -1,5 +1,6 @@
 /* Device memory and pinned host memory. */
 #include "softgpu/calls/call.h"
+#include "softgpu/graph.h"
 #include "softgpu/memory.h"
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -12,7 +13,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     if (free == NULL || total == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    *free = context->device->memory.free * SG_CHUNK_BYTES;
+    *free = sg_physical_free(&context->device->memory) * SG_CHUNK_BYTES;
     *total = context->device->memory.total * SG_CHUNK_BYTES;
     return sg_leave(CUDA_SUCCESS);
 }
@@ -63,8 +64,34 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 
 static bool may_free(const struct sg_range *range, uint64_t address)
 {
-    return range != NULL && range->span.base == address && !range->variable &&
-           (range->kind == SG_RANGE_LARGE || range->kind == SG_RANGE_SMALL);
+    return range != NULL && range->span.base == address && !range->variable && !range->pooled &&
+           (range->kind == SG_RANGE_LARGE || range->kind == SG_RANGE_SMALL ||
+            range->kind == SG_RANGE_MANAGED);
+}
+
+/* Of memory that a graph has left allocated. */
+static CUresult graph_free(uint64_t address)
+{
+    CUresult result = sg_process_wait();
+    struct sg_graph_memory *memory = sg_graph_memory_find(address);
+    if (result == CUDA_SUCCESS && memory == NULL) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return result == CUDA_SUCCESS ? sg_graph_memory_free(memory) : result;
+}
+
+/* Any stream may use it: waits for all work. */
+static CUresult pooled_free(CUdeviceptr dptr)
+{
+    struct front_mempool_found found;
+    if (!front_mempool_find(dptr, &found) || found.start != dptr) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = sg_process_wait();
+    if (result == CUDA_SUCCESS && !front_mempool_free(dptr)) {
+        result = CUDA_ERROR_INVALID_VALUE; /* another thread has freed it meanwhile */
+    }
+    return result;
 }
 
 /* Waits for the work submitted before in the allocation's context, as CUDA does. */
@@ -78,18 +105,25 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (dptr == 0) {
         return sg_leave(CUDA_SUCCESS);
     }
+    if (sg_graph_memory_find(dptr) != NULL) {
+        return sg_leave(graph_free(dptr));
+    }
     struct sg_range *range = sg_range_find(dptr);
+    if (range != NULL && range->pooled) {
+        return sg_leave(pooled_free(dptr));
+    }
     if (!may_free(range, dptr)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     uint64_t id = range->id;
-    result = sg_context_wait(range->context);
+    bool managed = range->kind == SG_RANGE_MANAGED; /* any context may use it */
+    result = managed ? sg_process_wait() : sg_context_wait(range->context);
     range = sg_range_find(dptr); /* another thread may have freed it meanwhile */
     if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
         result = CUDA_ERROR_INVALID_VALUE;
     }
     if (result == CUDA_SUCCESS) { /* else something may still run in it */
-        sg_heap_free(range);
+        managed ? sg_host_free(range) : sg_heap_free(range);
     }
     return sg_leave(result);
 }
@@ -177,7 +211,8 @@ static CUresult host_enter(const void *p, const void *out, struct sg_range **ran
         return result;
     }
     *range = sg_range_find((uint64_t)(uintptr_t)p);
-    bool pinned = *range != NULL && (*range)->device == NULL;
+    bool pinned = *range != NULL &&
+                  ((*range)->kind == SG_RANGE_HOST || (*range)->kind == SG_RANGE_REGISTERED);
     return out == NULL || !pinned ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
@@ -220,11 +255,19 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (range == NULL) {
         return sg_leave(CUDA_ERROR_NOT_FOUND);
     }
+    struct sg_span span = range->span;
+    if (range->pooled) {
+        struct front_mempool_found found;
+        if (!front_mempool_find(dptr, &found)) {
+            return sg_leave(CUDA_ERROR_NOT_FOUND);
+        }
+        span = (struct sg_span){.base = found.start, .bytes = found.bytes};
+    }
     if (pbase != NULL) {
-        *pbase = range->span.base;
+        *pbase = span.base;
     }
     if (psize != NULL) {
-        *psize = range->span.bytes;
+        *psize = span.bytes;
     }
     return sg_leave(CUDA_SUCCESS);
 }

@@ -16,21 +16,32 @@ bool sg_call_pointer(uint64_t address, struct front_pointer *pointer)
 {
     sg_lock();
     const struct sg_range *range = sg_range_find(address);
+    bool known = range != NULL;
     if (range != NULL) {
         CUdevice ordinal = range_ordinal(range);
         *pointer = (struct front_pointer){
-            .device = range->device != NULL,
+            .device = range->device != NULL || range->kind == SG_RANGE_MANAGED,
             .on_device = true,
+            .managed = range->kind == SG_RANGE_MANAGED,
             .sync_memops = range->sync_memops,
+            .ipc = sg_ipc_capable(range),
             .read_only = range->rights[ordinal] == SG_MAP_READ,
             .context = range->context != NULL ? (CUcontext)(uintptr_t)range->context->handle : NULL,
             .ordinal = ordinal,
             .start = range->span.base,
             .bytes = range->span.bytes,
             .id = range->id};
+        if (range->pooled) {
+            struct front_mempool_found found;
+            known = front_mempool_find(address, &found);
+            pointer->pool = found.pool;
+            pointer->start = found.start;
+            pointer->bytes = found.bytes;
+            pointer->id = found.id | UINT64_C(1) << 63; /* apart from those of ranges */
+        }
     }
     sg_unlock();
-    return range != NULL;
+    return known;
 }
 
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
@@ -41,7 +52,8 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
         return result;
     }
     struct sg_range *range = sg_range_find(ptr);
-    if (value == NULL || range == NULL || range->device == NULL ||
+    if (value == NULL || range == NULL ||
+        !(range->device != NULL || range->kind == SG_RANGE_MANAGED) ||
         attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }

@@ -168,18 +168,6 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
     return sg_leave(CUDA_SUCCESS);
 }
 
-/* Capturing cannot be begun (801), so none is. */
-CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, captureStatus, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return sg_leave(CUDA_SUCCESS);
-}
-
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
     struct sg_stream *stream;
@@ -214,7 +202,11 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct sg_stream *stream;
     CUresult result = sg_enter_stream(hStream, &stream);
-    return result == CUDA_SUCCESS ? sg_leave(sg_stream_wait(stream)) : result;
+    if (result == CUDA_SUCCESS) {
+        result = sg_leave(sg_stream_wait(stream));
+        front_mempool_synchronized();
+    }
+    return result;
 }
 
 static struct sg_value value_of(const struct front_value *value)

@@ -71,10 +71,24 @@ static CUresult memory_check(const struct sg_context *context, const CUDA_RESOUR
     if (bytes == 0) {
         return CUDA_SUCCESS;
     }
-    enum sg_place place = sg_place_of(start, bytes, SG_MAP_READ, &range);
+    enum sg_place place = sg_place_named(start, bytes, SG_MAP_READ, &range);
     bool good =
         place == SG_PLACE_HOST || (place == SG_PLACE_DEVICE && range->device == context->device);
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* How both calls end: `what` has been read, or has not for the reason of `result`. */
+static CUresult made(struct sg_context *context, CUresult result, const struct front_sampled *what,
+                     unsigned long long *handle)
+{
+    uint64_t object = 0;
+    if (result == CUDA_SUCCESS) {
+        result = sg_sampled_make(context, what, &object);
+    }
+    if (result == CUDA_SUCCESS) {
+        *handle = object;
+    }
+    return sg_leave(result);
 }
 
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
@@ -86,7 +100,6 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    uint64_t handle;
     struct front_sampled what;
     const struct front_backing backing = backing_of(context, pResDesc);
     result = pTexObject == NULL ? CUDA_ERROR_INVALID_VALUE
@@ -95,13 +108,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     if (result == CUDA_SUCCESS) {
         result = memory_check(context, pResDesc);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_sampled_make(context, &what, &handle);
-    }
-    if (result == CUDA_SUCCESS) {
-        *pTexObject = handle;
-    }
-    return sg_leave(result);
+    return made(context, result, &what, pTexObject);
 }
 
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
@@ -111,18 +118,11 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    uint64_t handle;
     struct front_sampled what;
     const struct front_backing backing = backing_of(context, pResDesc);
     result = pSurfObject == NULL ? CUDA_ERROR_INVALID_VALUE
                                  : front_surface_read(pResDesc, &backing, &what);
-    if (result == CUDA_SUCCESS) {
-        result = sg_sampled_make(context, &what, &handle);
-    }
-    if (result == CUDA_SUCCESS) {
-        *pSurfObject = handle;
-    }
-    return sg_leave(result);
+    return made(context, result, &what, pSurfObject);
 }
 
 static CUresult sampled_destroy(uint64_t handle, bool surface)

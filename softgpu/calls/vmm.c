@@ -102,9 +102,8 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_vmm_map(ptr, size, offset, handle));
 }
 
-static bool nothing_runs(const void *unused)
+static bool nothing_runs(void)
 {
-    (void)unused;
     for (unsigned i = 0; i < sg_process.device_count; i++) {
         for (unsigned kind = 0; kind < SG_ENGINES; kind++) {
             if (sg_process.devices[i].engines[kind].running != 0) {
@@ -116,15 +115,14 @@ static bool nothing_runs(const void *unused)
 }
 
 /* On hardware, whoever still uses the memory meets a page fault of the GPU; here it would be one of
- * the process. So what runs, ends first. */
+ * the process. So while anything runs there are other pages at the addresses. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
     CUresult result = sg_enter_teardown();
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    (void)sg_wait_quiet(nothing_runs, NULL);
-    return leave_teardown(sg_vmm_unmap(ptr, size));
+    return leave_teardown(sg_vmm_unmap(ptr, size, !nothing_runs()));
 }
 
 static CUresult access_check(const CUmemAccessDesc *desc, unsigned *rights)
@@ -168,4 +166,58 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
         result = sg_vmm_access(ptr, size, (unsigned)desc[i].location.id, rights);
     }
     return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+                                CUdeviceptr ptr)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_device *device;
+    unsigned rights = 0;
+    bool wrong = flags == NULL || location == NULL ||
+                 location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+                 sg_call_device(location->id, &device) != CUDA_SUCCESS;
+    result = wrong ? CUDA_ERROR_INVALID_VALUE : sg_vmm_rights(ptr, (unsigned)location->id, &rights);
+    if (result == CUDA_SUCCESS) {
+        *flags = rights == 0             ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                 : rights == SG_MAP_READ ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                         : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    uint64_t found = 0;
+    result = handle == NULL ? CUDA_ERROR_INVALID_VALUE
+                            : sg_vmm_retain((uint64_t)(uintptr_t)addr, &found);
+    if (result == CUDA_SUCCESS) {
+        *handle = found;
+    }
+    return sg_leave(result);
+}
+
+/* As it was made: there is but one kind. */
+CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                                        CUmemGenericAllocationHandle handle)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_device *device = sg_vmm_device(handle);
+    if (prop == NULL || device == NULL) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    *prop = (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)device->ordinal}};
+    return sg_leave(CUDA_SUCCESS);
 }

@@ -7,8 +7,8 @@
 #ifndef SG_EXEC_ALU_H
 #define SG_EXEC_ALU_H
 
+#include "softgpu/exec/fast.h"
 #include "softgpu/exec/half.h"
-#include "softgpu/exec/op.h"
 #include "softgpu/exec/op_math.h"
 
 #if defined(__SSE2__)
@@ -123,6 +123,12 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
 #define HANDLER(prefix, name)                                                                      \
     static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 #define VALUE(D, ...) (row_##D)(val_##D)(__VA_ARGS__)
+#define CHAINED(name)                                                                              \
+    HANDLER(chain, name)                                                                           \
+    {                                                                                              \
+        full_##name(warp, in, mask);                                                               \
+        SG_FAST_GO(warp, in + 1);                                                                  \
+    }
 
 #define MAKE_OP(name, D, BEGIN, END, ROWS, LANES, ...)                                             \
     HANDLER(full, name)                                                                            \
@@ -139,6 +145,7 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
         }                                                                                          \
         END;                                                                                       \
     }                                                                                              \
+    CHAINED(name)                                                                                  \
     HANDLER(masked, name)                                                                          \
     {                                                                                              \
         const int64_t imm = in->imm;                                                               \
@@ -166,6 +173,7 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
             rd[i] = VALUE(D, __VA_ARGS__);                                                         \
         }                                                                                          \
         END;                                                                                       \
+        SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
 #define MAKE_CMP(name, ROWS, LANES, ...)                                                           \
@@ -182,6 +190,7 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
         }                                                                                          \
         *rd = sg_pack_mask(words);                                                                 \
     }                                                                                              \
+    CHAINED(name)                                                                                  \
     HANDLER(masked, name)                                                                          \
     {                                                                                              \
         ROW_OF(p, rd, d);                                                                          \
@@ -199,6 +208,7 @@ enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
         (void)a, (void)b, (void)c, (void)mask;                                                     \
         *rd = __VA_ARGS__;                                                                         \
     }                                                                                              \
+    CHAINED(name)                                                                                  \
     HANDLER(masked, name)                                                                          \
     {                                                                                              \
         ROW_OF(p, rd, d);                                                                          \

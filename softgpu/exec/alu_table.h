@@ -19,8 +19,9 @@
         SG_OP_##D, SG_OP_##A, SG_OP_##B, SG_OP_##C                                                 \
     }
 #define ENTRY(name, D, A, B, C)                                                                    \
-    {#name, full_##name, masked_##name, pair_##name, TYPES_OF(D, A, B, C)},
-#define TEST(name, A, B, C)            {#name, full_##name, masked_##name, 0, TYPES_OF(p, A, B, C)},
+    {#name, full_##name, masked_##name, chain_##name, pair_##name, TYPES_OF(D, A, B, C)},
+#define TEST(name, A, B, C)                                                                        \
+    {#name, full_##name, masked_##name, chain_##name, 0, TYPES_OF(p, A, B, C)},
 #define OP1(name, D, A, ...)           ENTRY(name, D, A, none, none)
 #define OP2(name, D, A, B, ...)        ENTRY(name, D, A, B, none)
 #define OP3(name, D, A, B, C, ...)     ENTRY(name, D, A, B, C)
@@ -35,4 +36,4 @@
 #define BITS2(name, ...)               TEST(name, p, p, none)
 #define BITS3(name, ...)               TEST(name, p, p, p)
 /* filled in by op.c, which knows how to look up `same` */
-#define ALIAS(name, same) {#name "=" #same, 0, 0, 0, {0, 0, 0, 0}},
+#define ALIAS(name, same) {#name "=" #same, 0, 0, 0, 0, {0, 0, 0, 0}},

@@ -1,11 +1,14 @@
 /* A block: its warps, shared and local memory in one mapping, made once and used for one block of a
  * grid after the other. */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
 
-/* So often a block looks whether its grid is over; a fault of its own it sees at once. */
+/* So often a block looks whether its grid is over, or somebody else's turn has come; a fault of its
+ * own it sees at once. */
 #define LOOK_TURNS 8
 
 static size_t round_up(size_t value, size_t unit)
@@ -22,7 +25,8 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     size_t shared = round_up((size_t)grid->shared_bytes, 4096);
     size_t local = round_up((size_t)grid->local_bytes, 8) * SG_LANES;
     size_t head = round_up(sizeof(struct sg_block), 4096);
-    size_t bytes = head + shared + local * warps + stride * warps;
+    size_t passes = grid->launch->counts ? grid->code->cost_count * sizeof(struct sg_passes) : 0;
+    size_t bytes = head + shared + local * warps + stride * warps + passes;
     struct sg_block *block = sg_pool_take_memory(grid->pool, &bytes);
     if (!block) {
         return NULL;
@@ -39,6 +43,10 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     block->shared = (uint8_t *)block + head;
     block->local = block->shared + shared;
     block->warps = block->local + local * warps;
+    if (passes) {
+        block->passes = (struct sg_passes *)(void *)(block->warps + stride * warps);
+        memset(block->passes, 0, passes);
+    }
     for (uint32_t w = 0; w < warps; w++) {
         struct sg_warp *warp = sg_block_warp(block, w);
         memset(warp, 0, sizeof *warp);
@@ -64,6 +72,9 @@ void sg_block_destroy(struct sg_block *block)
     }
     for (uint32_t w = 0; w < block->warp_count; w++) {
         sg_call_free_frames(sg_block_warp(block, w));
+    }
+    if (block->passes) {
+        sg_cost_add(block->grid->launch->counts, block->code, block->passes);
     }
     sg_pool_return_memory(block->grid->pool, block, block->bytes);
 }
@@ -91,6 +102,7 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
         memset(block->barriers, 0, sizeof block->barriers);
         block->barriers_used = 0;
     }
+    sg_consts_of_block(block);
     for (uint32_t w = 0; w < block->warp_count; w++) {
         uint32_t left = grid->threads - w * SG_LANES;
         struct sg_warp *warp = sg_block_warp(block, w);
@@ -100,8 +112,8 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     }
 }
 
-/* Nobody can go on, yet threads are left: they wait for each other. */
-static void report_deadlock(struct sg_block *block)
+/* A fault of the whole block, said of its first thread that is left. */
+static void report(struct sg_block *block, enum sg_fault_code code, const char *text)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
         struct sg_warp *warp = sg_block_warp(block, w);
@@ -109,8 +121,36 @@ static void report_deadlock(struct sg_block *block)
             const struct sg_group *group = &warp->groups[0];
             uint32_t pc = group->pc - (group->state == SG_GROUP_AT_BARRIER);
             sg_warp_fault(warp, sg_block_insn(block, pc), (unsigned)__builtin_ctz(group->mask),
-                          SG_FAULT_DEADLOCK, 0, "threads of a block wait for each other");
+                          code, 0, text);
             return;
+        }
+    }
+}
+
+static void look_at_the_clock(struct sg_block *block)
+{
+    const struct sg_grid *grid = block->grid;
+    uint64_t limit_ns = grid->launch->limit_ns;
+    uint64_t ran_ns = limit_ns != 0 ? ga_clock_ns() - grid->begun_ns : 0;
+    if (ran_ns > limit_ns) {
+        char text[96];
+        snprintf(text, sizeof text, "has run for %.3f s, the device's limit is %.3f s",
+                 (double)ran_ns / (double)GA_NS_PER_S, (double)limit_ns / (double)GA_NS_PER_S);
+        report(block, SG_FAULT_TIMEOUT, text);
+    }
+}
+
+/* Time in which others have their turn does not count. All workers stand still then: one of them
+ * adds it. */
+static void give_way(struct sg_grid *grid)
+{
+    const struct sg_launch *launch = grid->launch;
+    if (launch->waiting && atomic_load_explicit(launch->waiting, memory_order_relaxed) != 0) {
+        uint64_t begun_ns = atomic_load(&grid->begun_ns), now_ns = ga_clock_ns();
+        launch->give_way(launch->turn);
+        uint64_t stood_ns = ga_clock_ns() - now_ns;
+        if (stood_ns > GA_NS_PER_MS) {
+            (void)atomic_compare_exchange_strong(&grid->begun_ns, &begun_ns, begun_ns + stood_ns);
         }
     }
 }
@@ -121,6 +161,10 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
     bool faulted = false;
     while (!block->done) {
         bool look = faulted || turns % LOOK_TURNS == 0;
+        if (look) {
+            look_at_the_clock(block);
+            give_way(block->grid);
+        }
         if (block->live_threads == 0 || (look && sg_grid_over(block->grid))) {
             block->done = true;
             return;
@@ -133,7 +177,7 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
         faulted = warp->faulted;
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (idle == block->warp_count && block->live_threads) {
-            report_deadlock(block);
+            report(block, SG_FAULT_DEADLOCK, "threads of a block wait for each other");
         }
     }
 }

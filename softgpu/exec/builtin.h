@@ -9,6 +9,7 @@
 #define SG_BUILTIN_ARGUMENTS 8
 
 sg_handler sg_builtin_vprintf, sg_builtin_assertfail;
+sg_handler sg_builtin_set_conditional;
 sg_handler sg_builtin_malloc, sg_builtin_aligned_malloc, sg_builtin_free;
 
 static inline const struct sg_call *sg_builtin_call(const struct sg_warp *warp,

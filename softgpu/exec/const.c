@@ -199,15 +199,23 @@ static uint64_t block_value(uint32_t which, const struct sg_block *block)
 
 void sg_consts_fill_block(struct sg_warp *warp, bool fast)
 {
-    const struct sg_grid *grid = warp->block->grid;
-    for (uint32_t k = 0; k < grid->code->block_const_count; k++) {
-        const struct sg_const *c = &grid->code->consts[k];
-        uint64_t value = block_value(c->index, warp->block);
+    const struct sg_code *code = warp->block->code;
+    for (uint32_t k = 0; k < code->block_const_count; k++) {
+        const struct sg_const *c = &code->consts[k];
+        uint64_t value = warp->block->const_values[k];
         if (!fast || !c->pair_only) {
             fill_row(warp, c, value);
         }
         if (fast && c->pair) {
             fill_pair(warp, c, value, value);
         }
+    }
+}
+
+void sg_consts_of_block(struct sg_block *block)
+{
+    const struct sg_code *code = block->code;
+    for (uint32_t k = 0; k < code->block_const_count; k++) {
+        block->const_values[k] = block_value(code->consts[k].index, block);
     }
 }

@@ -1,17 +1,21 @@
-/* Runs warps that have not diverged; see fast.h. */
+/* Runs warps that have not diverged: begin and end of the chain of handlers, and what stands in it
+ * between plain instructions; see fast.h. */
 #include "softgpu/exec/fast.h"
 
 #include "softgpu/exec/grid.h"
 
-/* From here on the warp is like any other; its group stands at `pc`. */
-static void leave(struct sg_warp *warp, uint32_t pc)
+__attribute__((noinline)) void sg_fast_leave(struct sg_warp *warp, const struct sg_insn *in)
 {
     const struct sg_fast *fast = sg_block_code(warp->block)->fast;
+    const uint32_t pc = fast->pc[in - fast->insns];
     for (uint32_t i = 0; i < fast->row_count; i++) {
         const struct sg_fast_row *row = &fast->rows[i];
         if (row->start <= pc && pc <= row->end) {
-            const struct sg_insn expand = {.d = row->row, .a = row->pair, .imm = row->stride};
-            (row->wide ? sg_fast_expand64 : sg_fast_expand32)(warp, &expand, UINT32_MAX);
+            if (row->wide) {
+                sg_fast_write64(warp, row->row, row->pair, (uint64_t)row->stride);
+            } else {
+                sg_fast_write32(warp, row->row, row->pair, (uint32_t)row->stride);
+            }
         }
     }
     sg_consts_fill_block(warp, false);
@@ -19,10 +23,11 @@ static void leave(struct sg_warp *warp, uint32_t pc)
     warp->fast = false;
 }
 
-static void exit_all(struct sg_warp *warp)
+void sg_fast_exit(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
+    (void)in;
     warp->group_count = 0;
-    sg_warp_exit_lanes(warp, UINT32_MAX);
+    sg_warp_exit_lanes(warp, mask);
 }
 
 /* These never part lanes that are all here. */
@@ -43,46 +48,68 @@ static inline uint32_t guarded_lanes(struct sg_warp *warp, const struct sg_insn 
     return in->guard_negated ? ~guard : guard;
 }
 
-/* As special(), for what most often stands there */
-static inline const struct sg_insn *branch(struct sg_warp *warp, const struct sg_fast *fast,
-                                           const struct sg_insn *in)
+void sg_fast_jump(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    const uint32_t mask = guarded_lanes(warp, in);
-    if (mask == 0) {
-        return in + 1;
-    }
-    if (mask != UINT32_MAX) {
-        leave(warp, fast->pc[in - fast->insns]);
-        return NULL;
-    }
-    const struct sg_insn *target = fast->insns + in->d;
-    if (target <= in && ++warp->spin >= SG_SPIN_MAX) {
+    const int64_t distance = (int32_t)in->d;
+    (void)mask;
+    if (distance <= 0 && ++warp->spin >= SG_SPIN_MAX) {
         warp->groups[0].pc = (uint32_t)in->imm;
-        return NULL;
+        return;
     }
-    return target;
+    SG_FAST_GO(warp, in + distance);
 }
 
-/* What stands behind a run of plain instructions. The next instruction, or NULL: the turn is over,
- * or the warp is gone or has left. */
-static const struct sg_insn *special(struct sg_warp *warp, const struct sg_fast *fast,
-                                     const struct sg_insn *in)
+void sg_fast_branch(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
+    mask = *(const uint32_t *)sg_row(warp, in->guard) ^ in->c;
+    if (mask == UINT32_MAX) {
+        SG_FAST_TO(sg_fast_jump, warp, in);
+        return;
+    }
+    if (mask != 0) {
+        sg_fast_leave(warp, in);
+        return;
+    }
+    SG_FAST_GO(warp, in + 1);
+}
+
+void sg_fast_step(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    in[1].full(warp, in + 1, mask);
+    if (warp->faulted) {
+        return;
+    }
+    SG_FAST_GO(warp, in + 2);
+}
+
+void sg_fast_guarded(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    mask = guarded_lanes(warp, in + 1);
+    if (mask) {
+        (mask == UINT32_MAX ? in[1].full : in[1].masked)(warp, in + 1, mask);
+        if (warp->faulted) {
+            return;
+        }
+    }
+    SG_FAST_GO(warp, in + 2);
+}
+
+/* The next instruction, or NULL: the turn is over, or the warp is gone or has left. */
+static __attribute__((noinline)) const struct sg_insn *special(struct sg_warp *warp,
+                                                               const struct sg_insn *in)
+{
+    const struct sg_fast *fast = sg_block_code(warp->block)->fast;
     struct sg_group *group = &warp->groups[0];
     const uint32_t mask = guarded_lanes(warp, in), pc = fast->pc[in - fast->insns];
     if (mask == 0) {
         return in + 1;
     }
-    if (in->kind == SG_KIND_PLAIN) {
-        (mask == UINT32_MAX ? in->full : in->masked)(warp, in, mask);
-        return warp->faulted ? NULL : in + 1;
-    }
     if (mask == UINT32_MAX && in->kind == SG_KIND_EXIT) {
-        exit_all(warp);
+        sg_fast_exit(warp, in, mask);
         return NULL;
     }
     if (mask != UINT32_MAX || !keeps_together(in)) {
-        leave(warp, pc);
+        sg_fast_leave(warp, in);
         return NULL;
     }
     enum sg_stop stop = SG_STOP_POINT;
@@ -90,6 +117,16 @@ static const struct sg_insn *special(struct sg_warp *warp, const struct sg_fast 
     sg_run_special(warp, group, sg_block_insn(warp->block, pc), mask, &stop);
     bool goes_on = stop == SG_STOP_POINT && !warp->faulted && group->state == SG_GROUP_READY;
     return goes_on ? fast->insns + fast->at[group->pc] : NULL;
+}
+
+void sg_fast_special(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+{
+    (void)mask;
+    in = special(warp, in);
+    if (!in) {
+        return;
+    }
+    SG_FAST_GO(warp, in);
 }
 
 bool sg_fast_run(struct sg_warp *warp)
@@ -101,18 +138,6 @@ bool sg_fast_run(struct sg_warp *warp)
     }
     const struct sg_insn *in = fast->insns + fast->at[group->pc];
     warp->sp = 0;
-    while (in) {
-        for (warp->fast_end = in + in->run; in < warp->fast_end; in++) {
-            in->full(warp, in, UINT32_MAX);
-        }
-        if (!warp->fast_end) {
-            leave(warp, fast->pc[in - 1 - fast->insns]);
-            break;
-        }
-        if (warp->faulted) {
-            break;
-        }
-        in = in->kind == SG_KIND_BRANCH ? branch(warp, fast, in) : special(warp, fast, in);
-    }
+    in->full(warp, in, UINT32_MAX);
     return true;
 }

@@ -8,57 +8,101 @@
 
 #define AHEAD 8 /* turns of a loop, for look_ahead */
 
-/* The addresses written out, and the other handler */
-static __attribute__((noinline)) void as_rows(struct sg_warp *warp, const struct sg_insn *in,
+/* The addresses written out, and the other handler. False: a fault */
+static __attribute__((noinline)) bool as_rows(struct sg_warp *warp, const struct sg_insn *in,
                                               bool wide)
 {
     struct sg_insn plain = *in;
     plain.full = in->masked;
     plain.a = offsetof(struct sg_warp, scratch);
     plain.f = 0;
-    const struct sg_insn expand = {.d = plain.a, .a = in->a, .imm = (int32_t)in->f};
-    (wide ? sg_fast_expand64 : sg_fast_expand32)(warp, &expand, UINT32_MAX);
+    if (wide) {
+        sg_fast_write64(warp, plain.a, in->a, (uint64_t)(int32_t)in->f);
+    } else {
+        sg_fast_write32(warp, plain.a, in->a, in->f);
+    }
     plain.full(warp, &plain, UINT32_MAX);
+    return !warp->faulted;
 }
 
-/* Both halves of what is accessed in global memory: `bytes` from each of 16 places, which do not
- * lie downwards. */
-static inline bool reach_global(const struct sg_warp *warp, const struct sg_insn *in,
-                                int64_t stride, uint32_t bytes, unsigned need, uint8_t *base[2])
+static void rows_GLOBAL(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    const uint64_t *pair = (const uint64_t *)(const void *)((const char *)warp + in->a);
-    const uint64_t low = pair[0] + (uint64_t)in->imm, high = pair[1] + (uint64_t)in->imm;
-    base[0] = (uint8_t *)(uintptr_t)low;
-    base[1] = (uint8_t *)(uintptr_t)high;
-    if ((low | high | (uint64_t)stride) & (bytes - 1)) {
-        return false;
+    (void)mask;
+    if (!as_rows(warp, in, true)) {
+        return;
     }
-    const uint64_t span = (uint64_t)stride * (SG_HALF - 1) + bytes;
-    if (high == low + span) { /* one range */
-        return sg_map_allows(warp->map, low, 2 * span, need);
-    }
-    return sg_map_allows(warp->map, low, span, need) &&
-           (high == low || sg_map_allows(warp->map, high, span, need));
+    SG_FAST_GO(warp, in + 1);
 }
 
-static inline bool reach_shared(const struct sg_warp *warp, const struct sg_insn *in,
-                                int64_t stride, uint32_t bytes, uint8_t *base[2])
+static void rows_SHARED(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    const uint32_t *pair = (const uint32_t *)(const void *)((const char *)warp + in->a);
-    const int64_t low = (int64_t)pair[0] + in->imm, high = (int64_t)pair[1] + in->imm;
-    const int64_t reach = stride * (SG_HALF - 1) + bytes;
-    const int64_t first = low < high ? low : high, last = low < high ? high : low;
-    base[0] = warp->shared + low;
-    base[1] = warp->shared + high;
-    return ((low | high | stride) & (bytes - 1)) == 0 && first >= 0 &&
-           last + reach <= (int64_t)warp->shared_bytes;
+    (void)mask;
+    if (!as_rows(warp, in, false)) {
+        return;
+    }
+    SG_FAST_GO(warp, in + 1);
+}
+
+#define REACH(name)                                                                                \
+    static inline __attribute__((always_inline)) bool name(                                        \
+        const struct sg_warp *warp, const struct sg_insn *in, int64_t stride, uint32_t bytes,      \
+        unsigned need, uint8_t *base[2])
+
+/* Where the halves begin. Are they aligned, and the lanes not downwards? */
+#define PAIR(T)                                                                                    \
+    (struct sg_fast_pair)                                                                          \
+    {                                                                                              \
+        ((const T *)(const void *)((const char *)warp + in->a))[0],                                \
+            ((const T *)(const void *)((const char *)warp + in->a))[1]                             \
+    }
+#define PLACES(pair, origin)                                                                       \
+    const struct sg_fast_pair at = pair;                                                           \
+    const uint64_t low = at.low + (uint64_t)in->imm, high = at.high + (uint64_t)in->imm;           \
+    const uint64_t span = (uint64_t)stride * (SG_HALF - 1) + bytes;                                \
+    const bool aligned = ((low | high | (uint64_t)stride) & (bytes - 1)) == 0 && stride >= 0;      \
+    base[0] = (uint8_t *)(uintptr_t)((origin) + low);                                              \
+    base[1] = (uint8_t *)(uintptr_t)((origin) + high)
+
+/* One place or one range, in one chunk of the map: what most accesses are */
+static inline __attribute__((always_inline)) bool
+near_pair(const struct sg_warp *warp, const struct sg_insn *in, struct sg_fast_pair pair,
+          int64_t stride, uint32_t bytes, unsigned need, uint8_t *base[2])
+{
+    PLACES(pair, 0);
+    const uint64_t apart = high - low;
+    return aligned && (apart == 0 || apart == span) &&
+           low % SG_MAP_CHUNK + span + apart <= SG_MAP_CHUNK &&
+           (sg_map_rights(warp->map, low) & need) == need;
+}
+
+REACH(near_global)
+{
+    return near_pair(warp, in, PAIR(uint64_t), stride, bytes, need, base);
+}
+
+REACH(far_global)
+{
+    PLACES(PAIR(uint64_t), 0);
+    return aligned && sg_map_allows(warp->map, low, span, need) &&
+           sg_map_allows(warp->map, high, span, need);
+}
+
+/* Offsets below 0 are large numbers. */
+REACH(reach_shared)
+{
+    PLACES(PAIR(uint32_t), (uintptr_t)warp->shared);
+    const uint64_t last = low < high ? high : low, bytes_here = warp->shared_bytes;
+    (void)need;
+    return aligned && span <= bytes_here && last <= bytes_here - span;
 }
 
 /* Vectors of 8 and 16 bytes of each lane, which are one access. The same for all lanes of a half:
  * it is read once. */
 static __attribute__((noinline)) void vectors(struct sg_warp *warp, const struct sg_insn *in,
-                                              uint32_t element, uint8_t *const base[2], bool store)
+                                              uint32_t element, uint8_t *low, uint8_t *high,
+                                              bool store)
 {
+    uint8_t *const base[2] = {low, high};
     const uint32_t rows[4] = {in->d, in->b, in->c, in->e}, stride = in->f;
     const uint32_t count = in->mode;
     if (stride != 0 || store || element != 4) {
@@ -92,27 +136,27 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     __builtin_prefetch((const void *)(uintptr_t)(next + 64));
 }
 
-#define AHEAD_GLOBAL       look_ahead(warp, in, base[0])
-#define AHEAD_SHARED       (void)0
-#define REACH_GLOBAL(need) reach_global(warp, in, stride, bytes, need, base)
-#define REACH_SHARED(need) reach_shared(warp, in, stride, bytes, base)
+#define ROW_AT(R, name, field) R *name = (R *)__builtin_assume_aligned((char *)warp + in->field, 64)
+#define MOVE(kind, name)                                                                           \
+    static inline __attribute__((always_inline)) void kind##_##name(                               \
+        struct sg_warp *warp, const struct sg_insn *in, uint8_t *const base[2])
 
-#define HEAD(T, R, field)                                                                          \
-    R *rd = (R *)__builtin_assume_aligned((char *)warp + in->field, 64);                           \
-    uint8_t *base[2];                                                                              \
-    (void)mask
-
-/* One element for all lanes of a half; side by side; anything else */
-#define LOADS(SPACE, name, T, R, wide)                                                             \
-    HANDLER(load_same_##SPACE, name)                                                               \
+#define HALF(TO, to, FROM, from)                                                                   \
     {                                                                                              \
-        const int64_t stride = 0;                                                                  \
-        const uint32_t bytes = sizeof(T);                                                          \
-        HEAD(T, R, d);                                                                             \
-        if (!REACH_##SPACE(SG_MAP_READ)) {                                                         \
-            as_rows(warp, in, wide);                                                               \
-            return;                                                                                \
+        TO *to_ = (TO *)(void *)(to);                                                              \
+        const FROM *from_ = (const FROM *)(const void *)(from);                                    \
+        _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \
+        {                                                                                          \
+            to_[i] = (TO)from_[i];                                                                 \
         }                                                                                          \
+    }
+
+/* One element for all lanes of a half; side by side; anything else. In stores the highest lane's
+ * value stays where several have one place, as in memory.c. */
+#define MOVES(name, T, R)                                                                          \
+    MOVE(load_same, name)                                                                          \
+    {                                                                                              \
+        ROW_AT(R, rd, d);                                                                          \
         const R low = (R) * (const T *)(const void *)base[0];                                      \
         const R high = (R) * (const T *)(const void *)base[1];                                     \
         for (int i = 0; i < SG_HALF; i++) {                                                        \
@@ -122,94 +166,117 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
             rd[i] = high;                                                                          \
         }                                                                                          \
     }                                                                                              \
-    HANDLER(load_next_##SPACE, name)                                                               \
+    MOVE(load_next, name)                                                                          \
     {                                                                                              \
-        const int64_t stride = sizeof(T);                                                          \
-        const uint32_t bytes = sizeof(T);                                                          \
-        HEAD(T, R, d);                                                                             \
-        if (!REACH_##SPACE(SG_MAP_READ)) {                                                         \
-            as_rows(warp, in, wide);                                                               \
-            return;                                                                                \
-        }                                                                                          \
-        AHEAD_##SPACE;                                                                             \
-        const T *low = (const T *)(const void *)base[0];                                           \
-        const T *high = (const T *)(const void *)base[1];                                          \
-        _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \
-        {                                                                                          \
-            rd[i] = (R)low[i];                                                                     \
-        }                                                                                          \
-        _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \
-        {                                                                                          \
-            rd[SG_HALF + i] = (R)high[i];                                                          \
-        }                                                                                          \
+        ROW_AT(R, rd, d);                                                                          \
+        HALF(R, rd, T, base[0])                                                                    \
+        HALF(R, rd + SG_HALF, T, base[1])                                                          \
     }                                                                                              \
-    HANDLER(load_any_##SPACE, name)                                                                \
+    MOVE(load_any, name)                                                                           \
     {                                                                                              \
-        const int64_t stride = (int32_t)in->f;                                                     \
-        const uint32_t bytes = (uint32_t)sizeof(T) * in->mode;                                     \
-        const uint32_t rows[4] = {in->d, in->b, in->c, in->e};                                     \
-        HEAD(T, R, d);                                                                             \
-        (void)rd;                                                                                  \
-        if (stride < 0 || !REACH_##SPACE(SG_MAP_READ)) {                                           \
-            as_rows(warp, in, wide);                                                               \
-            return;                                                                                \
-        }                                                                                          \
+        const uint32_t rows[4] = {in->d, in->b, in->c, in->e}, bytes = sizeof(T) * in->mode;       \
         if (IS_VECTOR(T, R)) {                                                                     \
-            vectors(warp, in, sizeof(T), base, false);                                             \
+            vectors(warp, in, sizeof(T), base[0], base[1], false);                                 \
             return;                                                                                \
         }                                                                                          \
         for (uint32_t k = 0; k < in->mode; k++) {                                                  \
             R *to = (R *)(void *)((char *)warp + rows[k]);                                         \
             for (int i = 0; rows[k] && i < SG_LANES; i++) {                                        \
-                const uint8_t *from = base[i / SG_HALF] + stride * (i % SG_HALF);                  \
+                const uint8_t *from = base[i / SG_HALF] + (int64_t)in->f * (i % SG_HALF);          \
                 to[i] = (R)((const T *)(const void *)from)[k];                                     \
             }                                                                                      \
         }                                                                                          \
-    }
-
-/* One place for several lanes: the highest lane's value stays, as in memory.c */
-#define STORES(SPACE, name, T, R, wide)                                                            \
-    HANDLER(store_next_##SPACE, name)                                                              \
-    {                                                                                              \
-        const int64_t stride = sizeof(T);                                                          \
-        const uint32_t bytes = sizeof(T);                                                          \
-        HEAD(T, R, d);                                                                             \
-        if (!REACH_##SPACE(SG_MAP_WRITE)) {                                                        \
-            as_rows(warp, in, wide);                                                               \
-            return;                                                                                \
-        }                                                                                          \
-        T *low = (T *)(void *)base[0], *high = (T *)(void *)base[1];                               \
-        _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \
-        {                                                                                          \
-            low[i] = (T)rd[i];                                                                     \
-        }                                                                                          \
-        _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \
-        {                                                                                          \
-            high[i] = (T)rd[SG_HALF + i];                                                          \
-        }                                                                                          \
     }                                                                                              \
-    HANDLER(store_any_##SPACE, name)                                                               \
+    MOVE(store_next, name)                                                                         \
     {                                                                                              \
-        const int64_t stride = (int32_t)in->f;                                                     \
-        const uint32_t bytes = (uint32_t)sizeof(T) * in->mode;                                     \
-        const uint32_t rows[4] = {in->d, in->b, in->c, in->e};                                     \
-        HEAD(T, R, d);                                                                             \
-        (void)rd;                                                                                  \
-        if (stride < 0 || !REACH_##SPACE(SG_MAP_WRITE)) {                                          \
-            as_rows(warp, in, wide);                                                               \
-            return;                                                                                \
-        }                                                                                          \
+        ROW_AT(const R, rd, d);                                                                    \
+        HALF(T, base[0], R, rd)                                                                    \
+        HALF(T, base[1], R, rd + SG_HALF)                                                          \
+    }                                                                                              \
+    MOVE(store_any, name)                                                                          \
+    {                                                                                              \
+        const uint32_t rows[4] = {in->d, in->b, in->c, in->e}, bytes = sizeof(T) * in->mode;       \
         if (IS_VECTOR(T, R)) {                                                                     \
-            vectors(warp, in, sizeof(T), base, true);                                              \
+            vectors(warp, in, sizeof(T), base[0], base[1], true);                                  \
             return;                                                                                \
         }                                                                                          \
         for (int i = 0; i < SG_LANES; i++) {                                                       \
-            T *to = (T *)(void *)(base[i / SG_HALF] + stride * (i % SG_HALF));                     \
+            T *to = (T *)(void *)(base[i / SG_HALF] + (int64_t)in->f * (i % SG_HALF));             \
             for (uint32_t k = 0; k < in->mode; k++) {                                              \
                 to[k] = (T)((const R *)(void *)((char *)warp + rows[k]))[i];                       \
             }                                                                                      \
         }                                                                                          \
     }
+
+/* A handler of the chain: `prefix`_`kind`. Where the access is not of the shape that `reach` looks
+ * for, `otherwise` does it. */
+#define ACCESS(prefix, kind, name, reach, stride, bytes, need, ahead, otherwise)                   \
+    __attribute__((noinline)) HANDLER(prefix##_##kind, name)                                       \
+    {                                                                                              \
+        uint8_t *base[2];                                                                          \
+        (void)mask;                                                                                \
+        if (!reach(warp, in, stride, bytes, need, base)) {                                         \
+            SG_FAST_TO(otherwise, warp, in);                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        ahead;                                                                                     \
+        kind##_##name(warp, in, base);                                                             \
+        SG_FAST_GO(warp, in + 1);                                                                  \
+    }
+
+#define LOOK_AHEAD look_ahead(warp, in, base[0])
+#define GLOBAL(kind, name, stride, bytes, need, ahead)                                             \
+    ACCESS(far, kind, name, far_global, stride, bytes, need, ahead, rows_GLOBAL)                   \
+    ACCESS(GLOBAL, kind, name, near_global, stride, bytes, need, ahead, far_##kind##_##name)
+#define SHARED(kind, name, stride, bytes, need, ahead)                                             \
+    ACCESS(SHARED, kind, name, reach_shared, stride, bytes, need, , rows_SHARED)
+#define SHAPES(SPACE, name, T)                                                                     \
+    SPACE(load_same, name, 0, sizeof(T), SG_MAP_READ, )                                            \
+    SPACE(load_next, name, sizeof(T), sizeof(T), SG_MAP_READ, LOOK_AHEAD)                          \
+    SPACE(load_any, name, (int32_t)in->f, (uint32_t)sizeof(T) * in->mode, SG_MAP_READ, )           \
+    SPACE(store_next, name, sizeof(T), sizeof(T), SG_MAP_WRITE, )                                  \
+    SPACE(store_any, name, (int32_t)in->f, (uint32_t)sizeof(T) * in->mode, SG_MAP_WRITE, )
+
+/* In one with what makes the address, whose pair stays in registers; see sg_fast_mem_ops. */
+#define FUSED_ADDED(kind, name, T, need, ahead)                                                    \
+    HANDLER(added_##kind, name)                                                                    \
+    {                                                                                              \
+        uint8_t *base[2];                                                                          \
+        const struct sg_fast_pair sum = sg_fast_sum(warp, in, PAIR(uint64_t));                     \
+        (void)mask;                                                                                \
+        in++;                                                                                      \
+        if (!near_pair(warp, in, sum, sizeof(T), sizeof(T), need, base)) {                         \
+            SG_FAST_TO(far_##kind##_##name, warp, in);                                             \
+            return;                                                                                \
+        }                                                                                          \
+        ahead;                                                                                     \
+        kind##_##name(warp, in, base);                                                             \
+        SG_FAST_GO(warp, in + 1);                                                                  \
+    }
+#define FUSED_INDEXED(prefix, sign, kind, name, T, need, ahead)                                    \
+    HANDLER(prefix##_##kind, name)                                                                 \
+    {                                                                                              \
+        uint8_t *base[2];                                                                          \
+        struct sg_fast_pair pair;                                                                  \
+        (void)mask;                                                                                \
+        if (!sg_fast_product_##sign(warp, in, &pair)) {                                            \
+            sg_fast_leave(warp, in);                                                               \
+            return;                                                                                \
+        }                                                                                          \
+        pair = sg_fast_sum(warp, in + 2, pair);                                                    \
+        in += 3;                                                                                   \
+        if (!near_pair(warp, in, pair, sizeof(T), sizeof(T), need, base)) {                        \
+            SG_FAST_TO(far_##kind##_##name, warp, in);                                             \
+            return;                                                                                \
+        }                                                                                          \
+        ahead;                                                                                     \
+        kind##_##name(warp, in, base);                                                             \
+        SG_FAST_GO(warp, in + 1);                                                                  \
+    }
+#define FUSED(kind, name, T, need, ahead)                                                          \
+    FUSED_ADDED(kind, name, T, need, ahead)                                                        \
+    FUSED_INDEXED(indexed, s32, kind, name, T, need, ahead)                                        \
+    FUSED_INDEXED(unsigned, u32, kind, name, T, need, ahead)
 
 #define TYPES(DO)                                                                                  \
     DO(u8, uint8_t, uint32_t)                                                                      \
@@ -226,24 +293,33 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     DO(b64, uint64_t, uint64_t)
 
 #define DO(name, T, R)                                                                             \
-    LOADS(GLOBAL, name, T, R, true)                                                                \
-    LOADS(SHARED, name, T, R, false)                                                               \
-    STORES(GLOBAL, name, T, R, true)                                                               \
-    STORES(SHARED, name, T, R, false)
+    MOVES(name, T, R)                                                                              \
+    SHAPES(GLOBAL, name, T)                                                                        \
+    SHAPES(SHARED, name, T)
 TYPES(DO)
+#undef DO
+/* the types that most arrays are of */
+#define FUSED_TYPES(DO)                                                                            \
+    DO(u8, uint8_t)                                                                                \
+    DO(b32, uint32_t)                                                                              \
+    DO(b64, uint64_t)
+#define DO(name, T)                                                                                \
+    FUSED(load_next, name, T, SG_MAP_READ, LOOK_AHEAD)                                             \
+    FUSED(store_next, name, T, SG_MAP_WRITE, )
+FUSED_TYPES(DO)
 #undef DO
 
 #define LOAD(SPACE, name)                                                                          \
     [SG_FAST_##SPACE][SG_MEM_##name] = {                                                           \
-        [SG_FAST_ANY] = load_any_##SPACE##_##name,                                                 \
-        [SG_FAST_SAME] = load_same_##SPACE##_##name,                                               \
-        [SG_FAST_NEXT] = load_next_##SPACE##_##name,                                               \
+        [SG_FAST_ANY] = SPACE##_load_any_##name,                                                   \
+        [SG_FAST_SAME] = SPACE##_load_same_##name,                                                 \
+        [SG_FAST_NEXT] = SPACE##_load_next_##name,                                                 \
     },
 #define STORE(SPACE, name)                                                                         \
     [SG_FAST_##SPACE][SG_MEM_##name] = {                                                           \
-        [SG_FAST_ANY] = store_any_##SPACE##_##name,                                                \
-        [SG_FAST_SAME] = store_any_##SPACE##_##name,                                               \
-        [SG_FAST_NEXT] = store_next_##SPACE##_##name,                                              \
+        [SG_FAST_ANY] = SPACE##_store_any_##name,                                                  \
+        [SG_FAST_SAME] = SPACE##_store_any_##name,                                                 \
+        [SG_FAST_NEXT] = SPACE##_store_next_##name,                                                \
     },
 
 static const struct sg_fast_mem_ops ops = {
@@ -252,6 +328,21 @@ static const struct sg_fast_mem_ops ops = {
 #undef DO
 #define DO(name, T, R) STORE(GLOBAL, name) STORE(SHARED, name)
     .store = {TYPES(DO)},
+#undef DO
+#define FRONTS(kind)                                                                               \
+    {                                                                                              \
+        [SG_FAST_ADDED] = {FUSED_TYPES(ADDED_##kind)},                                             \
+        [SG_FAST_INDEXED] = {FUSED_TYPES(INDEXED_##kind)},                                         \
+        [SG_FAST_INDEXED_UNSIGNED] = {FUSED_TYPES(UNSIGNED_##kind)},                               \
+    }
+#define ADDED_load(name, T)     [SG_MEM_##name] = added_load_next_##name,
+#define INDEXED_load(name, T)   [SG_MEM_##name] = indexed_load_next_##name,
+#define UNSIGNED_load(name, T)  [SG_MEM_##name] = unsigned_load_next_##name,
+#define ADDED_store(name, T)    [SG_MEM_##name] = added_store_next_##name,
+#define INDEXED_store(name, T)  [SG_MEM_##name] = indexed_store_next_##name,
+#define UNSIGNED_store(name, T) [SG_MEM_##name] = unsigned_store_next_##name,
+    .fused_load = FRONTS(load),
+    .fused_store = FRONTS(store),
 };
 
 const struct sg_fast_mem_ops *SG_ISA_NAME(sg_fast_mem_ops)(void);

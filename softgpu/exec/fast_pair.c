@@ -4,76 +4,103 @@
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/warp.h"
 
-#define EXPAND(name, T)                                                                            \
-    void name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)                       \
+#define EXPAND(bits, T)                                                                            \
+    void sg_fast_write##bits(struct sg_warp *warp, uint32_t d, uint32_t a, T stride)               \
     {                                                                                              \
-        const T *pair = sg_row(warp, in->a);                                                       \
-        T *row = __builtin_assume_aligned(sg_row(warp, in->d), 64);                                \
-        const T stride = (T)in->imm, low = pair[0], high = pair[1];                                \
-        (void)mask;                                                                                \
+        const T *pair = sg_row(warp, a);                                                           \
+        T *row = __builtin_assume_aligned(sg_row(warp, d), 64);                                    \
+        const T low = pair[0], high = pair[1];                                                     \
         for (int i = 0; i < SG_HALF; i++) {                                                        \
             row[i] = low + (T)i * stride;                                                          \
             row[i + SG_HALF] = high + (T)i * stride;                                               \
         }                                                                                          \
+    }                                                                                              \
+    void sg_fast_expand##bits(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
+    {                                                                                              \
+        (void)mask;                                                                                \
+        sg_fast_write##bits(warp, in->d, in->a, (T)in->imm);                                       \
+        SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
-EXPAND(sg_fast_expand32, uint32_t)
-EXPAND(sg_fast_expand64, uint64_t)
+EXPAND(32, uint32_t)
+EXPAND(64, uint64_t)
 
-/* The run loop looks at the end each time. */
-static void leave(struct sg_warp *warp)
-{
-    warp->fast_end = NULL;
-}
-
-void sg_fast_check_s32(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
-{
-    const int32_t *pair = sg_row(warp, in->e);
-    int64_t reach = (int64_t)(int32_t)in->f * (SG_HALF - 1);
-    int64_t low = pair[0] + reach, high = pair[1] + reach;
-    if (low != (int32_t)low || high != (int32_t)high) {
-        leave(warp);
-        return;
+/* T: how the numbers are read */
+#define CHECK(name, T)                                                                             \
+    void sg_fast_check_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
+    {                                                                                              \
+        const T *pair = sg_row(warp, in->a);                                                       \
+        const int64_t reach = (int64_t)(int32_t)in->b * (SG_HALF - 1);                             \
+        const int64_t low = pair[0] + reach, high = pair[1] + reach;                               \
+        (void)mask;                                                                                \
+        if (low != (T)low || high != (T)high) {                                                    \
+            sg_fast_leave(warp, in);                                                               \
+            return;                                                                                \
+        }                                                                                          \
+        SG_FAST_GO(warp, in + 1);                                                                  \
     }
-    in->masked(warp, in, mask);
-}
 
-void sg_fast_check_u32(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
-{
-    const uint32_t *pair = sg_row(warp, in->e);
-    int64_t reach = (int64_t)(int32_t)in->f * (SG_HALF - 1);
-    int64_t low = pair[0] + reach, high = pair[1] + reach;
-    if ((low | high) >> 32 != 0) {
-        leave(warp);
-        return;
+CHECK(s32, int32_t)
+CHECK(u32, uint32_t)
+
+#define INDEX(name)                                                                                \
+    void sg_fast_index_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
+    {                                                                                              \
+        struct sg_fast_pair product;                                                               \
+        (void)mask;                                                                                \
+        if (!sg_fast_product_##name(warp, in, &product)) {                                         \
+            sg_fast_leave(warp, in);                                                               \
+            return;                                                                                \
+        }                                                                                          \
+        sg_fast_sum(warp, in + 2, product);                                                        \
+        SG_FAST_GO(warp, in + 3);                                                                  \
     }
-    in->masked(warp, in, mask);
+
+INDEX(s32)
+INDEX(u32)
+
+static inline uint32_t halves(uint32_t low, uint32_t high)
+{
+    return (0 - low) >> SG_HALF | (0 - high) << SG_HALF;
 }
 
 /* Lane by lane */
 #define COMPARE_EACH(name, T, U, op)                                                               \
-    static                                                                                         \
-        __attribute__((noinline)) void each_##name(struct sg_warp *warp, const struct sg_insn *in) \
+    static __attribute__((noinline)) void each_##name(struct sg_warp *warp,                        \
+                                                      const struct sg_insn *in, uint32_t mask)     \
     {                                                                                              \
         const U *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
         const U sa = (U)(int32_t)in->e, sb = (U)(int32_t)in->f;                                    \
-        uint32_t bits = 0;                                                                         \
+        mask = 0;                                                                                  \
         for (int i = 0; i < SG_LANES; i++) {                                                       \
             U x = a[i / SG_HALF] + (U)(i % SG_HALF) * sa;                                          \
             U y = b[i / SG_HALF] + (U)(i % SG_HALF) * sb;                                          \
-            bits |= (T)x op(T) y ? 1u << i : 0;                                                    \
+            mask |= (T)x op(T) y ? 1u << i : 0;                                                    \
         }                                                                                          \
-        *(uint32_t *)sg_row(warp, in->d) = bits;                                                   \
+        *(uint32_t *)sg_row(warp, in->d) = mask;                                                   \
+        SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
+/* Whether a branch is taken that stands behind the comparison and is guarded by it */
+#define BRANCH(low, high)                                                                          \
+    if ((low) != (high)) {                                                                         \
+        sg_fast_leave(warp, in + 1);                                                               \
+        return;                                                                                    \
+    }                                                                                              \
+    if ((low) == (in[1].c == 0)) {                                                                 \
+        SG_FAST_TO(sg_fast_jump, warp, in + 1);                                                    \
+        return;                                                                                    \
+    }                                                                                              \
+    SG_FAST_GO(warp, in + 2)
+#define GO_ON(low, high) SG_FAST_GO(warp, in + 1)
+
 /* Where no half wraps around, an order between two evenly spaced rows that holds at both ends of it
- * holds between them; equality does if the strides agree. */
-#define COMPARE(name, T, U, W, ordered, op)                                                        \
-    COMPARE_EACH(name, T, U, op)                                                                   \
-    static void compare_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)      \
+ * holds between them; equality does if the strides agree. a_moves, b_moves: which rows have one. */
+#define COMPARE_EVEN(prefix, name, T, U, W, ordered, op, a_moves, b_moves, THEN)                   \
+    static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)     \
     {                                                                                              \
         const U *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
-        const int32_t sa = (int32_t)in->e, sb = (int32_t)in->f;                                    \
+        const int32_t sa = (a_moves) ? (int32_t)in->e : 0, sb = (b_moves) ? (int32_t)in->f : 0;    \
         const W a0 = (T)a[0], a1 = (T)a[1], b0 = (T)b[0], b1 = (T)b[1];                            \
         const bool low = a0 op b0, high = a1 op b1;                                                \
         bool known = sa == sb;                                                                     \
@@ -81,15 +108,37 @@ void sg_fast_check_u32(struct sg_warp *warp, const struct sg_insn *in, uint32_t 
         if (ordered) {                                                                             \
             const W ra = (W)sa * (SG_HALF - 1), rb = (W)sb * (SG_HALF - 1);                        \
             const W a2 = a0 + ra, a3 = a1 + ra, b2 = b0 + rb, b3 = b1 + rb;                        \
-            known = (low == (a2 op b2)) & (high == (a3 op b3)) & (a2 == (W)(T)a2) &                \
-                    (a3 == (W)(T)a3) & (b2 == (W)(T)b2) & (b3 == (W)(T)b3);                        \
+            known = a2 == (W)(T)a2 && a3 == (W)(T)a3 && b2 == (W)(T)b2 && b3 == (W)(T)b3 &&        \
+                    low == (a2 op b2) && high == (a3 op b3);                                       \
         }                                                                                          \
         if (!known) {                                                                              \
-            each_##name(warp, in);                                                                 \
+            SG_FAST_TO(each_##name, warp, in);                                                     \
             return;                                                                                \
         }                                                                                          \
-        *(uint32_t *)sg_row(warp, in->d) = (low ? 0xffffu : 0) | (high ? 0xffff0000u : 0);         \
+        *(uint32_t *)sg_row(warp, in->d) = halves(low, high);                                      \
+        THEN(low, high);                                                                           \
     }
+
+#define COMPARE_SAME(prefix, name, T, op, THEN)                                                    \
+    static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)     \
+    {                                                                                              \
+        const T *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
+        const bool low = a[0] op b[0], high = a[1] op b[1];                                        \
+        (void)mask;                                                                                \
+        *(uint32_t *)sg_row(warp, in->d) = halves(low, high);                                      \
+        THEN(low, high);                                                                           \
+    }
+
+#define COMPARE(name, T, U, W, ordered, op)                                                        \
+    COMPARE_EACH(name, T, U, op)                                                                   \
+    COMPARE_EVEN(even, name, T, U, W, ordered, op, true, true, GO_ON)                              \
+    COMPARE_EVEN(first, name, T, U, W, ordered, op, true, false, GO_ON)                            \
+    COMPARE_EVEN(second, name, T, U, W, ordered, op, false, true, GO_ON)                           \
+    COMPARE_SAME(same, name, T, op, GO_ON)                                                         \
+    COMPARE_EVEN(even_branch, name, T, U, W, ordered, op, true, true, BRANCH)                      \
+    COMPARE_EVEN(first_branch, name, T, U, W, ordered, op, true, false, BRANCH)                    \
+    COMPARE_EVEN(second_branch, name, T, U, W, ordered, op, false, true, BRANCH)                   \
+    COMPARE_SAME(same_branch, name, T, op, BRANCH)
 
 #define COMPARISONS(DO)                                                                            \
     DO(lt_u32, uint32_t, uint32_t, int64_t, true, <)                                               \
@@ -107,17 +156,34 @@ void sg_fast_check_u32(struct sg_warp *warp, const struct sg_insn *in, uint32_t 
 
 COMPARISONS(COMPARE)
 
-#define ENTRY(name, T, U, W, ordered, op) {"x_" #name, compare_##name},
+#define ENTRY(name, T, U, W, ordered, op)                                                          \
+    {"x_" #name,                                                                                   \
+     {{same_##name, second_##name}, {first_##name, even_##name}},                                  \
+     {{same_branch_##name, second_branch_##name}, {first_branch_##name, even_branch_##name}}},
 
-sg_handler *sg_fast_compare(const char *name)
+/* By whether the first and the second row have a stride */
+static const struct {
+    const char *name;
+    sg_handler *compare[2][2], *branch[2][2];
+} table[] = {COMPARISONS(ENTRY)};
+
+sg_handler *sg_fast_compare(const char *name, int32_t stride_a, int32_t stride_b)
 {
-    static const struct {
-        const char *name;
-        sg_handler *handler;
-    } table[] = {COMPARISONS(ENTRY)};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (strcmp(table[i].name, name) == 0) {
-            return table[i].handler;
+            return table[i].compare[stride_a != 0][stride_b != 0];
+        }
+    }
+    return NULL;
+}
+
+sg_handler *sg_fast_compare_and_branch(sg_handler *compare)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        for (int kind = 0; kind < 4; kind++) {
+            if (table[i].compare[kind / 2][kind % 2] == compare) {
+                return table[i].branch[kind / 2][kind % 2];
+            }
         }
     }
     return NULL;

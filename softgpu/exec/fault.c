@@ -17,6 +17,7 @@ const char *sg_fault_name(enum sg_fault_code code)
         [SG_FAULT_NO_MEMORY] = "out of memory",
         [SG_FAULT_INVALID_PC] = "invalid program counter",
         [SG_FAULT_HEAP] = "invalid free",
+        [SG_FAULT_TIMEOUT] = "time limit",
         [SG_FAULT_DEADLOCK] = "deadlock",
         [SG_FAULT_INVALID_LAUNCH] = "invalid launch",
     };

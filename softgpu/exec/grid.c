@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "softgpu/exec/cluster.h"
-
 #include "softgpu/texture.h"
 
 /* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
@@ -238,6 +238,7 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     }
     grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
     grid->local_bytes = grid->code->kernel.local_bytes;
+    grid->begun_ns = launch->limit_ns != 0 ? ga_clock_ns() : 0;
     grid->fast = grid->code->fast && launch->block[0] % SG_HALF == 0;
     if (grid->code->recursive || grid->code->allocates) {
         uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
@@ -305,4 +306,11 @@ void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg
     if (launch->launcher) {
         sg_launcher_leave(launch->launcher, root, &todo);
     }
+}
+
+void sg_grid_estimate(const struct sg_launch *launch, struct sg_counts *counts)
+{
+    struct sg_grid grid;
+    sg_grid_prepare(&grid, launch);
+    sg_cost_static(counts, grid.code, grid.blocks * ((grid.threads + SG_LANES - 1) / SG_LANES));
 }

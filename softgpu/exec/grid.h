@@ -19,7 +19,8 @@ struct sg_grid {
     uint64_t shared_bytes, local_bytes;
     uint32_t cluster[3], cluster_blocks; /* 1, 1, 1, and 1: none */
     uint64_t blocks;
-    bool fast; /* whole warps begin as ones that have not diverged */
+    bool fast;                 /* whole warps begin as ones that have not diverged */
+    _Atomic uint64_t begun_ns; /* where there is a limit; later by what it has stood still */
     _Atomic bool faulted;
     _Alignas(128) _Atomic uint64_t next_block; /* all write it: away from what they only read */
     _Alignas(
@@ -52,6 +53,7 @@ void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes);
 
 /* const.c: the rows that are constant for the launch, and those that change with the block */
 void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid);
+void sg_consts_of_block(struct sg_block *block); /* the latter's values; comes first */
 /* fast: only what a warp needs that has not diverged */
 void sg_consts_fill_block(struct sg_warp *warp, bool fast);
 

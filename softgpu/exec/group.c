@@ -10,7 +10,9 @@ void sg_warp_empty_stacks(struct sg_warp *warp)
 
 void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 {
-    sg_call_free_frames(warp);
+    if (sg_block_code(warp->block)->function_count > 1) {
+        sg_call_free_frames(warp);
+    }
     warp->live = lanes;
     warp->cluster_arrived = 0;
     warp->group_count = 1;
@@ -59,6 +61,10 @@ void sg_warp_exit_lanes(struct sg_warp *warp, uint32_t mask)
 {
     warp->live &= ~mask;
     warp->block->live_threads -= mask == UINT32_MAX ? SG_LANES : (uint32_t)__builtin_popcount(mask);
-    sg_barrier_threads_gone(warp->block);
-    sg_collective_recheck(warp);
+    if (warp->block->barriers_used) {
+        sg_barrier_threads_gone(warp->block);
+    }
+    if (warp->group_count) {
+        sg_collective_recheck(warp);
+    }
 }

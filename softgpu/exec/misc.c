@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
 
 static void fill64(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, uint64_t value)
@@ -32,7 +33,6 @@ void sg_misc_frame32(struct sg_warp *warp, const struct sg_insn *in, uint32_t ma
     fill32(warp, in, mask, (uint32_t)(warp->sp + (uint64_t)in->imm));
 }
 
-/* The clock of our GPUs ticks at 1 GHz. */
 static uint64_t nanoseconds(clockid_t clock)
 {
     struct timespec now;
@@ -40,19 +40,27 @@ static uint64_t nanoseconds(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The clock of the multiprocessors */
+static uint64_t ticks(const struct sg_warp *warp)
+{
+    uint64_t mhz = warp->block->grid->launch->clock_mhz;
+    uint64_t ns = nanoseconds(CLOCK_MONOTONIC);
+    return mhz != 0 ? ns / 1000 * mhz + ns % 1000 * mhz / 1000 : ns;
+}
+
 void sg_misc_clock32(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    fill32(warp, in, mask, (uint32_t)nanoseconds(CLOCK_MONOTONIC));
+    fill32(warp, in, mask, (uint32_t)ticks(warp));
 }
 
 void sg_misc_clock32_hi(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    fill32(warp, in, mask, (uint32_t)(nanoseconds(CLOCK_MONOTONIC) >> 32));
+    fill32(warp, in, mask, (uint32_t)(ticks(warp) >> 32));
 }
 
 void sg_misc_clock64(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    fill64(warp, in, mask, nanoseconds(CLOCK_MONOTONIC));
+    fill64(warp, in, mask, ticks(warp));
 }
 
 void sg_misc_globaltimer(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)

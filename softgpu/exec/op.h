@@ -28,7 +28,9 @@ enum sg_op_type { /* of an operand */
 struct sg_op {
     const char *name; /* the typed opcode with '_' for '.': "add_u32" */
     sg_handler *full, *masked;
-    sg_handler *pair; /* on lanes 0 and 16 only, packed (fast.h); NULL: the result is a predicate */
+    sg_handler *chain;      /* full, in a chain (fast.h) */
+    sg_handler *pair;       /* of a chain, on lanes 0 and 16 only, packed; NULL: the result is a
+                               predicate */
     unsigned char types[4]; /* enum sg_op_type of d, a, b, c */
 };
 
@@ -73,9 +75,15 @@ enum sg_fast_space { SG_FAST_GLOBAL, SG_FAST_SHARED };
 /* By stride: any; 0, and one element; that of one element */
 enum sg_fast_shape { SG_FAST_ANY, SG_FAST_SAME, SG_FAST_NEXT, SG_FAST_SHAPES };
 
+/* Accesses of one element, side by side, in global memory, together with what makes the address: a
+ * sum of pairs, or (indexed) a check, a widening product and a sum */
+enum sg_fast_front { SG_FAST_ADDED, SG_FAST_INDEXED, SG_FAST_INDEXED_UNSIGNED, SG_FAST_FRONTS };
+
 struct sg_fast_mem_ops {
     sg_handler *load[SG_FAST_SHARED + 1][SG_MEM_TYPES][SG_FAST_SHAPES];
     sg_handler *store[SG_FAST_SHARED + 1][SG_MEM_TYPES][SG_FAST_SHAPES];
+    sg_handler *fused_load[SG_FAST_FRONTS][SG_MEM_TYPES],
+        *fused_store[SG_FAST_FRONTS][SG_MEM_TYPES];
 };
 
 #define SG_OP_LISTS 6 /* .def files */

@@ -17,6 +17,11 @@ static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struc
                      "'%.*s' holds the address of '%.*s', which is not defined",
                      SG_TEXT_ARGS(var->name), SG_TEXT_ARGS(init->variable->name));
     }
+    if (var->managed && !init->variable->managed) { /* it is there before the other one */
+        sg_load_fail(load, SG_LOAD_UNSUPPORTED, var->place,
+                     "managed variable '%.*s' holds the address of '%.*s', which is not managed",
+                     SG_TEXT_ARGS(var->name), SG_TEXT_ARGS(init->variable->name));
+    }
     *reloc = (struct sg_reloc){init->offset, init->value, init->mask, init->variable->index,
                                init->bytes};
 }
@@ -34,6 +39,7 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_module *modu
         .space = var->space == SG_PTX_CONST ? SG_SPACE_CONST : SG_SPACE_GLOBAL,
         .visible = var->visible,
         .external = var->external,
+        .managed = var->managed,
     };
     uint32_t relocs = 0;
     for (uint32_t i = 0; i < var->inits.count; i++) {
@@ -266,19 +272,20 @@ size_t sg_program_variable_find(const struct sg_program *program, const char *na
 
 /* ---- images ---- */
 
-static void relocate(const struct sg_image *image, uint8_t *at, const struct sg_reloc *reloc)
+static void relocate(const uint64_t *addresses, uint8_t *at, const struct sg_reloc *reloc)
 {
-    uint64_t value = image->addresses[reloc->variable] + reloc->addend;
+    uint64_t value = addresses[reloc->variable] + reloc->addend;
     if (reloc->mask) {
         value = (value & reloc->mask) >> __builtin_ctzll(reloc->mask);
     }
     memcpy(at + reloc->offset, &value, reloc->bytes);
 }
 
-static void initialise(const struct sg_image *image, size_t index)
+void sg_program_initialise(const struct sg_program *program, size_t index,
+                           const uint64_t *addresses)
 {
-    const struct sg_module_variable *variable = &image->program->variables[index];
-    uint8_t *at = (uint8_t *)(uintptr_t)image->addresses[index];
+    const struct sg_module_variable *variable = &program->variables[index];
+    uint8_t *at = (uint8_t *)(uintptr_t)addresses[index];
     if (variable->public.external || variable->public.bytes == 0) {
         return;
     }
@@ -287,7 +294,7 @@ static void initialise(const struct sg_image *image, size_t index)
     }
     memset(at + variable->initialised, 0, variable->public.bytes - variable->initialised);
     for (uint32_t r = 0; r < variable->reloc_count; r++) {
-        relocate(image, at, &variable->relocs[r]);
+        relocate(addresses, at, &variable->relocs[r]);
     }
 }
 
@@ -311,7 +318,9 @@ enum ga_status sg_image_create(const struct sg_program *program, const uint64_t 
         memcpy(image->addresses, variable_addresses, count * sizeof image->addresses[0]);
     }
     for (size_t i = 0; i < count; i++) {
-        initialise(image, i);
+        if (!program->variables[i].public.managed) {
+            sg_program_initialise(program, i, image->addresses);
+        }
     }
     *out = image;
     return GA_OK;

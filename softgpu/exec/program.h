@@ -29,7 +29,9 @@ struct sg_code { /* a kernel with every function it can reach */
     const uint32_t *lists; /* offsets of the rows of instructions with more than fit into them */
     uint32_t warp_bytes;   /* struct sg_warp with its register file */
     uint32_t frame_bytes;  /* of the kernel itself */
-    const struct sg_fast *fast; /* for warps that have not diverged; NULL: there is none */
+    const struct sg_fast *fast;  /* for warps that have not diverged; NULL: there is none */
+    const struct sg_cost *costs; /* of its basic blocks, if programs are counted */
+    uint32_t cost_count;
     bool recursive, allocates; /* allocates: has alloca */
 };
 

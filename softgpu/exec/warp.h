@@ -61,7 +61,6 @@ struct sg_warp {
     uint64_t clock;
     bool faulted;
     bool fast; /* has not diverged, runs code->fast; its one group says where */
-    const struct sg_insn *fast_end; /* of the instructions that run now; NULL: they are left */
     struct sg_group groups[SG_LANES];
     uint64_t seen[SG_SEEN]; /* where loads were before, by instruction (fast_memory.c) */
     _Alignas(128) uint64_t scratch[SG_LANES]; /* of one handler */
@@ -94,6 +93,7 @@ struct sg_block {
     const struct sg_code *code; /* the grid's */
     uint64_t linear;            /* number in the grid */
     uint32_t id[3], warp_count, live_threads, next_warp;
+    uint64_t const_values[SG_SPECIAL_COUNT]; /* of the constants that change with the block */
     bool done;
     uint32_t barriers_used; /* a bit for each that is not all zeros */
     struct sg_barrier barriers[SG_BARRIERS];
@@ -102,6 +102,7 @@ struct sg_block {
     struct sg_cluster own;
     size_t warp_stride, bytes; /* bytes: of the whole mapping */
     uint8_t *warps, *shared, *local;
+    struct sg_passes *passes; /* by basic block (softgpu/cost.h); NULL: they are not counted */
 };
 
 static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32_t index)

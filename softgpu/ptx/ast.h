@@ -30,6 +30,9 @@ enum sg_type {
     SG_TYPE_PRED,
 };
 
+/* Below, at or above 0, as strcmp (opcode.c) */
+int sg_text_order(struct sg_text text, const char *name);
+
 /* NONE if `text` (without dot) is no type. */
 enum sg_type sg_type_of(struct sg_text text);
 unsigned sg_type_bytes(enum sg_type type); /* PRED: 0 */
@@ -77,6 +80,7 @@ struct sg_ptx_var {
     uint64_t bytes;                          /* 0 with `unsized`: extern .shared x[] */
     uint64_t inner_bytes[SG_PTX_DIMENSIONS]; /* of an element of each dimension but the last */
     bool external, visible, unsized;
+    bool managed; /* the host uses it at the same address */
     enum sg_binding binding;
     bool in_register; /* a parameter in .reg space: it travels as the others do, and is moved */
     uint32_t reg;
@@ -195,7 +199,7 @@ struct sg_ptx_module {
     } files;
     const char **file_names; /* the same, kept with the program */
     struct sg_target target;
-    uint64_t code_base;      /* where their addresses begin */
+    uint64_t code_base; /* where their addresses begin */
 };
 
 /* What a kernel sees as the address of a function whose `pointer` is not 0. It is the same in all

@@ -109,8 +109,12 @@ struct sg_decoder {
         struct sg_func_info *items;
         uint32_t count, room;
     } funcs;
+    struct {
+        struct sg_cost *items;
+        uint32_t count, room;
+    } costs; /* of basic blocks */
     uint64_t shared_bytes;
-    bool dynamic_shared;
+    uint32_t dynamic_align; /* of dynamic shared memory; 0: the kernel has none */
     /* where we are */
     uint32_t slot; /* of the function */
     const struct sg_ptx_insn *at;
@@ -192,6 +196,13 @@ void sg_operands_check(struct sg_decoder *decoder, uint32_t least, uint32_t most
 
 /* The function's slot in this pass; the first mention makes one. */
 uint32_t sg_func_slot(struct sg_decoder *decoder, struct sg_ptx_func *func);
+
+/* ---- costs (decode_cost.c) ---- */
+/* By instruction: does a basic block begin there? NULL: programs are not counted. */
+uint8_t *sg_cost_heads(struct sg_decoder *decoder, const struct sg_ptx_func *func);
+void sg_cost_begin(struct sg_decoder *decoder);
+void sg_cost_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *insn);
+void sg_cost_finish(struct sg_decoder *decoder);
 
 /* ---- opcodes ---- */
 void sg_decode_alu(struct sg_decoder *decoder);

@@ -17,6 +17,7 @@ static const struct builtin builtins[] = {
     {"malloc", sg_builtin_malloc, 8, {8}, false, true, false},
     {"__cuda_syscall_aligned_malloc", sg_builtin_aligned_malloc, 8, {8, 8}, false, true, false},
     {"free", sg_builtin_free, 0, {8}, false, true, false},
+    {"cudaGraphSetConditional", sg_builtin_set_conditional, 0, {8, 4}, false, false, false},
 };
 
 /* Of the device run time; false: none of these. */

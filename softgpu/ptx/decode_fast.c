@@ -3,8 +3,11 @@
 #include "softgpu/exec/fast.h"
 #include "softgpu/ptx/decode_fast.h"
 
-#define PAIR_BYTES 64 /* a pair has its line: what a handler may assume of rows holds for it too   \
-                       */
+#include <string.h>
+
+#define PAIR_BYTES                                                                                 \
+    64 /* a pair has its line: what a handler may assume of rows holds for it too                  \
+        */
 
 struct emitter {
     struct sg_decoder *decoder;
@@ -36,7 +39,9 @@ static sg_handler *comparison(const struct sg_fast_plan *plan, const struct sg_d
                 draft->in.kind == SG_KIND_PLAIN && !draft->in.guard &&
                 draft->reads == (SG_FIELD_A | SG_FIELD_B) && sg_is_even(plan, draft->in.a) &&
                 sg_is_even(plan, draft->in.b);
-    return even ? sg_fast_compare(draft->op->name) : NULL;
+    return even ? sg_fast_compare(draft->op->name, plan->rows[draft->in.a].shape.stride,
+                                  plan->rows[draft->in.b].shape.stride)
+                : NULL;
 }
 
 static void want(struct sg_decoder *decoder, struct sg_fast_plan *plan, uint32_t at)
@@ -109,12 +114,27 @@ static uint32_t pair_of(const struct emitter *to, uint32_t row)
     return row ? to->plan->rows[row].pair : 0;
 }
 
+/* In front of an operation that widens */
+static void emit_check(struct emitter *to, const struct sg_draft *draft,
+                       const struct sg_insn *final, enum sg_shape_rule rule)
+{
+    uint32_t checked = sg_shape_checked(to->plan, draft, rule);
+    if (checked) {
+        bool is_signed;
+        sg_shape_rule_of(draft->op, &is_signed);
+        struct sg_insn *out = emit(to, final);
+        out->full = is_signed ? sg_fast_check_s32 : sg_fast_check_u32;
+        out->a = pair_of(to, checked);
+        out->b = (uint32_t)to->plan->rows[checked].shape.stride;
+    }
+}
+
 static void emit_operation(struct emitter *to, const struct sg_draft *draft,
                            const struct sg_insn *final)
 {
     const struct sg_fast_plan *plan = to->plan;
-    enum sg_shape_rule rule = (enum sg_shape_rule)plan->rules[to->at];
     const struct sg_fast_row_plan *target = &plan->rows[draft->in.d];
+    emit_check(to, draft, final, (enum sg_shape_rule)plan->rules[to->at]);
     struct sg_insn *out = emit(to, final);
     out->full = draft->op->pair;
     out->d = target->pair;
@@ -122,15 +142,6 @@ static void emit_operation(struct emitter *to, const struct sg_draft *draft,
     out->b = draft->reads & SG_FIELD_B ? pair_of(to, draft->in.b) : 0;
     out->c = draft->reads & SG_FIELD_C ? pair_of(to, draft->in.c) : 0;
     out->e = draft->reads & SG_FIELD_E ? pair_of(to, draft->in.e) : 0;
-    uint32_t checked = sg_shape_checked(plan, draft, rule);
-    if (checked) {
-        bool is_signed;
-        sg_shape_rule_of(draft->op, &is_signed);
-        out->masked = out->full;
-        out->full = is_signed ? sg_fast_check_s32 : sg_fast_check_u32;
-        out->e = pair_of(to, checked);
-        out->f = (uint32_t)plan->rows[checked].shape.stride;
-    }
     if (target->full) {
         bool wide = sg_row_kind(to->decoder, draft->in.d) == SG_ROW_64;
         out = emit(to, final);
@@ -158,20 +169,29 @@ static void emit_access(struct emitter *to, const struct sg_draft *draft,
     out->f = (uint32_t)stride;
 }
 
-/* All lanes are here: nobody is waited for. */
-static bool emit_collective(struct emitter *to, const struct sg_draft *draft,
-                            const struct sg_insn *final)
+/* The instruction as decoded behind one that runs it */
+static struct sg_insn *emit_step(struct emitter *to, const struct sg_insn *final)
 {
-    if (draft->in.kind != SG_KIND_COLLECTIVE || draft->in.guard ||
-        !(draft->in.flags & SG_FLAG_UNIFORM)) {
-        return false;
+    emit(to, final)->full = final->guard ? sg_fast_guarded : sg_fast_step;
+    return emit(to, final);
+}
+
+static void emit_special(struct emitter *to, const struct sg_insn *final)
+{
+    if (final->kind == SG_KIND_COLLECTIVE && !final->guard && (final->flags & SG_FLAG_UNIFORM)) {
+        if (final->full) { /* all lanes are here: nobody is waited for */
+            emit_step(to, final)->full = final->masked;
+        }
+        return;
     }
-    if (final->full) {
-        struct sg_insn *out = emit(to, final);
-        out->kind = SG_KIND_PLAIN;
-        out->full = final->masked;
+    struct sg_insn *out = emit(to, final);
+    out->full = sg_fast_special;
+    if (final->kind == SG_KIND_BRANCH) {
+        out->full = final->guard ? sg_fast_branch : sg_fast_jump;
+        out->c = final->guard_negated ? UINT32_MAX : 0;
+    } else if (final->kind == SG_KIND_EXIT && !final->guard) {
+        out->full = sg_fast_exit;
     }
-    return true;
 }
 
 /* `draft` still has the row numbers, `final` is the instruction as it will run. */
@@ -190,19 +210,21 @@ static void emit_draft(struct emitter *to, const struct sg_draft *draft,
         out->b = pair_of(to, draft->in.b);
         out->e = (uint32_t)to->plan->rows[draft->in.a].shape.stride;
         out->f = (uint32_t)to->plan->rows[draft->in.b].shape.stride;
-    } else if (!emit_collective(to, draft, final)) {
-        emit(to, final);
+    } else if (final->kind != SG_KIND_PLAIN) {
+        emit_special(to, final);
+    } else if (!final->guard && draft->op && final->full == draft->op->full) {
+        emit(to, final)->full = draft->op->chain;
+    } else {
+        emit_step(to, final);
     }
 }
 
-static void set_runs(struct sg_insn *insns, uint32_t count, const uint32_t *at)
+/* Where branches lead is known when all instructions have their places. */
+static void set_targets(struct sg_insn *insns, uint32_t count, const uint32_t *at)
 {
-    uint32_t run = 0;
-    for (uint32_t i = count; i-- > 0;) {
-        run = insns[i].kind == SG_KIND_PLAIN && !insns[i].guard ? run + 1 : 0;
-        insns[i].run = run;
+    for (uint32_t i = 0; i < count; i++) {
         if (insns[i].kind == SG_KIND_BRANCH) {
-            insns[i].d = at[insns[i].imm];
+            insns[i].d = at[insns[i].imm] - i;
         }
     }
 }
@@ -223,24 +245,33 @@ static void make_rows(struct sg_decoder *decoder, const struct sg_fast_plan *pla
     fast->rows = rows;
 }
 
+static const void *keep(struct sg_load *load, const void *items, size_t bytes)
+{
+    return memcpy(sg_load_alloc(load, load->keep, bytes), items, bytes);
+}
+
+/* Of one draft become so many at most: a check, an operation on pairs, and its result as a row */
+#define ENTRIES_MAX 3
+
 void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan)
 {
     struct sg_load *load = decoder->load;
-    uint32_t count = decoder->drafts.count;
+    const size_t count = decoder->drafts.count;
     struct sg_fast *fast = sg_load_alloc(load, load->keep, sizeof *fast);
     uint32_t *at = sg_load_alloc(load, load->keep, (count + 1) * sizeof *at);
     struct emitter to = {.decoder = decoder, .plan = plan};
-    to.insns = sg_load_alloc(load, load->keep, ((size_t)count * 2 + 1) * sizeof *to.insns);
-    to.pc = sg_load_alloc(load, load->keep, ((size_t)count * 2 + 1) * sizeof *to.pc);
+    to.insns = sg_load_alloc(load, &load->scratch, (count * ENTRIES_MAX + 1) * sizeof *to.insns);
+    to.pc = sg_load_alloc(load, &load->scratch, (count * ENTRIES_MAX + 1) * sizeof *to.pc);
     for (to.at = 0; to.at < count; to.at++) {
         at[to.at] = to.count;
         const struct sg_draft *draft = &decoder->drafts.items[to.at];
         const struct sg_insn final = sg_row_patched(decoder, draft);
         emit_draft(&to, draft, &final);
     }
-    set_runs(to.insns, to.count, at);
-    fast->insns = to.insns;
-    fast->pc = to.pc;
+    set_targets(to.insns, to.count, at);
+    sg_fast_fuse(decoder, to.insns, to.count);
+    fast->insns = keep(load, to.insns, to.count * sizeof *to.insns);
+    fast->pc = keep(load, to.pc, to.count * sizeof *to.pc);
     fast->at = at;
     make_rows(decoder, plan, fast);
     decoder->code->fast = fast;

@@ -51,6 +51,9 @@ void sg_shapes_find(struct sg_decoder *decoder, struct sg_fast_plan *plan);
 uint32_t sg_shape_checked(const struct sg_fast_plan *plan, const struct sg_draft *draft,
                           enum sg_shape_rule rule);
 
+/* decode_fuse.c: several instructions in one, where they stand in a row */
+void sg_fast_fuse(const struct sg_decoder *decoder, struct sg_insn *insns, uint32_t count);
+
 static inline bool sg_is_even(const struct sg_fast_plan *plan, uint32_t row)
 {
     return plan->rows[row].shape.kind == SG_SHAPE_EVEN;

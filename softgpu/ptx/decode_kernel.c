@@ -3,54 +3,66 @@
 
 #include "softgpu/ptx/decode.h"
 
+/* In order of their names; all others are arithmetic. */
 static const struct {
     const char *name;
     void (*decode)(struct sg_decoder *);
 } opcodes[] = {
-    {"mov", sg_decode_mov},
-    {"ld", sg_decode_load},
-    {"ldu", sg_decode_load},
-    {"st", sg_decode_store},
-    {"setp", sg_decode_setp},
-    {"set", sg_decode_set},
-    {"bra", sg_decode_bra},
-    {"brx", sg_decode_brx},
-    {"cvt", sg_decode_cvt},
-    {"cvta", sg_decode_cvta},
-    {"isspacep", sg_decode_isspacep},
+    {"activemask", sg_decode_simple},
+    {"alloca", sg_decode_stack},
+    {"applypriority", sg_decode_advice},
     {"atom", sg_decode_atom},
-    {"red", sg_decode_atom},
-    {"call", sg_decode_call},
-    {"ret", sg_decode_ret},
     {"bar", sg_decode_barrier},
     {"barrier", sg_decode_barrier},
-    {"membar", sg_decode_fence},
-    {"fence", sg_decode_fence},
-    {"shfl", sg_decode_shfl},
-    {"vote", sg_decode_vote},
-    {"match", sg_decode_match},
-    {"redux", sg_decode_redux},
-    {"mbarrier", sg_decode_mbarrier},
+    {"bra", sg_decode_bra},
+    {"brkpt", sg_decode_simple},
+    {"brx", sg_decode_brx},
+    {"call", sg_decode_call},
     {"cp", sg_decode_cp},
-    {"mapa", sg_decode_mapa},
-    {"getctarank", sg_decode_mapa},
-    {"elect", sg_decode_elect},
-    {"applypriority", sg_decode_advice},
-    {"discard", sg_decode_advice},
-    {"griddepcontrol", sg_decode_advice},
-    {"pmevent", sg_decode_advice},
-    {"setmaxnreg", sg_decode_advice},
     {"createpolicy", sg_decode_createpolicy},
-    {"mma", sg_decode_mma},
-    {"wmma", sg_decode_wmma},
+    {"cvt", sg_decode_cvt},
+    {"cvta", sg_decode_cvta},
+    {"discard", sg_decode_advice},
+    {"elect", sg_decode_elect},
+    {"exit", sg_decode_simple},
+    {"fence", sg_decode_fence},
+    {"getctarank", sg_decode_mapa},
+    {"griddepcontrol", sg_decode_advice},
+    {"isspacep", sg_decode_isspacep},
+    {"istypep", sg_decode_istypep},
+    {"ld", sg_decode_load},
     {"ldmatrix", sg_decode_ldmatrix},
-    {"stmatrix", sg_decode_ldmatrix},
+    {"ldu", sg_decode_load},
+    {"mapa", sg_decode_mapa},
+    {"match", sg_decode_match},
+    {"mbarrier", sg_decode_mbarrier},
+    {"membar", sg_decode_fence},
+    {"mma", sg_decode_mma},
+    {"mov", sg_decode_mov},
     {"movmatrix", sg_decode_ldmatrix},
+    {"nanosleep", sg_decode_simple},
+    {"pmevent", sg_decode_advice},
+    {"prefetch", sg_decode_advice},
+    {"prefetchu", sg_decode_advice},
+    {"red", sg_decode_atom},
+    {"redux", sg_decode_redux},
+    {"ret", sg_decode_ret},
+    {"set", sg_decode_set},
+    {"setmaxnreg", sg_decode_advice},
+    {"setp", sg_decode_setp},
+    {"shfl", sg_decode_shfl},
+    {"st", sg_decode_store},
+    {"stackrestore", sg_decode_stack},
+    {"stacksave", sg_decode_stack},
+    {"stmatrix", sg_decode_ldmatrix},
+    {"suld", sg_decode_surface},
+    {"suq", sg_decode_query},
+    {"sured", sg_decode_surface},
+    {"sust", sg_decode_surface},
     {"tex", sg_decode_tex},
     {"tld4", sg_decode_tex},
+    {"trap", sg_decode_simple},
     {"txq", sg_decode_query},
-    {"suq", sg_decode_query},
-    {"istypep", sg_decode_istypep},
     {"vabsdiff", sg_decode_video},
     {"vabsdiff2", sg_decode_video},
     {"vabsdiff4", sg_decode_video},
@@ -66,6 +78,7 @@ static const struct {
     {"vmin", sg_decode_video},
     {"vmin2", sg_decode_video},
     {"vmin4", sg_decode_video},
+    {"vote", sg_decode_vote},
     {"vset", sg_decode_video},
     {"vset2", sg_decode_video},
     {"vset4", sg_decode_video},
@@ -74,19 +87,7 @@ static const struct {
     {"vsub", sg_decode_video},
     {"vsub2", sg_decode_video},
     {"vsub4", sg_decode_video},
-    {"suld", sg_decode_surface},
-    {"sust", sg_decode_surface},
-    {"sured", sg_decode_surface},
-    {"exit", sg_decode_simple},
-    {"trap", sg_decode_simple},
-    {"nanosleep", sg_decode_simple},
-    {"activemask", sg_decode_simple},
-    {"prefetch", sg_decode_advice},
-    {"prefetchu", sg_decode_advice},
-    {"brkpt", sg_decode_simple},
-    {"alloca", sg_decode_stack},
-    {"stacksave", sg_decode_stack},
-    {"stackrestore", sg_decode_stack},
+    {"wmma", sg_decode_wmma},
 };
 
 static void decode_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *insn)
@@ -94,11 +95,16 @@ static void decode_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *in
     decoder->at = insn;
     decoder->guard = insn->guarded ? sg_row_reg(decoder, insn->guard_reg) : 0;
     decoder->guard_negated = insn->guard_negated;
-    for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++) {
-        if (sg_text_is(insn->opcode, opcodes[i].name)) {
-            opcodes[i].decode(decoder);
+    size_t first = 0, end = sizeof opcodes / sizeof opcodes[0];
+    while (first < end) {
+        size_t middle = (first + end) / 2;
+        int order = sg_text_order(insn->opcode, opcodes[middle].name);
+        if (order == 0) {
+            opcodes[middle].decode(decoder);
             return;
         }
+        first = order > 0 ? middle + 1 : first;
+        end = order > 0 ? end : middle;
     }
     sg_decode_alu(decoder);
 }
@@ -126,9 +132,16 @@ static void decode_function(struct sg_decoder *decoder, uint32_t slot)
     sg_decode_enter_stack(decoder);
     sg_decode_take_parameters(decoder);
     sg_decode_constants(decoder, skip);
+    const uint8_t *heads = sg_cost_heads(decoder, func);
     for (uint32_t i = 0; i < count; i++) {
         starts[i] = decoder->drafts.count;
+        if (heads && heads[i]) {
+            sg_cost_begin(decoder);
+        }
         if (!skip[i]) {
+            if (heads) {
+                sg_cost_insn(decoder, &func->insns.items[i]);
+            }
             decode_insn(decoder, &func->insns.items[i]);
         }
     }
@@ -220,8 +233,8 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
     kernel->registers = sg_rows_registers(decoder, kernel->max_threads);
 }
 
-/* Dynamic shared memory begins behind the static, aligned for anything. */
-#define DYNAMIC_ALIGN 128
+/* Dynamic shared memory begins behind the static, aligned as it is declared. */
+#define DYNAMIC_ALIGN_LEAST 16u
 
 void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
                       uint32_t pass, struct sg_code *code)
@@ -237,9 +250,10 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
     for (uint32_t slot = 0; slot < decoder->funcs.count; slot++) {
         decode_function(decoder, slot);
     }
-    if (decoder->dynamic_shared) {
-        decoder->shared_bytes =
-            (decoder->shared_bytes + DYNAMIC_ALIGN - 1) / DYNAMIC_ALIGN * DYNAMIC_ALIGN;
+    if (decoder->dynamic_align != 0) {
+        uint64_t align = decoder->dynamic_align > DYNAMIC_ALIGN_LEAST ? decoder->dynamic_align
+                                                                      : DYNAMIC_ALIGN_LEAST;
+        decoder->shared_bytes = (decoder->shared_bytes + align - 1) / align * align;
     }
     sg_call_graph(decoder);
     sg_rows_finish(decoder);
@@ -248,5 +262,6 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
     finish_insns(decoder);
     finish_sources(decoder);
     finish_consts(decoder);
+    sg_cost_finish(decoder);
     describe(decoder, func);
 }

@@ -139,7 +139,8 @@ uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint
         return sg_row_const(decoder, c);
     case SG_PTX_SHARED:
         if (var->external) {
-            decoder->dynamic_shared = true;
+            decoder->dynamic_align =
+                var->align > decoder->dynamic_align ? var->align : decoder->dynamic_align;
             c.kind = SG_CONST_DYNAMIC_SHARED;
             c.value = addend;
             return sg_row_const(decoder, c);

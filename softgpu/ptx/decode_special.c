@@ -55,7 +55,7 @@ static bool is_numbered(struct sg_text name, const char *stem, unsigned first, u
 {
     char one[32];
     bool found = false;
-    for (unsigned i = first; i <= last && !found; i++) {
+    for (unsigned i = first; sg_text_starts(name, stem) && i <= last && !found; i++) {
         snprintf(one, sizeof one, "%s%u%s", stem, i, end);
         found = sg_text_is(name, one);
     }

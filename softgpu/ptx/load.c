@@ -1,6 +1,7 @@
 /* Arenas, text slices and the error exit of program loading. */
 #include "softgpu/ptx/load.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,48 @@ struct sg_arena_block {
     _Alignas(16) unsigned char bytes[];
 };
 
+#define BLOCK_BYTES 65536
+#define BLOCK_SIZE  (BLOCK_BYTES - sizeof(struct sg_arena_block))
+
+/* Blocks of that size that nobody uses now: each kernel of a module wants some, and memory that is
+ * given back to the system is not there at once when it is wanted again. */
+#define SPARES_MAX 16
+static struct {
+    pthread_mutex_t lock;
+    struct sg_arena_block *first;
+    unsigned count;
+} spares = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct sg_arena_block *block_take(size_t size)
+{
+    struct sg_arena_block *block = NULL;
+    if (size == BLOCK_SIZE) {
+        pthread_mutex_lock(&spares.lock);
+        block = spares.first;
+        if (block) {
+            spares.first = block->next;
+            spares.count--;
+        }
+        pthread_mutex_unlock(&spares.lock);
+    }
+    return block ? block : malloc(sizeof *block + size);
+}
+
+static void block_give(struct sg_arena_block *block)
+{
+    if (block->size == BLOCK_SIZE) {
+        pthread_mutex_lock(&spares.lock);
+        if (spares.count < SPARES_MAX) {
+            block->next = spares.first;
+            spares.first = block;
+            spares.count++;
+            block = NULL;
+        }
+        pthread_mutex_unlock(&spares.lock);
+    }
+    free(block);
+}
+
 void *sg_arena_try(struct sg_arena *arena, size_t bytes)
 {
     if (bytes > SIZE_MAX / 4) {
@@ -19,25 +62,24 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
     bytes = (bytes + 15) & ~(size_t)15;
     struct sg_arena_block *block = arena->head;
     if (!block || block->size - block->used < bytes) {
-        size_t size = bytes > 65536 - sizeof *block ? bytes : 65536 - sizeof *block;
-        block = calloc(1, sizeof *block + size);
+        size_t size = bytes > BLOCK_SIZE ? bytes : BLOCK_SIZE;
+        block = block_take(size);
         if (!block) {
             return NULL;
         }
-        block->size = size;
-        block->next = arena->head;
+        *block = (struct sg_arena_block){.size = size, .next = arena->head};
         arena->head = block;
     }
     void *at = block->bytes + block->used;
     block->used += bytes;
-    return at;
+    return memset(at, 0, bytes);
 }
 
 void sg_arena_free(struct sg_arena *arena)
 {
     while (arena->head) {
         struct sg_arena_block *next = arena->head->next;
-        free(arena->head);
+        block_give(arena->head);
         arena->head = next;
     }
 }

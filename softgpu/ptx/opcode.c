@@ -143,12 +143,25 @@ static const char *const known[] = {
     "clusterlaunchcontrol", "multimem", "red_async", "st_async", "tcgen05", "tensormap", "wgmma",
 };
 
+int sg_text_order(struct sg_text text, const char *name)
+{
+    size_t length = strlen(name);
+    int order = memcmp(text.at, name, text.len < length ? text.len : length);
+    return order != 0 ? order : text.len < length ? -1 : text.len > length;
+}
+
+/* The list is in order. */
 static bool in_list(const char *const *list, size_t count, struct sg_text text)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (sg_text_is(text, list[i])) {
+    size_t first = 0;
+    while (first < count) {
+        size_t middle = (first + count) / 2;
+        int order = sg_text_order(text, list[middle]);
+        if (order == 0) {
             return true;
         }
+        first = order > 0 ? middle + 1 : first;
+        count = order > 0 ? count : middle;
     }
     return false;
 }

@@ -10,6 +10,7 @@ struct declaration {
     enum sg_type type;
     unsigned vector; /* elements, 1 = scalar */
     uint32_t align;  /* 0: natural */
+    bool managed;
 };
 
 bool sg_parse_space(struct sg_parser *parser, enum sg_ptx_space *space)
@@ -38,10 +39,22 @@ static uint32_t parse_align(struct sg_parser *parser)
     return (uint32_t)align;
 }
 
+/* "(.managed)" after .attribute; .unified of functions and variables is not known. */
+static void parse_attributes(struct sg_parser *parser, struct declaration *d)
+{
+    sg_parse_expect(parser, '(');
+    if (!sg_parse_take_dot(parser, "managed")) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
+                     "attribute '%.*s' is not supported", SG_TEXT_ARGS(parser->token.text));
+    }
+    d->managed = true;
+    sg_parse_expect(parser, ')');
+}
+
 /* ".align 4 .v2 .f32", in any order; ".ptr .global" of parameters says nothing to an executor */
 static struct declaration parse_declaration(struct sg_parser *parser)
 {
-    struct declaration d = {SG_TYPE_NONE, 1, 0};
+    struct declaration d = {SG_TYPE_NONE, 1, 0, false};
     bool pointer = false;
     while (parser->token.kind == SG_TOKEN_DOT) {
         struct sg_text text = parser->token.text;
@@ -54,6 +67,10 @@ static struct declaration parse_declaration(struct sg_parser *parser)
             if (!pointer) {
                 d.align = align;
             }
+            continue;
+        } else if (sg_text_is(text, "attribute")) {
+            sg_parse_advance(parser);
+            parse_attributes(parser, &d);
             continue;
         } else if (sg_text_is(text, "v2") || sg_text_is(text, "v4") || sg_text_is(text, "v8")) {
             d.vector = (unsigned)(text.at[1] - '0');
@@ -171,6 +188,7 @@ static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct 
     }
     uint32_t natural = sg_type_bytes(d->type) * d->vector;
     var->align = d->align ? d->align : natural;
+    var->managed = d->managed;
     parse_dimensions(parser, var, d->vector);
     return var;
 }

@@ -13,14 +13,18 @@ struct engine {
     uint64_t *addresses;   /* of the module's variables */
     struct sg_fault fault; /* of the last launch */
     const _Atomic int *stop;
+    uint64_t limit_ns; /* 0: none */
+    const _Atomic uint32_t *waiting;
+    void (*give_way)(void *turn); /* with the engine */
     uint32_t max_workers;
     struct sg_objects *objects;
     struct sg_kernel_heap *heap;
-    uint32_t cluster[3]; /* of the next launches; 0: what the kernel says */
+    uint32_t cluster[3];          /* of the next launches; 0: what the kernel says */
     struct sg_launcher *launcher; /* NULL: kernels cannot launch */
     uint32_t pending_launches;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
+    struct sg_counts *counts; /* NULL: nothing is counted */
 };
 
 /* All of them end the test with a message when they fail. */

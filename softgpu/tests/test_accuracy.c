@@ -6,33 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "softgpu/exec/op.h"
+#include "softgpu/tests/op_fixture.h"
 
-enum { HEAD = 256, ROW_BYTES = 256, STRIDE = 4093 };
-static _Alignas(256) uint8_t file[HEAD + 4 * ROW_BYTES];
-
-static const struct sg_op *op_of(const struct sg_isa *isa, const char *name)
-{
-    for (size_t l = 0; l < SG_OP_LISTS; l++) {
-        struct sg_op_list list = isa->lists[l]();
-        for (size_t i = 0; i < list.count; i++) {
-            if (strcmp(list.ops[i].name, name) == 0) {
-                return &list.ops[i];
-            }
-        }
-    }
-    cr_assert_fail("there is no %s", name);
-    return NULL;
-}
-
-static void run(const struct sg_op *op, const float *a, const float *b, float *out)
-{
-    struct sg_insn in = {.d = HEAD, .a = HEAD + ROW_BYTES, .b = HEAD + 2 * ROW_BYTES};
-    memcpy(file + in.a, a, 128);
-    memcpy(file + in.b, b, 128);
-    op->full((struct sg_warp *)(void *)file, &in, UINT32_MAX);
-    memcpy(out, file + in.d, 128);
-}
+enum { STRIDE = 4093 };
 
 /* |got - want| in units of the last place of `want` as a float; infinity beyond its range is right
  */
@@ -126,7 +102,7 @@ static void check_table(const struct sg_op *op, size_t k)
                            NAN,
                            NAN};
     float out[32];
-    run(op, in, in, out);
+    op_run(op, in, in, NULL, out);
     for (int i = 0; i < 6; i++) {
         uint32_t got, bits;
         memcpy(&got, &out[i], 4);
@@ -147,7 +123,7 @@ static void check_range(const char *isa, const struct sg_op *op, size_t k)
                 (bits & 0x7fffffff) == 0 || (bits & 0x7f800000) == 0x7f800000 ? 0x3f800001 : bits;
             memcpy(&in[i], &bits, 4);
         }
-        run(op, in, in, out);
+        op_run(op, in, in, NULL, out);
         for (int i = 0; i < 32; i++) {
             double part = functions[k].error(in[i], out[i]);
             cr_assert(part <= 1, "%s %s(%a) = %a: %.3f of the error that is allowed", isa, op->name,
@@ -190,7 +166,7 @@ Test(accuracy, division)
                 memcpy(&a[i], &bits[0], 4);
                 memcpy(&b[i], &bits[1], 4);
             }
-            run(op, a, b, out);
+            op_run(op, a, b, NULL, out);
             for (int i = 0; i < 32; i++) {
                 double size = fabs((double)b[i]);
                 if (isfinite(a[i]) && size >= 0x1p-126 && size <= 0x1p126) {
@@ -223,14 +199,10 @@ Test(accuracy, upper_words)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t in[32], out[32];
-        struct sg_insn insn = {.d = HEAD, .a = HEAD + ROW_BYTES};
         for (int lane = 0; lane < 32; lane++) {
             in[lane] = cases[i].in;
         }
-        memcpy(file + insn.a, in, 256);
-        op_of(sg_isa_here(), cases[i].name)
-            ->full((struct sg_warp *)(void *)file, &insn, UINT32_MAX);
-        memcpy(out, file + insn.d, 256);
+        op_run_of(op_of(sg_isa_here(), cases[i].name), 8, in, NULL, NULL, out);
         cr_assert_eq(out[9], cases[i].want, "%s(%llx) = %llx", cases[i].name,
                      (unsigned long long)cases[i].in, (unsigned long long)out[9]);
     }

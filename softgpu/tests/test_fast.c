@@ -54,6 +54,7 @@ static long long number(void)
 
 /* Registers that are written once are the ones that stay even: most results go to a new one. */
 static unsigned used_narrow, used_wide;
+static unsigned fresh; /* labels, and registers that one place uses alone */
 
 static unsigned narrow_new(void)
 {
@@ -140,13 +141,18 @@ static void load(struct text *text)
     unsigned a = narrow_old(), d = narrow_new();
     static const char *const types[] = {"u32", "s32", "u8", "s8", "u16", "s16"};
     static const unsigned scale[] = {4, 4, 1, 1, 2, 2};
-    unsigned type = pick(6), vector = pick(4) == 0;
-    say(text, "mul.wide.u32 %%a0, %%tx, %u;\nadd.s64 %%a0, %%a0, %%table;\n",
+    unsigned type = pick(6), vector = pick(4) == 0, at = fresh++, by = fresh++;
+    say(text, "mul.wide.%s32 %%b%u, %%tx, %u;\n", pick(2) ? "u" : "s", by,
         vector ? 8 : scale[type] * pick(3));
+    if (pick(2)) { /* no product in front of the sum */
+        say(text, "sub.s64 %%b%u, %%b%u, 4;\nadd.s64 %%b%u, %%b%u, 4;\n", by, by, by, by);
+    }
+    say(text, pick(2) ? "add.s64 %%b%u, %%b%u, %%table;\n" : "add.s64 %%b%u, %%table, %%b%u;\n", at,
+        by);
     if (vector) {
-        say(text, "ld.global.v2.u32 {%%r%u, %%t0}, [%%a0+%u];\n", d, 8 * pick(4));
+        say(text, "ld.global.v2.u32 {%%r%u, %%t0}, [%%b%u+%u];\n", d, at, 8 * pick(4));
     } else if (pick(2)) {
-        say(text, "ld.global.%s %%r%u, [%%a0+%u];\n", types[type], d, scale[type] * pick(8));
+        say(text, "ld.global.%s %%r%u, [%%b%u+%u];\n", types[type], d, at, scale[type] * pick(8));
     } else {
         say(text, "and.b32 %%t0, %%r%u, 1020;\ncvt.u64.u32 %%a1, %%t0;\n", a);
         say(text, "add.s64 %%a1, %%a1, %%table;\nld.global.u32 %%r%u, [%%a1];\n", d);
@@ -166,7 +172,12 @@ static void decide(struct text *text)
     static const char *const tests[] = {"lt.s32", "le.s32", "gt.s32", "ge.u32",
                                         "lt.u32", "eq.s32", "ne.s32"};
     say(text, "setp.%s %%p, %%r%u, %%r%u;\n", tests[pick(7)], narrow_old(), narrow_old());
-    if (pick(2)) {
+    if (pick(8) == 0) { /* evenly spaced rows and plain numbers: no lane goes elsewhere */
+        say(text, "setp.%s %%p, %s;\n@%s%%p bra OVER%u;\n", tests[pick(7)],
+            (const char *[]){"%tx, 4096", "4096, %tx", "%e1, %e5", "%tx, %tx"}[pick(4)],
+            pick(2) ? "!" : "", fresh);
+        say(text, "add.s32 %%r%u, %%r%u, 1;\nOVER%u:\n", pick(used_narrow), narrow_old(), fresh++);
+    } else if (pick(2)) {
         say(text, "selp.b32 %%r%u, %%r%u, %lld, %%p;\n", pick(used_narrow), narrow_old(), number());
     } else {
         say(text, "@%%p add.s32 %%r%u, %%r%u, %lld;\n", pick(used_narrow), narrow_old(), number());
@@ -213,8 +224,9 @@ static void begin(struct text *text)
               "out, .param .u64 table, .param .u32 split)\n{\n.shared .align 4 .b8 room[1024];\n");
     say(text,
         ".reg .u32 %%r<%u>, %%t<2>, %%e<6>, %%tx, %%lin, %%split, %%i;\n.reg .u64 %%d<%u>, %%a<2>, "
-        "%%o<2>, %%table, %%out;\n.reg .pred %%p, %%q;\n",
-        NARROW, WIDE);
+        "%%o<2>, %%b<%u>, %%table, %%out;\n.reg .pred %%p, %%q;\n",
+        NARROW, WIDE, 4 * LENGTH);
+    fresh = 0;
     say(text, "ld.param.u64 %%out, [out];\nld.param.u64 %%table, [table];\n"
               "ld.param.u32 %%split, [split];\nmov.u32 %%tx, %%tid.x;\n"
               "mov.u32 %%e5, %%tid.y;\nmov.u32 %%e1, %%ntid.x;\n"

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "softgpu/tests/engine_fixture.h"
 
@@ -133,6 +134,48 @@ Test(faults_say, the_file_of_the_unit)
     cr_expect_eq(engine.fault.source_line, 6);
 }
 
+/* Whatever it is that a kernel does without end: running, waiting, or beginning ever more blocks.
+ */
+Test(faults_say, a_kernel_that_takes_too_long)
+{
+    engine_load_text(&engine,
+                     HEAD ".visible .entry loop(.param .u64 a)\n{ .reg .u64 p; .reg .u32 r;"
+                          " .reg .pred q;\n"
+                          "ld.param.u64 p, [a]; mov.u32 r, %ctaid.x;\n"
+                          "setp.ne.u32 q, r, 2; @q ret;\n"
+                          "AGAIN: ld.volatile.global.u32 r, [p];\n"
+                          "setp.eq.u32 q, r, 0; @q bra AGAIN;\nret; }\n"
+                          ".visible .entry many(.param .u64 a)\n{ ret; }\n"
+                          ".visible .entry sleep(.param .u64 a)\n{ .reg .u64 p;"
+                          " .reg .u32 r; .reg .pred q; ld.param.u64 p, [a];\n"
+                          "mov.u32 r, %tid.x; setp.eq.u32 q, r, 0; @q bra AGAIN;\n"
+                          "bar.sync 0; ret;\nAGAIN: nanosleep.u32 1000; bra AGAIN; }\n");
+    uint32_t *zero = engine_memory(&engine, 4);
+    engine.limit_ns = UINT64_C(50000000);
+    static const struct {
+        const char *kernel;
+        uint32_t blocks, threads;
+    } cases[] = {{"loop", 4, 1}, {"loop", 3, 64}, {"many", 2147483647, 32}, {"sleep", 1, 96}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ENGINE_LAUNCH(&engine, cases[i].kernel, cases[i].blocks, cases[i].threads, 0, PTR(zero));
+        double seconds = 0;
+        cr_assert_eq(engine.fault.code, SG_FAULT_TIMEOUT, "%s: %s", cases[i].kernel,
+                     sg_fault_name(engine.fault.code));
+        cr_assert_str_eq(engine.fault.kernel, cases[i].kernel);
+        cr_assert_eq(
+            sscanf(engine.fault.text, "has run for %lf s, the device's limit is 0.050 s", &seconds),
+            1, "%s", engine.fault.text);
+        cr_assert_geq(seconds, 0.05);
+        if (i < 2) {
+            cr_assert_eq(engine.fault.block[0], 2);
+            cr_assert(engine.fault.line == 8 || engine.fault.line == 9);
+        }
+    }
+    *zero = 1; /* and what ends in time is none of the clock's business */
+    ENGINE_LAUNCH(&engine, "loop", 4, 64, 0, PTR(zero));
+    cr_assert_eq(engine.fault.code, SG_FAULT_NONE);
+}
+
 Test(faults_say, every_failing_thread_prints_its_assertion)
 {
     engine_load_file(&engine, "torture");
@@ -154,4 +197,34 @@ Test(faults_say, every_failing_thread_prints_its_assertion)
     cr_assert_not_null(strstr(printed[1], "thread: [3,0,0] Assertion"));
     cr_assert_not_null(strstr(printed[1], "thread: [5,0,0] Assertion"));
     cr_assert_eq(printed[0][0], 0);
+}
+
+static volatile uint32_t *goes_on;
+
+/* The first time others take long; the second time the kernel is told to end. */
+static void others_turn(void *turn)
+{
+    static _Atomic int calls;
+    (void)turn;
+    if (atomic_fetch_add(&calls, 1) == 0) {
+        const struct timespec long_time = {.tv_sec = 1, .tv_nsec = 500000000};
+        nanosleep(&long_time, NULL);
+    } else {
+        *goes_on = 1;
+    }
+}
+
+Test(faults_say, others_turns_do_not_count)
+{
+    static const _Atomic uint32_t somebody = 1;
+    engine_load_text(&engine, HEAD ".visible .entry loop(.param .u64 a)\n{ .reg .u64 p;"
+                                   " .reg .u32 r; .reg .pred q; ld.param.u64 p, [a];\n"
+                                   "AGAIN: ld.volatile.global.u32 r, [p];\n"
+                                   "setp.eq.u32 q, r, 0; @q bra AGAIN;\nret; }\n");
+    goes_on = engine_memory(&engine, 4);
+    engine.limit_ns = UINT64_C(1000000000);
+    engine.waiting = &somebody;
+    engine.give_way = others_turn;
+    ENGINE_LAUNCH(&engine, "loop", 1, 32, 0, PTR(goes_on));
+    cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s", engine.fault.text);
 }

@@ -7,42 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "softgpu/exec/op.h"
 #include "softgpu/tests/engine_fixture.h"
 #include "softgpu/tests/half_reference.h"
+#include "softgpu/tests/op_fixture.h"
 
 TestSuite(half, .init = formats_fill);
 
 /* ---- running an operation on many lanes ---- */
-
-enum { HEAD = 256, ROW_BYTES = 256 };
-static _Alignas(256) uint8_t file[HEAD + 4 * ROW_BYTES];
-
-static const struct sg_op *op_of(const struct sg_isa *isa, const char *name)
-{
-    for (size_t l = 0; l < SG_OP_LISTS; l++) {
-        struct sg_op_list list = isa->lists[l]();
-        for (size_t i = 0; i < list.count; i++) {
-            if (strcmp(list.ops[i].name, name) == 0) {
-                return &list.ops[i];
-            }
-        }
-    }
-    cr_assert_fail("there is no %s", name);
-    return NULL;
-}
-
-static void run(const struct sg_op *op, const uint32_t *a, const uint32_t *b, const uint32_t *c,
-                uint32_t *out)
-{
-    struct sg_insn in = {
-        .d = HEAD, .a = HEAD + ROW_BYTES, .b = HEAD + 2 * ROW_BYTES, .c = HEAD + 3 * ROW_BYTES};
-    memcpy(file + in.a, a, 128);
-    memcpy(file + in.b, b, 128);
-    memcpy(file + in.c, c, 128);
-    op->full((struct sg_warp *)(void *)file, &in, UINT32_MAX);
-    memcpy(out, file + in.d, 128);
-}
 
 static uint32_t bits_of(float x)
 {
@@ -73,7 +44,7 @@ static void widening(const struct sg_isa *isa, const char *name, const struct fo
         for (uint32_t i = 0; i < 32; i++) {
             a[i] = (first + i) | 0xabcd0000; /* what stands above is of no account */
         }
-        run(op, a, a, a, out);
+        op_run(op, a, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
             double want = value_of(format, first + i);
             if (isnan(want)) {
@@ -120,7 +91,7 @@ static void narrowing(const struct sg_isa *isa, const char *name, const struct f
         static const uint32_t specials[] = {0x7f800000, 0xff800000, 0x7f800001, 0xffc00000,
                                             0x7f7fffff, 0xff7fffff, 1,          0x80000001};
         a[16 + code % 8] = specials[code % 8];
-        run(op, a, a, a, out);
+        op_run(op, a, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
             uint32_t want = rounded(format, (exact)float_of(a[i]), round);
             cr_assert_eq(out[i], want, "%s %s(%x) = %x, not %x", isa->name, name, a[i], out[i],
@@ -176,7 +147,7 @@ Test(half, tf32)
                     a[i] = i % 4 == 0 ? r : i % 4 == 1 ? tie : i % 4 == 2 ? tie + 1 : tie - 1;
                 }
                 a[0] = 0x7f800000u >> round % 16;
-                run(op, a, a, a, out);
+                op_run(op, a, a, a, out);
                 for (int i = 0; i < 32; i++) {
                     uint32_t want = bits_of(tf32_of(float_of(a[i]), cases[k].round));
                     cr_assert_eq(out[i], want, "%s %s(%x) = %x, not %x", isa->name, cases[k].name,
@@ -203,14 +174,14 @@ static void eight_bits(const struct sg_isa *isa, const char *type, const struct 
             a[i] = half << 16 | (half * 40503u >> 3 & 0xffff);
             b[i] = bits_of((float)value_of(&f16, half) + (i % 3 == 1 ? 0x1p-12f : 0));
         }
-        run(from_f16, a, a, a, out);
+        op_run(from_f16, a, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
             uint32_t want = saturated(format, (exact)value_of(&f16, a[i] >> 16)) << 8 |
                             saturated(format, (exact)value_of(&f16, a[i] & 0xffff));
             cr_assert_eq(out[i], want, "%s %sx2 of halves %x: %x, not %x", isa->name, type, a[i],
                          out[i], want);
         }
-        run(narrow, b, a, a, out);
+        op_run(narrow, b, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
             uint32_t want = saturated(format, (exact)float_of(b[i])) << 8 |
                             saturated(format, (exact)float_of(a[i]));
@@ -220,7 +191,7 @@ static void eight_bits(const struct sg_isa *isa, const char *type, const struct 
         for (uint32_t i = 0; i < 32; i++) {
             a[i] = first + i;
         }
-        run(widen, a, a, a, out);
+        op_run(widen, a, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
             uint32_t want = rounded(&f16, (exact)value_of(format, a[i] >> 8), FE_TONEAREST) << 16 |
                             rounded(&f16, (exact)value_of(format, a[i] & 255), FE_TONEAREST);
@@ -397,8 +368,8 @@ static void compute(const struct sg_isa *isa, size_t which, const struct format 
                 x[k][i] |= 0x12340000;
             }
         }
-        run(single, x[0], x[1], x[2], out);
-        run(pair, y[0], y[1], y[2], both);
+        op_run(single, x[0], x[1], x[2], out);
+        op_run(pair, y[0], y[1], y[2], both);
         for (int i = 0; i < 32; i++) {
             const uint32_t operands[3] = {x[0][i] & 0xffff, x[1][i] & 0xffff, x[2][i] & 0xffff};
             uint32_t want = arithmetic[which].run(format, operands);
@@ -443,7 +414,7 @@ static void approximation(const char *name, const struct format *format, double 
         for (uint32_t i = 0; i < 32; i++) {
             a[i] = first + i;
         }
-        run(op, a, a, a, out);
+        op_run(op, a, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
             double x = value_of(format, a[i]), got = value_of(format, out[i]);
             if (flushed && fabs(x) < ldexp(1, format->least)) {

@@ -281,3 +281,29 @@ Test(load, maps_know_their_bounds)
     cr_assert_not(sg_map_allows(map, at, 1, SG_MAP_READ));
     sg_map_destroy(map);
 }
+
+/* Dynamic shared memory begins behind the static, where its declaration allows. */
+Test(load, dynamic_shared_memory_is_aligned_as_declared)
+{
+    static const struct {
+        unsigned align, begins;
+    } cases[] = {{1, 32}, {16, 32}, {128, 128}, {1024, 1024}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[700];
+        struct engine engine;
+        snprintf(text, sizeof text,
+                 HEAD ".extern .shared .align %u .b8 dynamic[];\n"
+                      ".visible .entry k(.param .u64 p)\n{ .reg .u64 a; .reg .u32 r;\n"
+                      ".shared .align 4 .b8 fixed[20]; ld.param.u64 a, [p];\n"
+                      "mov.u32 r, fixed; st.shared.u32 [r], r; mov.u32 r, dynamic;\n"
+                      "st.global.u32 [a], r; ret; }\n",
+                 cases[i].align);
+        engine_open(&engine, 0);
+        engine_load_text(&engine, text);
+        uint32_t *begins = engine_memory(&engine, 4);
+        ENGINE_LAUNCH(&engine, "k", 1, 1, 64, PTR(begins));
+        cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s", engine.fault.text);
+        cr_assert_eq(*begins, cases[i].begins, ".align %u: at %u", cases[i].align, *begins);
+        engine_close(&engine);
+    }
+}

@@ -22,7 +22,7 @@ static void setup(void)
 
 static uint64_t free_bytes(void)
 {
-    return device->memory.free * SG_CHUNK_BYTES;
+    return sg_physical_free(&device->memory) * SG_CHUNK_BYTES;
 }
 
 static struct sg_range *alloc(uint64_t bytes)
@@ -185,14 +185,41 @@ Test(memory, mappings_follow_their_access, .init = setup)
     cr_assert_eq(sg_vmm_release(handle), CUDA_SUCCESS);
     cr_assert_eq(sg_vmm_release(handle), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(free_bytes(), 58 * MIB, "a mapping keeps its memory");
-    cr_assert_eq(sg_vmm_unmap(space, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(sg_vmm_unmap(space, 2 * MIB, false), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(sg_vmm_unreserve(space, 16 * MIB), CUDA_ERROR_INVALID_VALUE);
-    cr_assert_eq(sg_vmm_unmap(space, 6 * MIB), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_unmap(space, 6 * MIB, false), CUDA_SUCCESS);
     cr_assert_not(allowed(0, space, 1, SG_MAP_READ));
     cr_assert_eq(free_bytes(), 62 * MIB);
     cr_assert_eq(sg_vmm_release(other), CUDA_SUCCESS);
     cr_assert_eq(free_bytes(), 64 * MIB);
     cr_assert_eq(sg_vmm_unreserve(space, 16 * MIB), CUDA_SUCCESS);
+}
+
+Test(memory, a_mapping_leads_back_to_its_handle, .init = setup)
+{
+    uint64_t space = 0, handle = 0, again = 0;
+    unsigned rights = 99;
+    cr_assert_eq(sg_vmm_reserve(0, 4 * MIB, 0, &space), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_create(device, 2 * MIB, &handle), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_device(handle), device);
+    cr_assert_eq(sg_vmm_retain(space, &again), CUDA_ERROR_INVALID_VALUE, "nothing is mapped");
+    cr_assert_eq(sg_vmm_map(space, 2 * MIB, 0, handle), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_rights(space, 0, &rights), CUDA_SUCCESS);
+    cr_assert_eq(rights, 0);
+    cr_assert_eq(sg_vmm_access(space, 2 * MIB, 0, SG_MAP_READ), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_rights(space + MIB, 0, &rights), CUDA_SUCCESS);
+    cr_assert_eq(rights, SG_MAP_READ);
+    cr_assert_eq(sg_vmm_rights(space + 2 * MIB, 0, &rights), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(sg_vmm_release(handle), CUDA_SUCCESS);
+    cr_assert_null(sg_vmm_device(handle));
+    cr_assert_eq(sg_vmm_retain(space + MIB, &again), CUDA_SUCCESS, "its mapping keeps it");
+    cr_assert_eq(again, handle);
+    cr_assert_eq(sg_vmm_unmap(space, 2 * MIB, true), CUDA_SUCCESS);
+    cr_assert_eq(*(volatile int *)(uintptr_t)space, 0, "who still looks there finds nothing");
+    cr_assert_eq(free_bytes(), 62 * MIB, "and the handle the memory");
+    cr_assert_eq(sg_vmm_release(again), CUDA_SUCCESS);
+    cr_assert_eq(free_bytes(), 64 * MIB);
+    cr_assert_eq(sg_vmm_unreserve(space, 4 * MIB), CUDA_SUCCESS);
 }
 
 Test(memory, one_handle_maps_twice, .init = setup)

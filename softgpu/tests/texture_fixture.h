@@ -36,11 +36,12 @@ struct texture_colour texture_gather(const struct sg_object *object,
 bool texture_is(const struct texture_colour *colour, const struct sg_object *object, unsigned c,
                 uint32_t bits);
 
+/* What the 16 bits of a half-precision number stand for */
+double texture_half(uint16_t bits);
+
 /* A kernel "k" whose body is given: the handle in %rd1, in %rd3 where the thread has 64 bytes of
  * output, its coordinates in %x, %y, %z, its number in %t; %r2..15, %rd4..8, %h1..8, %p1..3 are
  * free. Parameters: handle, output, x of thread 0, what x grows by, y, z. */
-/* What the 16 bits of a half-precision number stand for */
-double texture_half(uint16_t bits);
 void texture_load(struct engine *engine, const char *body);
 
 #endif

@@ -60,7 +60,9 @@ static void run(const struct call *call, bool expected)
     pthread_t thread;
 
     table_fill(call, values);
-    MUST(driver.cuCtxSynchronize());
+    /* not the context: one of the arguments may be a stream that captures */
+    MUST(driver.cuStreamSynchronize((CUstream)good_stream()));
+    MUST(driver.cuStreamSynchronize(NULL));
     begin_work();
     MUST(pthread_create(&thread, NULL, let_go_later, expected ? (void *)call : NULL));
     fprintf(stderr, "begin %s\n", call->name);
@@ -72,6 +74,7 @@ static void run(const struct call *call, bool expected)
     printf("%s %s\n", call->name, waited ? "waited" : "returned");
     fflush(stdout);
     table_context();
+    good_capture_end();
     MUST(driver.cuCtxSynchronize());
 }
 

@@ -49,6 +49,8 @@ def remotely(got):
             line = right[row.name].replace(" - right -> ", " - condemned -> ")
         if row and row.remote and line.endswith("-> SUCCESS"):
             line = line.replace("-> SUCCESS", f"-> {row.remote}")
+        if row and tuple(line.split()[1:3]) in row.remote_cases:
+            line = f"{case_of(line)} -> {row.remote_cases[tuple(line.split()[1:3])]}"
         if call_of(line) in here:
             yield line
 

@@ -49,6 +49,7 @@ ROLES = {
     "kernel": HANDLE + [("stale", "new_dead_kernel", True), ("a_library", "good_library", True)],
     "link": HANDLE + [("stale", "new_dead_link", True), ("a_stream", "good_stream", True)],
     "physical": HANDLE,
+    "pool": HANDLE + [("stale", "new_dead_pool", True), ("a_stream", "good_stream", True)],
     "array": HANDLE + [("stale", "new_dead_array", True), ("a_mipmap", "good_mipmap", True),
                        ("of_another_context", "good_other_array", False)],
     "mipmap": HANDLE + [("stale", "new_dead_mipmap", True), ("an_array", "good_array", True)],
@@ -56,6 +57,13 @@ ROLES = {
                          ("of_another_context", "good_other_texture", False)],
     "surface": HANDLE + [("stale", "new_dead_surface", True), ("a_texture", "good_texture", True)],
 }
+ROLES.update({
+    "graph": HANDLE + [("stale", "new_dead_graph", True), ("a_node", "good_kernel_node", True)],
+    "node": HANDLE + [("stale", "new_dead_node", True), ("a_graph", "good_graph", True),
+                      ("of_another_kind", "good_empty_node", False)],
+    "exec": HANDLE + [("stale", "new_dead_exec", True), ("a_graph", "good_graph", True)],
+    "object": HANDLE + [("stale", "new_dead_object", True)],
+})
 SIZES = ("size_t", "unsigned int", "unsigned long long", "cuuint64_t", "cuuint32_t")
 
 
@@ -69,7 +77,10 @@ def role_of(param, handles):
     known = {"CUdevice": "device", "CUdeviceptr": "address", "int": "int",
              "unsigned char": "any", "unsigned short": "any",
              "CUmemGenericAllocationHandle": "physical", "CUarray": "array",
-             "CUmipmappedArray": "mipmap", "CUtexObject": "texture", "CUsurfObject": "surface"}
+             "CUgraph": "graph", "CUgraphNode": "node", "CUgraphExec": "exec",
+             "CUuserObject": "object", "CUmipmappedArray": "mipmap",
+             "CUmemoryPool": "pool", "CUtexObject": "texture",
+             "CUsurfObject": "surface"}
     if param.ctype in known:
         return known[param.ctype]
     if param.ctype in SIZES:
@@ -84,6 +95,7 @@ class Row:
         self.where, self.name, self.words = where, name, words
         self.cases, self.skips, self.changes, self.beyond = [], set(), set(), set()
         self.fails, self.remote, self.alive = None, None, False
+        self.remote_cases = {}  # (param, how) -> code
 
 
 def fail(where, message):
@@ -115,6 +127,8 @@ def read_rows(path):
                 row.beyond.add(words[1])
             elif words[0] == "remote" and len(words) == 2 and comment.strip():
                 row.remote = words[1]
+            elif words[0] == "remote" and len(words) == 4 and comment.strip():
+                row.remote_cases[words[1], words[2]] = words[3]
             elif words[0] == "fails" and len(words) == 2 and comment.strip():
                 row.fails = words[1]
             else:

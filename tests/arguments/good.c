@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/cuda_names.h"
+#include "tests/arguments/good_graph.h"
 #include "tests/arguments/structs.h"
 #include "tests/arguments/table.h"
 
@@ -16,6 +17,7 @@ static const char ptx[] = ".version 7.5\n"
                           ".target sm_75\n"
                           ".address_size 64\n"
                           ".visible .global .align 4 .u32 variable = 3;\n"
+                          ".global .attribute(.managed) .align 4 .u32 shared_variable = 5;\n"
                           ".visible .entry store(.param .u64 address, .param .u32 value)\n"
                           "{\n"
                           "    .reg .b64 %rd<3>;\n"
@@ -219,6 +221,14 @@ uint64_t new_block(void)
     return block;
 }
 
+/* For the host alone: no other call has anything to do with it. */
+uint64_t new_managed(void)
+{
+    CUdeviceptr memory;
+    MUST(driver.cuMemAllocManaged(&memory, BLOCK, CU_MEM_ATTACH_HOST));
+    return memory;
+}
+
 uint64_t new_freed(void)
 {
     uint64_t block = new_block();
@@ -245,6 +255,27 @@ uint64_t new_registered(void)
     void *memory = (void *)new_pageable();
     MUST(driver.cuMemHostRegister_v2(memory, PAGEABLE, 0));
     return HANDLE(memory);
+}
+
+uint64_t new_pool(void)
+{
+    CUmemoryPool pool;
+    MUST(driver.cuMemPoolCreate(&pool, (const void *)good.pool_props));
+    return HANDLE(pool);
+}
+
+uint64_t new_dead_pool(void)
+{
+    uint64_t pool = new_pool();
+    MUST(driver.cuMemPoolDestroy((CUmemoryPool)pool));
+    return pool;
+}
+
+uint64_t new_pooled(void)
+{
+    CUdeviceptr address;
+    MUST(driver.cuMemAllocAsync(&address, HOST, (CUstream)good.stream));
+    return address;
 }
 
 uint64_t new_reserved(void)
@@ -310,6 +341,7 @@ static void make_texts(const char *this_file)
     good.symbol = HANDLE("cuMemAlloc");
     good.kernel_name = HANDLE("store");
     good.variable_name = HANDLE("variable");
+    good.managed_name = HANDLE("shared_variable");
     good.ptx = HANDLE(ptx);
     good.ptx_size = sizeof ptx;
     good.wrong_ptx = HANDLE(wrong_ptx);
@@ -330,6 +362,8 @@ static void make_memory(void)
     good.pinned = new_pinned();
     good.pinned_inside = good.pinned + 64;
     good.registered = new_registered();
+    good.managed = new_managed();
+    good.managed_inside = good.managed + 64;
     MUST(driver.cuModuleGetGlobal_v2((CUdeviceptr *)&good.variable, &bytes, (CUmodule)good.module,
                                      "variable"));
 }
@@ -368,6 +402,27 @@ static void make_arrays(void)
     good.other_texture = new_other_texture();
 }
 
+static void make_graphs(void)
+{
+    struct good_graph made;
+    good_graph_make(&made);
+    good.graph = made.graph;
+    good.child = made.child;
+    good.clone = made.clone;
+    good.object = made.object;
+    good.kernel_node = made.kernel_node;
+    good.copy_node = made.copy_node;
+    good.fill_node = made.fill_node;
+    good.host_node = made.host_node;
+    good.record_node = made.record_node;
+    good.wait_node = made.wait_node;
+    good.values_node = made.values_node;
+    good.empty_node = made.empty_node;
+    good.child_node = made.child_node;
+    good.dot_file = HANDLE("/dev/null");
+    good.exec = good_exec_make((CUgraph)good.graph);
+}
+
 void good_make(const char *this_file)
 {
     int count;
@@ -391,9 +446,11 @@ void good_make(const char *this_file)
     make_objects();
     make_memory();
     make_arrays();
+    make_graphs();
 #define GOOD(name)
 #define STRUCT(name) good.name = HANDLE(structs_##name());
 #include "tests/arguments/good.def"
+    good.pool = new_pool();
     MUST(driver.cuCtxSynchronize());
 }
 

@@ -20,6 +20,9 @@ void good_make(const char *this_file);
 /* A whole program after all that went wrong: fills, runs a kernel, copies, compares. */
 void good_program(void);
 
+/* Ends what new_capturing and new_idle_stream have begun. */
+void good_capture_end(void);
+
 /* A kernel writes where no memory is: condemns the process. */
 void good_fault(void);
 /* Removes the file. */

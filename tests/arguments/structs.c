@@ -24,6 +24,8 @@ static uint64_t room[4];
 static uint64_t address;
 
 ARRAY(unsigned, one, 1)
+ARRAY(unsigned, capture_mode, 0)
+ARRAY(unsigned, capture_mode_unknown, 3)
 
 const void *structs_parameters(void)
 {
@@ -182,7 +184,20 @@ static CUlaunchConfig config(void)
 
 static CUlaunchAttribute unknown_attribute = {.id = (CUlaunchAttributeID)UNKNOWN};
 
+static CUlaunchAttribute cluster_of_one = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                           .value.clusterDim = {.x = 1, .y = 1, .z = 1}};
+static CUlaunchAttribute cluster_of_two = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                           .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
+static CUlaunchAttribute cluster_of_none = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                            .value.clusterDim = {.x = 1, .y = 0, .z = 1}};
+
 MEMBERS(CUlaunchConfig, launch_config, config)
+MEMBERS(CUlaunchConfig, launch_config_clusters, config, it.numAttrs = 1, it.attrs = &cluster_of_one)
+MEMBERS(CUlaunchConfig, launch_config_large_clusters, config, it.gridDimX = 2, it.numAttrs = 1,
+        it.attrs = &cluster_of_two)
+MEMBERS(CUlaunchConfig, launch_config_empty_clusters, config, it.numAttrs = 1,
+        it.attrs = &cluster_of_none)
+MEMBERS(CUlaunchConfig, launch_config_no_block, config, it.blockDimZ = 0)
 MEMBERS(CUlaunchConfig, launch_config_no_grid, config, it.gridDimY = 0)
 MEMBERS(CUlaunchConfig, launch_config_huge_block, config, it.blockDimX = 1025)
 MEMBERS(CUlaunchConfig, launch_config_null_attributes, config, it.numAttrs = 1)
@@ -239,3 +254,24 @@ ARRAY(CUstreamBatchMemOpParams, value_steps_unknown, write_step(good_block(), 0)
       wait_step((CUstreamBatchMemOpType)UNKNOWN))
 ARRAY(CUstreamBatchMemOpParams, value_steps_wrong_flags, write_step(good_block(), 1), WAIT)
 ARRAY(CUstreamBatchMemOpParams, value_steps_wild, write_step(0x1000, 0), WAIT)
+
+/* ---- managed memory: parts of it, places for them, what is asked of it */
+
+#define PLACE(kind, number)                                                                        \
+    (CUmemLocation)                                                                                \
+    {                                                                                              \
+        .type = CU_MEM_LOCATION_TYPE_##kind, .id = number                                          \
+    }
+ARRAY(CUdeviceptr, ranges, good_managed(), good_managed() + 4096)
+ARRAY(CUdeviceptr, ranges_wild, good_managed(), 0x1000)
+ARRAY(size_t, range_sizes, 4096, 64)
+ARRAY(CUmemLocation, places, PLACE(DEVICE, 0), PLACE(HOST, 0))
+ARRAY(CUmemLocation, places_nowhere, PLACE(DEVICE, 0), PLACE(DEVICE, 99))
+ARRAY(size_t, place_firsts, 0, 1)
+ARRAY(size_t, place_firsts_late, 1, 2)
+ARRAY(CUmem_range_attribute, range_attributes, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+      CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY)
+ARRAY(CUmem_range_attribute, range_attributes_unknown, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+      (CUmem_range_attribute)UNKNOWN)
+ARRAY(void *, range_values, &room[0], &room[1])
+ARRAY(size_t, range_value_sizes, 4, 8)

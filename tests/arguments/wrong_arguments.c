@@ -53,6 +53,7 @@ static void end(const struct call *call, CUresult result)
 static void settle(void)
 {
     table_context();
+    good_capture_end();
     CUresult late = driver.cuCtxSynchronize();
     if (late != CUDA_SUCCESS) {
         printf(" then %s", code(late));
@@ -168,6 +169,7 @@ static void run_condemned(void)
             table_fill(&calls[i], values[i]);
         }
     }
+    good_capture_end();
     good_fault();
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {

@@ -7,6 +7,7 @@ A script defines functions test_* that take a Build and calls main(); ctest runs
 
 import argparse
 import contextlib
+import glob
 import os
 import re
 import signal
@@ -66,6 +67,7 @@ class Build:
         env["LD_LIBRARY_PATH"] = ":".join([*folders, os.path.join(self.cuda, "lib64")])
         env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
         env["TSAN_OPTIONS"] = "exitcode=66"
+        env["SOFTGPU_NODE"] = f"test-{os.getpid()}"  # what else runs here has other GPUs
         if self.sanitize != "none" and preload:
             env["LD_PRELOAD"] = sanitizer_runtime(self.sanitize)
         env.update(extra or {})
@@ -74,6 +76,11 @@ class Build:
     def remote(self, servers, **extra):
         extra["GPUAAS_SERVERS"] = ",".join(server.address for server in servers)
         return self.environment(self.path("lib", "gpuaas"), extra)
+
+    def keeping_ptx(self, env):
+        """The environment with the libraries that make run-time compilers keep PTX."""
+        jit = glob.glob(self.path("lib", "gpuaas", "jit", "*.so.*"))
+        return {**env, "LD_PRELOAD": ":".join(filter(None, [env.get("LD_PRELOAD"), *jit]))}
 
     def local(self, devices=None):
         extra = {"SOFTGPU_DEVICES": devices} if devices else {}
@@ -109,10 +116,10 @@ class Reader(threading.Thread):
 class Process:
     """A process that we started and end, with both its outputs."""
 
-    def __init__(self, command, env):
+    def __init__(self, command, env, stdin=subprocess.DEVNULL):
         self.command = command
         self.started = time.monotonic()
-        self.popen = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, text=True,
+        self.popen = subprocess.Popen(command, env=env, stdin=stdin, text=True,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       errors="replace")
         self.out = Reader(self.popen.stdout)

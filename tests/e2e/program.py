@@ -11,7 +11,7 @@ DEVICES = "name=Soft A,memory=1GiB,capability={0};name=Soft B,memory=2GiB,capabi
 # What a program needs that the default, 7.5, does not have.
 CAPABILITIES = {"clusters": "9.0"}
 # Less than the program does by itself, where a sanitizer makes each wait long.
-ARGUMENTS = {"threads_waits": ["8000"]}
+ARGUMENTS = {"threads_waits": ["8000"], "graph_branches": ["200"]}
 
 
 def run_both(build, name, env):

@@ -99,6 +99,48 @@ static void histograms()
     cudaGetLastError();
 }
 
+// Decided by the driver that has the GPU; without clusters the blocks would be as many.
+static void occupancy()
+{
+    int size = 0, count = 0, blocks = 0, sms = 0;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = 4;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(16);
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = 40000;
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, histogram, THREADS, 40000));
+    CHECK(cudaOccupancyMaxPotentialClusterSize(&size, histogram, &config));
+    if (size != (sms * blocks < 8 ? sms * blocks : 8))
+        fail("clusters of %d blocks at most", size);
+    EXPECT_ERROR(cudaOccupancyMaxActiveClusters(&count, histogram, &config),
+                 cudaErrorInvalidClusterSize);
+    CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    CHECK(cudaOccupancyMaxPotentialClusterSize(&size, histogram, &config));
+    if (size != (sms * blocks < 16 ? sms * blocks : 16))
+        fail("clusters of %d blocks at most where 16 are allowed", size);
+    CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 0));
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    CHECK(cudaOccupancyMaxActiveClusters(&count, histogram, &config));
+    if (blocks < 1 || count != sms * blocks / 4)
+        fail("%d clusters of 4 with %d blocks on each of %d multiprocessors", count, blocks, sms);
+    config.dynamicSmemBytes = 0;
+    CHECK(cudaOccupancyMaxPotentialClusterSize(&size, rotate, &config));
+    if (size != 4)
+        fail("rotate demands clusters of 4, not of %d", size);
+    config.numAttrs = 0;
+    CHECK(cudaOccupancyMaxActiveClusters(&count, rotate, &config));
+    attribute.val.clusterDim.x = 2;
+    config.numAttrs = 1;
+    EXPECT_ERROR(cudaOccupancyMaxActiveClusters(&count, rotate, &config),
+                 cudaErrorInvalidClusterSize);
+    cudaGetLastError();
+}
+
 static void rotations()
 {
     const int blocks = 12;
@@ -131,6 +173,7 @@ int main()
         fail("a device of %d.%d, clusters: %d", properties.major, properties.minor, clusters);
     histograms();
     rotations();
+    occupancy();
     printf("clusters of 1 to 16 blocks share their memory\n");
     return passed();
 }

@@ -121,7 +121,8 @@ static void host_memory()
     CUdevice device;
     CUstream stream = stream_new();
     CHECK_DRIVER(cuCtxGetDevice(&device));
-    CHECK_DRIVER(cuDeviceGetAttribute(&mapped, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, device));
+    CHECK_DRIVER(
+        cuDeviceGetAttribute(&mapped, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device));
     CHECK_DRIVER(cuMemHostAlloc((void **)&word, sizeof *word, CU_MEMHOSTALLOC_PORTABLE));
     *word = 0;
     CUresult result = cuStreamWaitValue32(stream, (CUdeviceptr)word, 1, CU_STREAM_WAIT_VALUE_GEQ);

@@ -7,13 +7,13 @@ __global__ void fill(int *data) { data[threadIdx.x] = 5; }
 
 int main()
 {
-    void *memory;
-    cudaGraph_t graph;
+    cudaExternalMemory_t external;
+    cudaExternalMemoryHandleDesc foreign = {};
     int *data, host[32];
     CHECK(cudaMalloc(&data, sizeof host));
-    EXPECT_ERROR(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-    EXPECT_ERROR(cudaMallocManaged(&memory, 64), cudaErrorNotSupported);
-    EXPECT_ERROR(cudaMallocAsync(&memory, 64, 0), cudaErrorNotSupported);
+    foreign.type = cudaExternalMemoryHandleTypeOpaqueFd;
+    foreign.size = 65536;
+    EXPECT_ERROR(cudaImportExternalMemory(&external, &foreign), cudaErrorNotSupported);
     EXPECT_ERROR(cudaGetLastError(), cudaErrorNotSupported);
     fill<<<1, 32>>>(data);
     CHECK(cudaGetLastError());

@@ -28,6 +28,46 @@ static const char newer_ptx[] = ".version 9.0\n"
                                 "    ret;\n"
                                 "}\n";
 
+// What becomes of JIT options: logs, their sizes, the time; and options that cannot be.
+static void check_options()
+{
+    char error[2048] = "x", info[64] = "x", few[16] = "x";
+    CUmodule module;
+    CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                           CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                           CU_JIT_WALL_TIME, CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_MAX_REGISTERS};
+    void *values[7] = {error, (void *)sizeof error, info, (void *)sizeof info, NULL, (void *)4,
+                       (void *)32};
+    EXPECT_DRIVER(cuModuleLoadDataEx(&module, bad_ptx, 7, keys, values), CUDA_ERROR_INVALID_PTX);
+    float ms = 0;
+    memcpy(&ms, &values[4], sizeof ms);
+    if ((size_t)values[1] != strlen(error) || strlen(error) < 10 || values[3] != NULL ||
+        info[0] != 0 || !(ms > 0 && ms < 60000))
+        fail("%zu bytes of error '%s', %zu of info '%s', %f ms", (size_t)values[1], error,
+             (size_t)values[3], info, ms);
+    values[0] = few;
+    values[1] = (void *)sizeof few;
+    EXPECT_DRIVER(cuModuleLoadDataEx(&module, bad_ptx, 2, keys, values), CUDA_ERROR_INVALID_PTX);
+    if ((size_t)values[1] != 15 || memcmp(few, error, 15) != 0 || few[15] != 0)
+        fail("%zu bytes of '%s' in 16", (size_t)values[1], few);
+    values[1] = (void *)sizeof few;
+    CHECK_DRIVER(cuModuleLoadDataEx(&module, good_ptx, 2, keys, values));
+    if (values[1] != NULL || few[0] != 0)
+        fail("%zu bytes of '%s' where nothing is wrong", (size_t)values[1], few);
+    CHECK_DRIVER(cuModuleUnload(module));
+    values[5] = (void *)5;
+    EXPECT_DRIVER(cuModuleLoadDataEx(&module, good_ptx, 1, keys + 5, values + 5),
+                  CUDA_ERROR_INVALID_VALUE);
+    CUjit_option two[] = {CU_JIT_THREADS_PER_BLOCK, CU_JIT_TARGET};
+    void *of_two[] = {(void *)128, (void *)CU_TARGET_COMPUTE_75};
+    EXPECT_DRIVER(cuModuleLoadDataEx(&module, good_ptx, 2, two, of_two), CUDA_ERROR_INVALID_VALUE);
+    CHECK_DRIVER(cuModuleLoadDataEx(&module, good_ptx, 1, two, of_two));
+    CHECK_DRIVER(cuModuleUnload(module));
+    CUjit_option symbols = CU_JIT_GLOBAL_SYMBOL_COUNT;
+    EXPECT_DRIVER(cuModuleLoadDataEx(&module, good_ptx, 1, &symbols, of_two),
+                  CUDA_ERROR_NOT_SUPPORTED);
+}
+
 int main()
 {
     CUdevice device;
@@ -62,6 +102,8 @@ int main()
     printf("log: %s\n", log);
     if (!strstr(log, "12.1"))
         fail("the log does not say for which GPU it is");
+
+    check_options();
 
     // The context is as good as before.
     CHECK_DRIVER(cuModuleLoadData(&module, good_ptx));

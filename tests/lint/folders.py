@@ -5,7 +5,7 @@ the table of ARCHITECTURE.md; change both together."""
 MAY_INCLUDE = {
     "base": set(),
     "api": {"base"},
-    "conf": {"base"},
+    "conf": {"base", "api"},
     "transport": {"base", "api"},
     "front": {"base", "api"},
     "softgpu": {"base", "api", "front"},
@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "server": {"base", "api", "conf", "transport", "front", "softgpu", "sched", "store", "auth",
                "gmap"},
     "ctl": {"base", "conf"},
+    "jit": {"api"},
 }
 
 # These may include anything.
@@ -28,7 +29,8 @@ ALL_DOOR = {"base", "api"}
 
 # How an #include <...> begins -> the library's name
 LIBRARY_HEADERS = {
-    "cuda.h": "cuda", "cudaTypedefs.h": "cuda", "nvml.h": "cuda", "cuda_runtime": "cudart",
+    "cuda.h": "cuda", "cudaTypedefs.h": "cuda", "nvml.h": "cuda",
+    "nvrtc.h": "cuda", "nvJitLink.h": "cuda", "cuda_runtime": "cudart",
     "uv.h": "libuv", "ini.h": "inih", "lz4": "lz4", "zstd": "zstd", "xxhash.h": "xxhash",
     "uthash.h": "uthash", "utlist.h": "uthash", "utarray.h": "uthash", "openssl/": "openssl",
     "infiniband/": "verbs", "rdma/": "verbs", "microhttpd.h": "libmicrohttpd",
@@ -51,6 +53,7 @@ MAY_USE = {
     "gmap": {"uthash"},
     "server": {"cuda", "libuv", "libmicrohttpd", "libseccomp", "xxhash", "uthash"},
     "ctl": {"jansson", "ncurses", "uthash"},
+    "jit": {"cuda"},
 }
 
 

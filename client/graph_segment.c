@@ -1,0 +1,331 @@
+/* Segments: the part of a graph that the server runs by itself. A segment is said by the calls that
+ * its nodes are, put into a stream that captures on the server (api/cuda/capture.api). */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/graph.h"
+#include "client/state.h"
+#include "client/twin.h"
+#include "front/front.h"
+
+#define AFTER_MOST 4096u /* of ga_graph_node */
+
+/* ---- what nodes are as calls ---- */
+
+/* One slice of device memory or arrays on both sides: one call of the driver. */
+static bool copy_inside(const CUDA_MEMCPY3D *copy)
+{
+    struct front_box box;
+    if (front_box_3d(copy, &box) != CUDA_SUCCESS || box.width == 0 || box.depth != 1) {
+        return false;
+    }
+    const struct front_side *sides[2] = {&box.from, &box.to};
+    for (int i = 0; i < 2; i++) {
+        bool device =
+            sides[i]->place == FRONT_ARRAY || sides[i]->place == FRONT_DEVICE ||
+            (sides[i]->place == FRONT_UNIFIED && client_memory_session(sides[i]->start) != NULL);
+        if (!device) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool client_graph_inside(const struct front_node_params *params)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return true;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return copy_inside(&params->copy.copy);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return params->values.count == 1 &&
+               params->values.ops[0].operation != CU_STREAM_MEM_OP_BARRIER;
+    default:
+        return false;
+    }
+}
+
+static CUresult call_kernel(const struct front_kernel_node *kernel, CUstream stream)
+{
+    const CUlaunchConfig config = front_kernel_node_config(kernel, stream);
+    return cuLaunchKernelEx(&config, kernel->function, kernel->param_values, NULL);
+}
+
+static CUresult call_fill(const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUstream stream)
+{
+    bool rows = fill->height > 1;
+    switch (fill->elementSize) {
+    case 1:
+        return rows ? cuMemsetD2D8Async(fill->dst, fill->pitch, (unsigned char)fill->value,
+                                        fill->width, fill->height, stream)
+                    : cuMemsetD8Async(fill->dst, (unsigned char)fill->value, fill->width, stream);
+    case 2:
+        return rows ? cuMemsetD2D16Async(fill->dst, fill->pitch, (unsigned short)fill->value,
+                                         fill->width, fill->height, stream)
+                    : cuMemsetD16Async(fill->dst, (unsigned short)fill->value, fill->width, stream);
+    default:
+        return rows ? cuMemsetD2D32Async(fill->dst, fill->pitch, fill->value, fill->width,
+                                         fill->height, stream)
+                    : cuMemsetD32Async(fill->dst, fill->value, fill->width, stream);
+    }
+}
+
+CUresult client_graph_call(const struct front_node_params *params, CUstream stream)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return call_kernel(&params->kernel, stream);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return call_fill(&params->fill.fill, stream);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return cuMemcpy3DAsync_v2(&params->copy.copy, stream);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return cuStreamBatchMemOp_v2(stream, params->values.count, params->values.ops,
+                                     params->values.flags);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        return cuLaunchHostFunc(stream, params->host.fn, params->host.userData);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return cuEventRecord(params->event, stream);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return cuStreamWaitEvent(stream, params->event, 0);
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* ---- a graph on the server ---- */
+
+/* A stream that captures there. */
+struct segment {
+    bool pushed; /* its context */
+    CUstream stream;
+    uint32_t count;      /* nodes so far */
+    uint32_t *positions; /* of the plan's nodes in the segment */
+};
+
+static CUresult begin(CUcontext context, struct segment *segment)
+{
+    struct client_call call;
+    CUresult rc = front_context_push(context);
+    *segment = (struct segment){.pushed = rc == CUDA_SUCCESS};
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = cuStreamCreate(&segment->stream, CU_STREAM_NON_BLOCKING);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter(&call, API_OP_ga_graph_begin);
+    }
+    const struct ga_graph_begin_args args = {.stream = (uint64_t)(uintptr_t)segment->stream};
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_graph_begin_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_graph_begin_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+/* Always follows begin, whatever that answered. */
+static void end(const struct segment *segment)
+{
+    if (segment->stream != NULL) {
+        (void)cuStreamDestroy_v2(segment->stream);
+    }
+    free(segment->positions);
+    if (segment->pushed) {
+        (void)cuCtxPopCurrent_v2(NULL);
+    }
+}
+
+static CUresult announce(struct segment *segment, bool empty, const uint32_t *after, uint32_t count)
+{
+    struct client_call call;
+    const struct ga_graph_node_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
+                                            .empty = empty,
+                                            .count = count,
+                                            .after = after};
+    CUresult rc = client_call_enter(&call, API_OP_ga_graph_node);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_graph_node_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_graph_node_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    segment->count++;
+    return rc;
+}
+
+/* Announces a node; more dependencies than a message holds become empty nodes before it. */
+static CUresult announce_many(struct segment *segment, bool empty, uint32_t *after, uint32_t count)
+{
+    CUresult rc = CUDA_SUCCESS;
+    while (count > AFTER_MOST && rc == CUDA_SUCCESS) {
+        count -= AFTER_MOST;
+        rc = announce(segment, true, after + count, AFTER_MOST);
+        after[count++] = segment->count - 1;
+    }
+    return rc == CUDA_SUCCESS ? announce(segment, empty, after, count) : rc;
+}
+
+/* The segment becomes an executable graph of the server. */
+static CUresult finish(const struct segment *segment, uint64_t flags, uint64_t *made)
+{
+    struct client_call call;
+    struct ga_graph_end_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
+                                     .flags = flags};
+    CUresult rc = client_call_enter(&call, API_OP_ga_graph_end);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_handle_make(&call, GA_HANDLE_EXEC, &args.exec);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    CLIENT_CALL_SIMPLE(&call, ga_graph_end, &args, false, rc);
+    if (rc == CUDA_SUCCESS) {
+        *made = args.exec;
+    } else {
+        client_handle_drop(args.exec);
+    }
+    return rc;
+}
+
+static CUresult say_node(struct segment *segment, const struct front_plan *plan, unsigned at,
+                         const uint8_t *wanted, uint32_t *after)
+{
+    const struct front_plan_node *node = &plan->nodes[at];
+    uint32_t count = 0;
+    for (unsigned i = 0; i < node->after_count; i++) {
+        if (wanted[node->after[i]]) {
+            after[count++] = segment->positions[node->after[i]];
+        }
+    }
+    bool empty = node->params->type == CU_GRAPH_NODE_TYPE_EMPTY;
+    CUresult rc = announce_many(segment, empty, after, count);
+    segment->positions[at] = segment->count - 1;
+    return rc == CUDA_SUCCESS && !empty ? client_graph_call(node->params, segment->stream) : rc;
+}
+
+CUresult client_graph_segment(const struct front_plan *plan, const uint8_t *wanted, uint64_t flags,
+                              uint32_t step, struct client_graph *graph)
+{
+    struct segment segment;
+    CUresult rc = begin(graph->steps[step].context, &segment);
+    uint32_t *after = malloc(((size_t)plan->count + 1) * sizeof *after);
+    segment.positions = malloc(((size_t)plan->count + 1) * sizeof *segment.positions);
+    if (rc == CUDA_SUCCESS && (after == NULL || segment.positions == NULL)) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
+        if (wanted[i]) {
+            rc = say_node(&segment, plan, i, wanted, after);
+            graph->places[plan->nodes[i].number] =
+                (struct graph_place){.step = step, .node = segment.count - 1};
+        }
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = finish(&segment, flags, &graph->steps[step].segment);
+    }
+    free(after);
+    end(&segment);
+    return rc;
+}
+
+CUresult client_graph_change(const struct graph_step *step, uint32_t node,
+                             const struct front_node_params *params)
+{
+    struct client_call call;
+    struct segment segment;
+    CUresult rc = begin(step->context, &segment);
+    if (rc == CUDA_SUCCESS) {
+        rc = announce(&segment, false, NULL, 0);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_graph_call(params, segment.stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter(&call, API_OP_ga_graph_set);
+    }
+    const struct ga_graph_set_args args = {
+        .stream = (uint64_t)(uintptr_t)segment.stream, .exec = step->segment, .node = node};
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_graph_set_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_graph_set_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    end(&segment);
+    return rc;
+}
+
+/* ---- segments in use ---- */
+
+/* The context that it belongs to; what a reset has taken is gone. */
+static CUresult enter(struct client_call *call, uint16_t op, uint64_t segment)
+{
+    const struct client_object *object = client_object_find(GA_HANDLE_EXEC, segment);
+    struct client_context *context = object != NULL ? object->context : NULL;
+    return context == NULL ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                           : client_call_enter_in(call, op, context);
+}
+
+CUresult client_graph_launch(uint64_t segment, CUstream stream)
+{
+    struct client_call call;
+    struct ga_graph_launch_args args = {.exec = segment};
+    const struct client_object *object = client_object_find(GA_HANDLE_EXEC, segment);
+    const struct client_context *context = object != NULL ? object->context : NULL;
+    CUresult rc = context == NULL ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                  : client_call_enter_handle(&call, API_OP_ga_graph_launch);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, stream, &args.stream);
+    }
+    if (rc == CUDA_SUCCESS && context->session->link != call.link) {
+        rc = client_call_between_nodes("a graph");
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_twins_before(&call, args.stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_graph_launch_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_graph_launch_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+CUresult client_graph_enable(uint64_t segment, uint32_t node, bool on)
+{
+    struct client_call call;
+    const struct ga_graph_enable_args args = {.exec = segment, .node = node, .on = on};
+    CUresult rc = enter(&call, API_OP_ga_graph_enable, segment);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_graph_enable_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_graph_enable_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+void client_graph_forget(uint64_t segment)
+{
+    struct client_call call;
+    const struct ga_graph_destroy_args args = {.exec = segment};
+    if (client_call_exiting() || enter(&call, API_OP_ga_graph_destroy, segment) != CUDA_SUCCESS) {
+        return; /* the server has nothing of it any more, or the end of the connection frees it */
+    }
+    if (client_call_begin(&call, ga_graph_destroy_args_bound(&args)) == CUDA_SUCCESS) {
+        ga_graph_destroy_args_write(&call.writer, &args);
+        (void)client_call_post(&call);
+    }
+    client_handle_drop(segment);
+}

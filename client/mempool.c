@@ -1,0 +1,269 @@
+/* What memory pools ask of the client (front/mempool.h): chunks are mapped by the server at
+ * addresses that the client's allocator picks. What has passed is what the client knows of: work
+ * that the program has waited for. Finding out more would cost round trips. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/state.h"
+#include "front/front.h"
+
+struct mark {
+    uint64_t context, stream; /* handles; stream 0: the legacy one */
+    uint64_t mark;            /* as client_stream_mark */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static CUresult pool_enter(void)
+{
+    CUresult rc = client_ready();
+    if (rc == CUDA_SUCCESS) {
+        pthread_mutex_lock(&lock);
+    }
+    return rc;
+}
+
+static void pool_leave(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
+{
+    struct client_call call;
+    struct client_stream *found;
+    uint64_t wire;
+    CUresult rc = client_call_enter_handle(&call, 0);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, handle, &wire);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_find(call.context, handle, &found, &wire);
+    }
+    if (rc == CUDA_SUCCESS) {
+        *stream = (struct front_stream){.id = client_stream_id(call.context, found),
+                                        .device = call.context->device->ordinal,
+                                        .context = call.context,
+                                        .stream = found};
+        pthread_mutex_lock(&lock);
+    }
+    return rc;
+}
+
+/* ---- chunks */
+
+/* The session of a device whose pool is asked for memory: opened if no context has done so. */
+static CUresult session_of(CUdevice device, struct client_session **session)
+{
+    CUcontext context;
+    *session = atomic_load(&client_devices[device]->session);
+    if (*session != NULL) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = cuDevicePrimaryCtxRetain(&context, device);
+    if (rc == CUDA_SUCCESS) {
+        rc = cuDevicePrimaryCtxRelease_v2(device);
+        *session = atomic_load(&client_devices[device]->session);
+    }
+    return rc;
+}
+
+static CUresult map(struct client_session *session, uint64_t address, uint64_t bytes)
+{
+    struct client_call call;
+    struct ga_space_map_args args = {.address = address, .bytes = bytes};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_space_map, session);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_space_map, &args, true, rc);
+    }
+    return rc;
+}
+
+/* What the context's allocator holds and nobody uses may be what is missing. */
+static void trim(const struct client_session *session)
+{
+    uint32_t index = 0;
+    struct client_context *context;
+    while ((context = client_context_next(&index)) != NULL) {
+        if (context->session == session && atomic_load(&context->active)) {
+            client_memory_trim(context); /* all of the session */
+            return;
+        }
+    }
+}
+
+static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
+{
+    struct client_session *session;
+    uint64_t start;
+    CUresult rc = session_of(device, &session);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (session->window_bytes == 0) {
+        return front_unsupported("a memory pool without an address window");
+    }
+    if (client_allocator_reserve(&session->allocator, 0, bytes, 0, &start) != ALLOCATOR_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    rc = map(session, start, bytes);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+        trim(session);
+        rc = map(session, start, bytes);
+    }
+    if (rc != CUDA_SUCCESS) {
+        (void)client_allocator_unreserve(&session->allocator, start, bytes);
+        return rc;
+    }
+    *address = start;
+    return CUDA_SUCCESS;
+}
+
+/* Nobody waits: the address is used again by calls that come later. */
+static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
+{
+    struct client_call call;
+    struct client_session *session = atomic_load(&client_devices[device]->session);
+    struct ga_space_unmap_args args = {.address = address, .bytes = bytes};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_space_unmap, session);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_space_unmap_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_space_unmap_args_write(&call.writer, &args);
+        (void)client_call_post(&call);
+    }
+    (void)client_allocator_unreserve(&session->allocator, address, bytes);
+}
+
+static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, CUdevice by,
+                            CUmemAccess_flags flags)
+{
+    struct client_call call;
+    struct client_session *session = atomic_load(&client_devices[device]->session), *other;
+    CUresult rc = session_of(by, &other);
+    if (rc == CUDA_SUCCESS && other->link != session->link) {
+        rc = client_call_between_nodes("access to memory");
+    }
+    struct ga_space_access_args args = {.address = address,
+                                        .bytes = bytes,
+                                        .device = (int32_t)client_devices[by]->index,
+                                        .flags = flags};
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter_session(&call, API_OP_ga_space_access, session);
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_space_access, &args, true, rc);
+    }
+    return rc;
+}
+
+/* ---- where streams are */
+
+static void *pool_mark(const struct front_stream *stream)
+{
+    const struct client_context *context = stream->context;
+    const struct client_stream *made = stream->stream;
+    struct mark *mark = malloc(sizeof *mark);
+    if (mark != NULL) {
+        *mark = (struct mark){.context = context->object.handle,
+                              .stream = made != NULL ? made->object.handle : 0,
+                              .mark = client_stream_mark(context->session->link)};
+    }
+    return mark;
+}
+
+static bool pool_passed(const void *at)
+{
+    const struct mark *mark = at;
+    struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, mark->context);
+    /* A context ends when its work has ended. */
+    return context == NULL || !atomic_load(&context->active) ||
+           client_stream_passed(context, mark->stream, mark->mark);
+}
+
+static CUresult wait_by_event(const struct front_stream *stream, const struct mark *mark)
+{
+    const struct client_stream *made = stream->stream;
+    const struct client_context *context = stream->context;
+    CUevent event;
+    CUresult rc = cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = cuEventRecord(event, (CUstream)(uintptr_t)mark->stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = front_context_push((CUcontext)(uintptr_t)context->object.handle);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = cuStreamWaitEvent(made != NULL ? (CUstream)(uintptr_t)made->object.handle : NULL,
+                               event, CU_EVENT_WAIT_DEFAULT);
+        (void)cuCtxPopCurrent_v2(NULL);
+    }
+    (void)cuEventDestroy_v2(event);
+    return rc;
+}
+
+/* An event now is later than the mark, and as good. A stream that is gone has left nothing to
+ * record behind; nor has another server's: then the program waits. */
+static CUresult pool_wait(const struct front_stream *stream, void *at)
+{
+    const struct mark *mark = at;
+    const struct client_context *context = stream->context;
+    struct client_context *other = client_object_find(GA_HANDLE_CONTEXT, mark->context);
+    if (pool_passed(mark)) {
+        return CUDA_SUCCESS;
+    }
+    bool there = mark->stream == 0 || client_object_find(GA_HANDLE_STREAM, mark->stream) != NULL;
+    bool near = other->session->link == context->session->link;
+    CUresult rc = front_context_push((CUcontext)(uintptr_t)mark->context);
+    if (rc == CUDA_SUCCESS) {
+        rc = there && near ? wait_by_event(stream, mark) : client_context_synchronize(other);
+        (void)cuCtxPopCurrent_v2(NULL);
+    }
+    return rc;
+}
+
+static void pool_drop(void *mark)
+{
+    free(mark);
+}
+
+const struct front_mempool_host client_mempool = {
+    .enter = pool_enter,
+    .enter_stream = pool_enter_stream,
+    .leave = pool_leave,
+    .map = pool_map,
+    .unmap = pool_unmap,
+    .access = pool_access,
+    .mark = pool_mark,
+    .passed = pool_passed,
+    .wait = pool_wait,
+    .drop = pool_drop,
+};
+
+/* ---- what the client asks */
+
+bool client_mempool_find(uint64_t address, struct front_mempool_found *found)
+{
+    pthread_mutex_lock(&lock);
+    bool known = front_mempool_find(address, found);
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+bool client_mempool_free(uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    bool known = front_mempool_free(address);
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+void client_mempool_reset(CUdevice device)
+{
+    pthread_mutex_lock(&lock);
+    front_mempool_reset(device);
+    pthread_mutex_unlock(&lock);
+}

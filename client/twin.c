@@ -1,0 +1,261 @@
+/* Which twins there are, and the program's half of their memory. */
+#include "client/twin.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "client/state.h"
+#include "client/twin_list.h"
+#include "client/window.h"
+#include "front/front.h"
+
+#define PAGE UINT64_C(4096)
+
+atomic_uint client_twin_count;
+pthread_mutex_t client_twin_lock = PTHREAD_MUTEX_INITIALIZER;
+struct client_twin *client_twin_list;
+
+static uint64_t pages(uint64_t bytes)
+{
+    return (bytes + PAGE - 1) & ~(PAGE - 1);
+}
+
+static bool inside(uint64_t address, uint64_t start, uint64_t bytes)
+{
+    return address - start < bytes;
+}
+
+static void enter(struct client_twin *twin)
+{
+    pthread_mutex_lock(&client_twin_lock);
+    twin->next = client_twin_list;
+    client_twin_list = twin;
+    atomic_fetch_add(&client_twin_count, 1);
+    pthread_mutex_unlock(&client_twin_lock);
+}
+
+static struct client_twin *make(struct client_context *context, uint64_t bytes)
+{
+    struct client_twin *twin = calloc(1, sizeof *twin);
+    void *agreed =
+        mmap(NULL, pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (twin == NULL || agreed == MAP_FAILED) {
+        free(twin);
+        if (agreed != MAP_FAILED) {
+            munmap(agreed, pages(bytes));
+        }
+        return NULL;
+    }
+    twin->session = context->session;
+    twin->context = context->object.handle;
+    twin->bytes = bytes;
+    twin->agreed = agreed;
+    twin->shown = true;
+    return twin;
+}
+
+static void discard(struct client_twin *twin)
+{
+    munmap(twin->agreed, pages(twin->bytes));
+    free(twin);
+}
+
+/* The device's copy begins as zeros, and so does the program's if it is made here: pages of the
+ * window, on which nothing but this allocation begins. */
+CUresult client_twin_make(struct client_context *context, uint64_t host, uint64_t bytes,
+                          unsigned attach, struct client_twin **out)
+{
+    if (bytes > UINT64_MAX / 2) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct client_twin *twin = make(context, bytes);
+    CUdeviceptr block;
+    if (twin == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc =
+        client_memory_take(context, bytes + (host == 0 ? PAGE - ALLOCATOR_UNIT : 0), &block);
+    if (rc != CUDA_SUCCESS) {
+        discard(twin);
+        return rc;
+    }
+    twin->attach = attach;
+    twin->stream = attach == CU_MEM_ATTACH_HOST ? TWIN_HOST_ONLY : 0;
+    twin->block = block;
+    twin->device = host == 0 ? pages(block) : block;
+    twin->host = host == 0 ? twin->device : host;
+    if (host == 0 &&
+        mprotect((void *)(uintptr_t)twin->host, pages(bytes), PROT_READ | PROT_WRITE) != 0) {
+        (void)client_memory_give(context, block, NULL);
+        discard(twin);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    twin->fresh = true;
+    rc = client_twin_clear(context, twin);
+    enter(twin);
+    *out = twin;
+    return rc;
+}
+
+/* The program's half stays where it is when the last context has gone: pointers to it live on. */
+static bool room_make(uint64_t host, uint64_t bytes)
+{
+    uint64_t start = host & ~(PAGE - 1);
+    const struct handshake_window room = {.base = start, .bytes = pages(host + bytes) - start};
+    return client_window_reserve(&room) &&
+           mprotect((void *)(uintptr_t)start, room.bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+CUresult client_twin_variable(struct client_context *context, uint64_t host, uint64_t device,
+                              uint64_t bytes)
+{
+    static struct client_ranges rooms; /* under the lock of twins */
+    struct client_twin other;
+    bool first = !client_twin_at(host, NULL, &other);
+    struct client_range *room = calloc(1, sizeof *room);
+    struct client_twin *twin = make(context, bytes);
+    if (twin == NULL || room == NULL) {
+        free(room);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *room = (struct client_range){.start = host, .bytes = bytes};
+    pthread_mutex_lock(&client_twin_lock);
+    bool known = client_ranges_find(&rooms, host) != NULL;
+    bool there = known || (room_make(host, bytes) && client_ranges_insert(&rooms, room));
+    pthread_mutex_unlock(&client_twin_lock);
+    if (known || !there) {
+        free(room);
+    }
+    if (!there) {
+        ga_warn("a managed variable lies at 0x%llx on the server, where this program has something",
+                (unsigned long long)host);
+        discard(twin);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    twin->attach = CU_MEM_ATTACH_GLOBAL;
+    twin->host = host;
+    twin->device = device;
+    CUresult rc = client_twin_read(context, twin, first);
+    enter(twin);
+    return rc;
+}
+
+void client_twin_end(struct client_twin *twin)
+{
+    if (twin == NULL) {
+        return;
+    }
+    uint64_t start = twin->host & ~(PAGE - 1);
+    uint64_t bytes = pages(twin->host + twin->bytes) - start;
+    if (twin->attach != TWIN_MAPPED) {
+        front_advice_forget(twin->host, twin->host + twin->bytes);
+    }
+    if (twin->block != 0 && twin->host == twin->device) { /* the window stays reserved */
+        (void)mmap((void *)(uintptr_t)start, bytes, PROT_NONE,
+                   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    discard(twin);
+}
+
+bool client_twin_at(uint64_t host, const struct client_session *session, struct client_twin *copy)
+{
+    if (!client_twins_some()) {
+        return false;
+    }
+    const struct client_twin *found = NULL;
+    pthread_mutex_lock(&client_twin_lock);
+    for (const struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        if (inside(host, at->host, at->bytes) && (session == NULL || session == at->session)) {
+            found = at;
+            *copy = *at;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return found != NULL;
+}
+
+bool client_twin_on_device(uint64_t device, struct client_twin *copy)
+{
+    if (!client_twins_some()) {
+        return false;
+    }
+    const struct client_twin *found = NULL;
+    pthread_mutex_lock(&client_twin_lock);
+    for (const struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        if (inside(device, at->device, at->bytes)) {
+            found = at;
+            *copy = *at;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return found != NULL;
+}
+
+bool client_twin_translate(uint64_t *address)
+{
+    struct client_twin twin;
+    bool found = client_twin_at(*address, NULL, &twin);
+    *address = found ? twin.device + (*address - twin.host) : *address;
+    return found;
+}
+
+static void unlink_at(struct client_twin **at)
+{
+    *at = (*at)->next;
+    atomic_fetch_sub(&client_twin_count, 1);
+}
+
+struct client_twin *client_twin_take(uint64_t host, bool managed)
+{
+    struct client_twin *found = NULL;
+    if (!client_twins_some()) {
+        return NULL;
+    }
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin **at = &client_twin_list; *at != NULL; at = &(*at)->next) {
+        if ((*at)->host == host && ((*at)->attach != TWIN_MAPPED) == managed && (*at)->block != 0) {
+            found = *at;
+            unlink_at(at);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return found;
+}
+
+/* Mapped memory that the program has by itself stays pinned; what came with the twin goes. */
+void client_twins_forget(const struct client_context *context)
+{
+    if (!client_twins_some()) {
+        return;
+    }
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin **at = &client_twin_list; *at != NULL;) {
+        struct client_twin *twin = *at;
+        if (twin->context != context->object.handle) {
+            at = &twin->next;
+            continue;
+        }
+        unlink_at(at);
+        if (twin->attach == TWIN_MAPPED && twin->host == twin->device) {
+            client_host_forget(twin->host);
+        }
+        client_twin_end(twin);
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+}
+
+void client_twin_attach(uint64_t host, uint64_t stream)
+{
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        if (at->host == host) {
+            at->stream = stream;
+            at->shown = true;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+}

@@ -1,0 +1,95 @@
+/* Memory that the program and a device use both: managed memory, managed variables, mapped pinned
+ * memory. The program has its bytes here, the device its own on the server: two copies, mostly at
+ * the same address, which are made equal where CUDA says that one side sees what the other has
+ * done. Before work is sent that may use them, pages that the program has changed go to the device;
+ * after a wait, pages that the device has changed come back.
+ *
+ * What a reader would get wrong: there are no page faults in this. A system call given such memory
+ * would get EFAULT instead of a fault, and the program may have handlers of its own. What has
+ * changed is found by comparing with a third copy, the one that both sides last agreed on. */
+#ifndef CLIENT_TWIN_H
+#define CLIENT_TWIN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct client_call;
+struct client_context;
+
+/* Work in a stream that may use a twin, the last of it with that number. */
+struct twin_use {
+    uint64_t stream, number; /* the wire's handle */
+};
+#define TWIN_USES   4u
+#define TWIN_MAPPED 0u
+
+struct client_twin {
+    struct client_twin *next;
+    struct client_session *session;
+    uint64_t context; /* handle: whose memory it is */
+    uint64_t host, device, bytes;
+    uint64_t block;  /* the allocation that `device` is in; 0: a variable of a module */
+    bool shown;      /* the program may have changed it since it was compared */
+    bool fresh;      /* the device's copy is being made */
+    unsigned attach; /* CU_MEM_ATTACH_* that it was allocated with; TWIN_MAPPED: pinned memory */
+    uint64_t stream; /* only this one uses it (the wire's handle); 0: any; or none: */
+#define TWIN_HOST_ONLY UINT64_MAX
+    uint8_t *agreed; /* what both had when they were last made equal */
+    struct twin_use uses[TWIN_USES];
+    unsigned use_count;
+};
+
+extern atomic_uint client_twin_count;
+
+/* Whether there is any: all that a program without such memory pays for. */
+static inline bool client_twins_some(void)
+{
+    return atomic_load_explicit(&client_twin_count, memory_order_relaxed) != 0;
+}
+
+/* ---- twin.c: which there are */
+
+/* Device memory of `context` for the program's own bytes at `host`, or with host 0 for bytes that
+ * the program gets at the device's address. */
+CUresult client_twin_make(struct client_context *context, uint64_t host, uint64_t bytes,
+                          unsigned attach, struct client_twin **twin);
+/* For a variable of a module, at `device` in that context, and at `host` for the program in all
+ * contexts. CUDA_ERROR_NOT_SUPPORTED: something else of the program's is there. */
+CUresult client_twin_variable(struct client_context *context, uint64_t host, uint64_t device,
+                              uint64_t bytes);
+/* What is known of the one that holds an address of the program's, in `session` if there is one;
+ * NULL: in any. False: none does. */
+bool client_twin_at(uint64_t host, const struct client_session *session, struct client_twin *copy);
+/* Likewise by the device's address. */
+bool client_twin_on_device(uint64_t device, struct client_twin *copy);
+/* Replaces an address of the program's by the device's. False: it is no twin's. */
+bool client_twin_translate(uint64_t *address);
+/* Takes it out: it is the caller's. NULL: none of that kind begins there. */
+struct client_twin *client_twin_take(uint64_t host, bool managed);
+/* The program's bytes go too, if they came with it. */
+void client_twin_end(struct client_twin *twin);
+/* All that belongs to the context, whose memory is gone. */
+void client_twins_forget(const struct client_context *context);
+/* A stream is to be the only one that uses it (TWIN_HOST_ONLY, 0: see above). */
+void client_twin_attach(uint64_t host, uint64_t stream);
+
+/* ---- twin_sync.c: making them equal. The call that does it has not begun yet. */
+
+/* The call is about to send work to the stream that may use everything on its device. When it has
+ * been sent, client_call_post tells client_twins_sent. */
+CUresult client_twins_before(struct client_call *call, uint64_t stream);
+/* The same for work that uses the memory at this address of the device, in any stream. */
+CUresult client_twins_before_range(struct client_call *call, uint64_t device);
+void client_twins_sent(struct client_call *call);
+/* To be asked for before a wait is sent: what is sent until now is what the wait is for. */
+uint64_t client_twins_mark(void);
+/* A wait has ended: of a stream, or with TWIN_ALL of all that the context does. */
+#define TWIN_ALL UINT64_MAX
+CUresult client_twins_after(struct client_context *context, uint64_t stream, uint64_t mark);
+/* Sends what the program has changed, work or not. */
+CUresult client_twins_send(struct client_context *context);
+
+#endif

@@ -1,0 +1,268 @@
+/* Making twins equal. All of it travels in a stream of its own, which waits for no other: whoever
+ * sends work waits until what the program had changed is there, so that any stream may use it. */
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/call.h"
+#include "client/copy.h"
+#include "client/state.h"
+#include "client/twin_list.h"
+
+#define PAGE UINT64_C(4096)
+/* So small that comparing them costs less than sending work: they are compared each time. */
+#define SMALL_BYTES (UINT64_C(1) << 20)
+
+static _Atomic uint64_t last_use;
+
+/* A call in the context's stream for twins. */
+static CUresult enter(struct client_call *call, struct client_context *context, uint64_t *stream)
+{
+    CUresult rc = CUDA_SUCCESS;
+    struct client_stream *made = client_object_find(GA_HANDLE_STREAM, context->twin_stream);
+    if (made == NULL) {
+        rc = client_stream_make(context, CU_STREAM_NON_BLOCKING, &made);
+        if (rc == CUDA_SUCCESS) {
+            context->twin_stream = made->object.handle;
+        }
+    }
+    if (rc == CUDA_SUCCESS) {
+        *stream = made->object.handle;
+        rc = client_call_enter_in(call, API_OP_ga_copy_in, context);
+    }
+    return rc;
+}
+
+/* Of one that is not in the list yet; but the stream is under the lock. */
+CUresult client_twin_clear(struct client_context *context, const struct client_twin *twin)
+{
+    struct client_call call;
+    struct cuMemsetD8Async_args args = {.dstDevice = twin->device, .N = twin->bytes};
+    pthread_mutex_lock(&client_twin_lock);
+    CUresult rc = enter(&call, context, &args.hStream);
+    pthread_mutex_unlock(&client_twin_lock);
+    call.op = API_OP_cuMemsetD8Async;
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, cuMemsetD8Async_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        cuMemsetD8Async_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc;
+}
+
+/* ---- to the device */
+
+static uint64_t page_end(const struct client_twin *twin, uint64_t at)
+{
+    uint64_t end = at + PAGE - (twin->host + at) % PAGE;
+    return end < twin->bytes ? end : twin->bytes;
+}
+
+static bool page_changed(const struct client_twin *twin, uint64_t at)
+{
+    const uint8_t *host = (const uint8_t *)(uintptr_t)twin->host;
+    return memcmp(host + at, twin->agreed + at, page_end(twin, at) - at) != 0;
+}
+
+/* Sends what the program has changed. What another thread changes meanwhile is found next time. */
+static CUresult push(struct client_call *call, struct client_twin *twin, uint64_t stream,
+                     bool *pushed)
+{
+    const uint8_t *host = (const uint8_t *)(uintptr_t)twin->host;
+    CUresult rc = CUDA_SUCCESS;
+    for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < twin->bytes; at = end) {
+        end = page_end(twin, at);
+        if (!page_changed(twin, at)) {
+            continue;
+        }
+        while (end < twin->bytes && page_changed(twin, end)) {
+            end = page_end(twin, end);
+        }
+        memcpy(twin->agreed + at, host + at, end - at);
+        rc = client_copy_in(call, twin->device + at, twin->agreed + at, end - at, stream);
+        *pushed = true;
+    }
+    return rc;
+}
+
+/* ---- from the device */
+
+static CUresult pull(struct client_call *call, struct client_twin *twin, uint64_t stream)
+{
+    uint8_t *host = (uint8_t *)(uintptr_t)twin->host;
+    CUresult rc = client_copy_out(call, twin->agreed, twin->device, twin->bytes, stream, true);
+    for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < twin->bytes; at = end) {
+        end = page_end(twin, at);
+        if (page_changed(twin, at)) { /* pages that never were written stay no memory */
+            memcpy(host + at, twin->agreed + at, end - at);
+        }
+    }
+    return rc;
+}
+
+/* Of one that is not in the list yet. */
+CUresult client_twin_read(struct client_context *context, struct client_twin *twin, bool show)
+{
+    struct client_call call;
+    uint64_t stream;
+    pthread_mutex_lock(&client_twin_lock);
+    CUresult rc = enter(&call, context, &stream);
+    if (rc == CUDA_SUCCESS && show) {
+        rc = pull(&call, twin, stream);
+    } else if (rc == CUDA_SUCCESS) {
+        rc = client_copy_out(&call, twin->agreed, twin->device, twin->bytes, stream, true);
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return rc;
+}
+
+/* ---- when */
+
+static void use_note(struct client_twin *twin, uint64_t stream)
+{
+    unsigned at = 0;
+    while (at < twin->use_count && twin->uses[at].stream != stream) {
+        at++;
+    }
+    if (at == TWIN_USES) { /* more than are told apart: only a wait for all ends it */
+        at = 0;
+        stream = TWIN_ALL;
+    }
+    twin->use_count += at == twin->use_count;
+    twin->uses[at] = (struct twin_use){.stream = stream, .number = atomic_load(&last_use)};
+}
+
+static void uses_end(struct client_twin *twin, uint64_t stream, uint64_t mark)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < twin->use_count; i++) {
+        const struct twin_use *use = &twin->uses[i];
+        if ((stream != TWIN_ALL && use->stream != stream) || use->number > mark) {
+            twin->uses[kept++] = *use;
+        }
+    }
+    twin->use_count = kept;
+}
+
+/* When the only stream that it was for is destroyed, it is again as it was allocated. */
+static bool concerns(struct client_twin *twin, uint64_t stream)
+{
+    if (twin->stream != 0 && twin->stream != TWIN_HOST_ONLY &&
+        client_object_find(GA_HANDLE_STREAM, twin->stream) == NULL) {
+        twin->stream = twin->attach == CU_MEM_ATTACH_HOST ? TWIN_HOST_ONLY : 0;
+    }
+    return twin->stream == 0 || twin->stream == stream;
+}
+
+static CUresult before(struct client_context *context, uint64_t stream, uint64_t device)
+{
+    struct client_call call;
+    uint64_t own = 0;
+    bool pushed = false;
+    pthread_mutex_lock(&client_twin_lock);
+    CUresult rc = enter(&call, context, &own);
+    for (struct client_twin *at = client_twin_list; rc == CUDA_SUCCESS && at != NULL;
+         at = at->next) {
+        bool meant = device != 0 ? device - at->device < at->bytes
+                                 : stream == TWIN_ALL || concerns(at, stream);
+        if (at->session != context->session || !meant) {
+            continue;
+        }
+        if (at->shown || at->bytes <= SMALL_BYTES || device != 0) {
+            rc = push(&call, at, own, &pushed);
+        }
+        pushed |= at->fresh;
+        at->fresh = at->shown = false;
+    }
+    if (rc == CUDA_SUCCESS && pushed) {
+        rc = client_copy_stream_wait(&call, own);
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return rc;
+}
+
+CUresult client_twins_before(struct client_call *call, uint64_t stream)
+{
+    if (!client_twins_some()) {
+        return CUDA_SUCCESS;
+    }
+    call->twins = (struct client_call_twins){.some = true, .all = true, .stream = stream};
+    return before(call->context, stream, 0);
+}
+
+/* A call may name two ranges. */
+CUresult client_twins_before_range(struct client_call *call, uint64_t device)
+{
+    struct client_twin twin;
+    if (!client_twin_on_device(device, &twin)) {
+        return CUDA_SUCCESS;
+    }
+    call->twins.devices[call->twins.some] = device;
+    call->twins.some = true;
+    return before(call->context, TWIN_ALL, device);
+}
+
+void client_twins_sent(struct client_call *call)
+{
+    const struct client_call_twins *what = &call->twins;
+    pthread_mutex_lock(&client_twin_lock);
+    atomic_fetch_add(&last_use, 1);
+    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        bool named =
+            what->devices[0] - at->device < at->bytes || what->devices[1] - at->device < at->bytes;
+        if (at->session == call->context->session && what->all && concerns(at, what->stream)) {
+            use_note(at, what->stream);
+        } else if (!what->all && named) {
+            use_note(at, TWIN_ALL);
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+}
+
+uint64_t client_twins_mark(void)
+{
+    return atomic_load(&last_use);
+}
+
+CUresult client_twins_send(struct client_context *context)
+{
+    return client_twins_some() ? before(context, TWIN_ALL, 0) : CUDA_SUCCESS;
+}
+
+/* Whatever is in use comes, also what other streams still work on: the stream may have waited for
+ * them. It comes again when they have been waited for. */
+CUresult client_twins_after(struct client_context *context, uint64_t stream, uint64_t mark)
+{
+    struct client_call call;
+    uint64_t own = 0;
+    bool entered = false, pushed = false, pulled = false;
+    CUresult rc = CUDA_SUCCESS;
+    if (!client_twins_some()) {
+        return rc;
+    }
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin *at = client_twin_list; rc == CUDA_SUCCESS && at != NULL;
+         at = at->next) {
+        if (at->session != context->session || at->use_count == 0) {
+            continue;
+        }
+        if (!entered) {
+            rc = enter(&call, context, &own);
+            entered = true;
+        }
+        if (rc == CUDA_SUCCESS) {
+            rc = push(&call, at, own, &pushed);
+        }
+        if (rc == CUDA_SUCCESS) {
+            rc = pull(&call, at, own);
+            uses_end(at, stream, mark);
+            pulled = true;
+        }
+    }
+    for (struct client_twin *at = client_twin_list; pulled && at != NULL; at = at->next) {
+        at->shown = true; /* the same bytes may be a twin of other devices */
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* The JIT options of cuModuleLoadDataEx and cuLibraryLoadData. */
+#ifndef FRONT_JIT_H
+#define FRONT_JIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct front_jit_log {
+    char *text; /* the program's buffer; "" at first */
+    size_t size, used;
+    void **told; /* where CUDA wants the used bytes; NULL: nowhere */
+};
+
+/* What a reader would get wrong: the value of an option is not a pointer to the value but the value
+ * itself, cast to void *; results replace it, so options are borrowed until front_jit_end. */
+struct front_jit {
+    uint32_t max_registers, optimization; /* 0: not given */
+    struct front_jit_log info, error;
+    void **wall_time;
+    uint64_t begun_ns;
+};
+
+/* CUDA_ERROR_INVALID_VALUE: an option that is none, a value that it cannot have, or two that
+ * exclude each other. CUDA_ERROR_NOT_SUPPORTED, said on stderr: symbols that mean host memory.
+ * Options that only advise the compiler are passed over. */
+CUresult front_jit_read(unsigned count, const CUjit_option *options, void **values,
+                        struct front_jit *jit);
+/* As much of the text as fits; NULL is "". */
+void front_jit_write(struct front_jit_log *log, const char *text);
+/* Tells the program the sizes of the logs and the time since front_jit_read. */
+void front_jit_end(const struct front_jit *jit);
+
+#endif

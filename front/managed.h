@@ -1,0 +1,16 @@
+/* What calls for managed memory say, checked. */
+#ifndef FRONT_MANAGED_H
+#define FRONT_MANAGED_H
+
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+/* CUDA_ERROR_INVALID_VALUE unless all of it is one managed allocation's or variable's. */
+CUresult front_managed_check(uint64_t start, uint64_t bytes);
+/* A location as it is kept. */
+CUresult front_managed_location(const CUmemLocation *given, CUmemLocation *out);
+/* The location that a device number (or CU_DEVICE_CPU) means. */
+CUmemLocation front_managed_place(CUdevice device);
+
+#endif

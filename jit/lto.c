@@ -1,0 +1,112 @@
+/* With the option -ptx NVIDIA's library stops before it makes machine code. */
+#include "jit/lto.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/real.h"
+
+/* Every version has the names without a number; the header declares those with one. */
+#define NAMED(name, major, minor)     __##name##_##major##_##minor
+#define VERSIONED(name, major, minor) NAMED(name, major, minor)
+#define TYPE_OF(name)                 __typeof__(&VERSIONED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR))
+
+struct real {
+    TYPE_OF(nvJitLinkCreate) create;
+    TYPE_OF(nvJitLinkDestroy) destroy;
+    TYPE_OF(nvJitLinkAddData) add;
+    TYPE_OF(nvJitLinkComplete) complete;
+    TYPE_OF(nvJitLinkGetLinkedPtxSize) ptx_size;
+    TYPE_OF(nvJitLinkGetLinkedPtx) ptx;
+    TYPE_OF(nvJitLinkGetErrorLogSize) log_size;
+    TYPE_OF(nvJitLinkGetErrorLog) log;
+};
+
+static void *find(const char *name)
+{
+    return jit_real_find("nvJitLink", name);
+}
+
+static bool real_find(struct real *real)
+{
+    real->create = (TYPE_OF(nvJitLinkCreate))find("nvJitLinkCreate");
+    real->destroy = (TYPE_OF(nvJitLinkDestroy))find("nvJitLinkDestroy");
+    real->add = (TYPE_OF(nvJitLinkAddData))find("nvJitLinkAddData");
+    real->complete = (TYPE_OF(nvJitLinkComplete))find("nvJitLinkComplete");
+    real->ptx_size = (TYPE_OF(nvJitLinkGetLinkedPtxSize))find("nvJitLinkGetLinkedPtxSize");
+    real->ptx = (TYPE_OF(nvJitLinkGetLinkedPtx))find("nvJitLinkGetLinkedPtx");
+    real->log_size = (TYPE_OF(nvJitLinkGetErrorLogSize))find("nvJitLinkGetErrorLogSize");
+    real->log = (TYPE_OF(nvJitLinkGetErrorLog))find("nvJitLinkGetErrorLog");
+    return real->create && real->destroy && real->add && real->complete && real->ptx_size &&
+           real->ptx && real->log_size && real->log;
+}
+
+static nvJitLinkResult link_with(const struct real *real, nvJitLinkHandle link,
+                                 const struct jit_input *inputs, size_t count, char **ptx,
+                                 size_t *size)
+{
+    nvJitLinkResult result = NVJITLINK_SUCCESS;
+    for (size_t i = 0; result == NVJITLINK_SUCCESS && i < count; i++) {
+        result =
+            real->add(link, NVJITLINK_INPUT_LTOIR, inputs[i].bytes, inputs[i].size, inputs[i].name);
+    }
+    if (result == NVJITLINK_SUCCESS) {
+        result = real->complete(link);
+    }
+    if (result == NVJITLINK_SUCCESS) {
+        result = real->ptx_size(link, size);
+    }
+    char *made = NULL;
+    if (result == NVJITLINK_SUCCESS) {
+        made = calloc(1, *size + 1);
+        result = made != NULL ? real->ptx(link, made) : NVJITLINK_ERROR_INTERNAL;
+    }
+    if (result != NVJITLINK_SUCCESS) {
+        free(made);
+        return result;
+    }
+    *ptx = made;
+    return result;
+}
+
+nvJitLinkResult jit_lto_link(char *const *options, uint32_t option_count,
+                             const struct jit_input *inputs, size_t count, char **ptx, size_t *size,
+                             char *log)
+{
+    struct real real;
+    nvJitLinkHandle link;
+    if (!real_find(&real)) {
+        snprintf(log, JIT_LOG_BYTES, "LTO-IR needs NVIDIA's libnvJitLink, of CUDA %d",
+                 JIT_CUDA_MAJOR);
+        return NVJITLINK_ERROR_NVVM_COMPILE;
+    }
+    const char **told = calloc((size_t)option_count + 1, sizeof *told);
+    if (told == NULL) {
+        return NVJITLINK_ERROR_INTERNAL;
+    }
+    uint32_t told_count = 0;
+    bool lto = false;
+    for (uint32_t i = 0; i < option_count; i++) {
+        lto = lto || strcmp(options[i], "-lto") == 0;
+        if (strcmp(options[i], "-ptx") != 0) {
+            told[told_count++] = options[i];
+        }
+    }
+    told[told_count++] = "-ptx";
+    nvJitLinkResult result =
+        lto ? real.create(&link, told_count, told) : NVJITLINK_ERROR_LTO_NOT_ENABLED;
+    free(told);
+    if (result != NVJITLINK_SUCCESS) {
+        return result;
+    }
+    result = link_with(&real, link, inputs, count, ptx, size);
+    size_t bytes;
+    if (result != NVJITLINK_SUCCESS && real.log_size(link, &bytes) == NVJITLINK_SUCCESS &&
+        bytes <= JIT_LOG_BYTES) {
+        (void)real.log(link, log);
+    }
+    (void)real.destroy(&link);
+    return result;
+}

@@ -1,0 +1,334 @@
+/* libnvJitLink for programs on software GPUs: what it links stays PTX. LTO-IR becomes PTX by
+ * NVIDIA's own; PTX alone is its own result; several inputs are linked by the driver.
+ *
+ * What a reader would get wrong: the "cubin" is none, but an image that cuModuleLoadData and its
+ * like take; nothing else may be done with it. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NVJITLINK_NO_INLINE
+#include <nvJitLink.h>
+
+#include "jit/driver_link.h"
+#include "jit/lto.h"
+
+#define JIT_EXPORT  __attribute__((visibility("default")))
+#define INPUTS_MOST 4096u
+
+struct nvJitLink {
+    char **options;
+    uint32_t option_count;
+    struct jit_input *inputs; /* each owns its bytes and its name */
+    bool *lto;                /* input i is LTO-IR: its type says nothing */
+    size_t count;
+    bool complete;
+    void *image;
+    size_t image_size;
+    char *ptx; /* of LTO-IR; with a NUL behind */
+    size_t ptx_size;
+    char log[JIT_LOG_BYTES];
+};
+
+static void inputs_free(struct nvJitLink *link)
+{
+    for (size_t i = 0; i < link->count; i++) {
+        free((void *)(uintptr_t)link->inputs[i].bytes);
+        free((void *)(uintptr_t)link->inputs[i].name);
+    }
+    free(link->inputs);
+    free(link->lto);
+}
+
+static void destroy(struct nvJitLink *link)
+{
+    inputs_free(link);
+    for (uint32_t i = 0; i < link->option_count; i++) {
+        free(link->options[i]);
+    }
+    free(link->options);
+    free(link->image);
+    free(link->ptx);
+    free(link);
+}
+
+static nvJitLinkResult create(nvJitLinkHandle *handle, uint32_t count, const char *const *options)
+{
+    bool arch = false;
+    if (handle == NULL || (count != 0 && options == NULL)) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    struct nvJitLink *link = calloc(1, sizeof *link);
+    char **copies = calloc((size_t)count + 1, sizeof *copies);
+    if (link == NULL || copies == NULL) {
+        free(link);
+        free(copies);
+        return NVJITLINK_ERROR_INTERNAL;
+    }
+    link->options = copies;
+    for (uint32_t i = 0; i < count; i++) {
+        arch = arch || strncmp(options[i], "-arch=", 6) == 0;
+        copies[i] = strdup(options[i]);
+        if (copies[i] == NULL) {
+            destroy(link);
+            return NVJITLINK_ERROR_INTERNAL;
+        }
+        link->option_count++;
+    }
+    if (!arch) {
+        destroy(link);
+        return NVJITLINK_ERROR_MISSING_ARCH;
+    }
+    *handle = link;
+    return NVJITLINK_SUCCESS;
+}
+
+/* What NVJITLINK_INPUT_ANY is. */
+static nvJitLinkInputType type_of(const void *data, size_t size)
+{
+    static const struct {
+        const char *magic;
+        size_t bytes;
+        nvJitLinkInputType type;
+    } known[] = {{"\x50\xed\x55\xba", 4, NVJITLINK_INPUT_FATBIN},
+                 {"!<arch>\n", 8, NVJITLINK_INPUT_LIBRARY},
+                 {"\x7f"
+                  "ELF",
+                  4, NVJITLINK_INPUT_OBJECT},
+                 {"\xed\x43\x4e\x7f", 4, NVJITLINK_INPUT_LTOIR}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (size >= known[i].bytes && memcmp(data, known[i].magic, known[i].bytes) == 0) {
+            return known[i].type;
+        }
+    }
+    return NVJITLINK_INPUT_PTX;
+}
+
+static nvJitLinkResult add(struct nvJitLink *link, nvJitLinkInputType type, const void *data,
+                           size_t size, const char *name)
+{
+    static const CUjitInputType types[] = {
+        [NVJITLINK_INPUT_CUBIN] = CU_JIT_INPUT_CUBIN,
+        [NVJITLINK_INPUT_PTX] = CU_JIT_INPUT_PTX,
+        [NVJITLINK_INPUT_LTOIR] = CU_JIT_NUM_INPUT_TYPES,
+        [NVJITLINK_INPUT_FATBIN] = CU_JIT_INPUT_FATBINARY,
+        [NVJITLINK_INPUT_OBJECT] = CU_JIT_INPUT_OBJECT,
+        [NVJITLINK_INPUT_LIBRARY] = CU_JIT_INPUT_LIBRARY,
+    };
+    if (link == NULL || data == NULL) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    if (type == NVJITLINK_INPUT_ANY) {
+        type = type_of(data, size);
+    }
+    if (type <= NVJITLINK_INPUT_NONE || type > NVJITLINK_INPUT_LIBRARY || link->complete ||
+        size == 0 || link->count == INPUTS_MOST) {
+        return NVJITLINK_ERROR_INVALID_INPUT;
+    }
+    struct jit_input *inputs = realloc(link->inputs, (link->count + 1) * sizeof *inputs);
+    link->inputs = inputs != NULL ? inputs : link->inputs;
+    bool *lto = realloc(link->lto, (link->count + 1) * sizeof *lto);
+    link->lto = lto != NULL ? lto : link->lto;
+    char *bytes = malloc(size + 1), *called = strdup(name != NULL ? name : "");
+    if (inputs == NULL || lto == NULL || bytes == NULL || called == NULL) {
+        free(bytes);
+        free(called);
+        return NVJITLINK_ERROR_INTERNAL;
+    }
+    memcpy(bytes, data, size);
+    bytes[size] = '\0';
+    bool open_text = type == NVJITLINK_INPUT_PTX && bytes[size - 1] != '\0';
+    link->lto[link->count] = type == NVJITLINK_INPUT_LTOIR;
+    link->inputs[link->count++] = (struct jit_input){
+        .type = types[type], .bytes = bytes, .size = size + open_text, .name = called};
+    return NVJITLINK_SUCCESS;
+}
+
+static nvJitLinkResult add_file(struct nvJitLink *link, nvJitLinkInputType type, const char *path)
+{
+    FILE *file = path != NULL ? fopen(path, "rbe") : NULL;
+    if (file == NULL) {
+        return path != NULL ? NVJITLINK_ERROR_INVALID_INPUT : NVJITLINK_ERROR_NULL_INPUT;
+    }
+    nvJitLinkResult result = NVJITLINK_ERROR_INVALID_INPUT;
+    char *bytes = NULL;
+    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    rewind(file);
+    if (size > 0 && (bytes = malloc((size_t)size)) != NULL &&
+        fread(bytes, 1, (size_t)size, file) == (size_t)size) {
+        result = add(link, type, bytes, (size_t)size, path);
+    }
+    free(bytes);
+    (void)fclose(file);
+    return result;
+}
+
+/* ---- the link itself */
+
+static nvJitLinkResult lto_link(struct nvJitLink *link)
+{
+    struct jit_input *inputs = calloc(link->count, sizeof *inputs);
+    size_t count = 0;
+    if (inputs == NULL) {
+        return NVJITLINK_ERROR_INTERNAL;
+    }
+    for (size_t i = 0; i < link->count; i++) {
+        if (link->lto[i]) {
+            inputs[count++] = link->inputs[i];
+        }
+    }
+    nvJitLinkResult result = jit_lto_link(link->options, link->option_count, inputs, count,
+                                          &link->ptx, &link->ptx_size, link->log);
+    free(inputs);
+    return result;
+}
+
+/* What is left to link, the PTX of LTO-IR among it. */
+static size_t gather(const struct nvJitLink *link, struct jit_input *room)
+{
+    size_t count = 0;
+    if (link->ptx != NULL) {
+        room[count++] = (struct jit_input){.type = CU_JIT_INPUT_PTX,
+                                           .bytes = link->ptx,
+                                           .size = link->ptx_size + 1,
+                                           .name = "lto"};
+    }
+    for (size_t i = 0; i < link->count; i++) {
+        if (!link->lto[i]) {
+            room[count++] = link->inputs[i];
+        }
+    }
+    return count;
+}
+
+static nvJitLinkResult complete(struct nvJitLink *link)
+{
+    bool lto = false;
+    if (link == NULL) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    for (size_t i = 0; i < link->count; i++) {
+        lto = lto || link->lto[i];
+    }
+    if (link->count == 0 || link->complete) {
+        return NVJITLINK_ERROR_INVALID_INPUT;
+    }
+    nvJitLinkResult result = lto ? lto_link(link) : NVJITLINK_SUCCESS;
+    if (result != NVJITLINK_SUCCESS) {
+        return result;
+    }
+    struct jit_input *inputs = calloc(link->count + 1, sizeof *inputs);
+    if (inputs == NULL) {
+        return NVJITLINK_ERROR_INTERNAL;
+    }
+    size_t count = gather(link, inputs);
+    if (count == 1 && inputs[0].type == CU_JIT_INPUT_PTX) {
+        link->image = malloc(inputs[0].size);
+        link->image_size = inputs[0].size;
+        if (link->image != NULL) {
+            memcpy(link->image, inputs[0].bytes, inputs[0].size);
+        }
+        result = link->image != NULL ? NVJITLINK_SUCCESS : NVJITLINK_ERROR_INTERNAL;
+    } else {
+        CUresult rc = jit_driver_link(inputs, count, &link->image, &link->image_size, link->log);
+        result = rc == CUDA_SUCCESS               ? NVJITLINK_SUCCESS
+                 : rc == CUDA_ERROR_INVALID_PTX   ? NVJITLINK_ERROR_PTX_COMPILE
+                 : rc == CUDA_ERROR_INVALID_IMAGE ? NVJITLINK_ERROR_INVALID_INPUT
+                                                  : NVJITLINK_ERROR_FINALIZE;
+    }
+    free(inputs);
+    link->complete = result == NVJITLINK_SUCCESS;
+    return result;
+}
+
+static nvJitLinkResult copy_out(const struct nvJitLink *link, const void *bytes, size_t size,
+                                void *out)
+{
+    if (link == NULL || out == NULL) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    if (bytes == NULL) {
+        return NVJITLINK_ERROR_INVALID_INPUT;
+    }
+    memcpy(out, bytes, size);
+    return NVJITLINK_SUCCESS;
+}
+
+static nvJitLinkResult tell_size(const struct nvJitLink *link, bool there, size_t size, size_t *out)
+{
+    if (link == NULL || out == NULL) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    if (!there) {
+        return NVJITLINK_ERROR_INVALID_INPUT;
+    }
+    *out = size;
+    return NVJITLINK_SUCCESS;
+}
+
+/* ---- what is exported: each function by its name and, for programs in C, by that of its version
+ */
+
+#define NAMED(name, major, minor)     __##name##_##major##_##minor
+#define VERSIONED(name, major, minor) NAMED(name, major, minor)
+#define EXPORTED(name, parameters, value)                                                          \
+    JIT_EXPORT nvJitLinkResult name parameters;                                                    \
+    JIT_EXPORT nvJitLinkResult VERSIONED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR) parameters;         \
+    nvJitLinkResult name parameters                                                                \
+    {                                                                                              \
+        return value;                                                                              \
+    }                                                                                              \
+    nvJitLinkResult VERSIONED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR) parameters                     \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+
+static nvJitLinkResult end(nvJitLinkHandle *handle)
+{
+    if (handle == NULL || *handle == NULL) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    destroy(*handle);
+    *handle = NULL;
+    return NVJITLINK_SUCCESS;
+}
+
+EXPORTED(nvJitLinkCreate,
+         (nvJitLinkHandle * handle, uint32_t numOptions, const char *const *options),
+         create(handle, numOptions, options))
+EXPORTED(nvJitLinkDestroy, (nvJitLinkHandle * handle), end(handle))
+EXPORTED(nvJitLinkAddData,
+         (nvJitLinkHandle handle, nvJitLinkInputType inputType, const void *data, size_t size,
+          const char *name),
+         add(handle, inputType, data, size, name))
+EXPORTED(nvJitLinkAddFile,
+         (nvJitLinkHandle handle, nvJitLinkInputType inputType, const char *fileName),
+         add_file(handle, inputType, fileName))
+EXPORTED(nvJitLinkComplete, (nvJitLinkHandle handle), complete(handle))
+EXPORTED(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle handle, size_t *size),
+         tell_size(handle, handle && handle->complete, handle ? handle->image_size : 0, size))
+EXPORTED(nvJitLinkGetLinkedCubin, (nvJitLinkHandle handle, void *cubin),
+         copy_out(handle, handle ? handle->image : NULL, handle ? handle->image_size : 0, cubin))
+EXPORTED(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle handle, size_t *size),
+         tell_size(handle, handle && handle->ptx, handle ? handle->ptx_size : 0, size))
+EXPORTED(nvJitLinkGetLinkedPtx, (nvJitLinkHandle handle, char *ptx),
+         copy_out(handle, handle ? handle->ptx : NULL, handle ? handle->ptx_size : 0, ptx))
+EXPORTED(nvJitLinkGetErrorLogSize, (nvJitLinkHandle handle, size_t *size),
+         tell_size(handle, true, handle ? strlen(handle->log) + 1 : 0, size))
+EXPORTED(nvJitLinkGetErrorLog, (nvJitLinkHandle handle, char *log),
+         copy_out(handle, handle ? handle->log : NULL, handle ? strlen(handle->log) + 1 : 0, log))
+EXPORTED(nvJitLinkGetInfoLogSize, (nvJitLinkHandle handle, size_t *size),
+         tell_size(handle, true, 1, size))
+EXPORTED(nvJitLinkGetInfoLog, (nvJitLinkHandle handle, char *log), copy_out(handle, "", 1, log))
+
+JIT_EXPORT nvJitLinkResult nvJitLinkVersion(unsigned int *major, unsigned int *minor)
+{
+    if (major == NULL || minor == NULL) {
+        return NVJITLINK_ERROR_NULL_INPUT;
+    }
+    *major = JIT_CUDA_MAJOR;
+    *minor = JIT_CUDA_MINOR;
+    return NVJITLINK_SUCCESS;
+}

@@ -1,0 +1,422 @@
+/* Executable graphs. The client says what a graph is by the calls that its nodes are: they are
+ * captured by the driver, in a stream that the client has made for that. Between them it says
+ * behind which nodes the next one comes.
+ *
+ * What a reader would get wrong: the handler of such a call (ga_launch, say) knows nothing of this.
+ * Which node it became is asked afterwards: the stream's dependencies are then that node. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+#define NODES_MOST 1048576u /* of a graph: they are kept, 8 bytes each */
+
+/* A graph that is being captured. */
+struct server_graph_build {
+    uint32_t count, room;
+    CUgraphNode *nodes;
+    bool open;        /* the call of the last ga_graph_node has not been looked at */
+    CUgraphNode last; /* what the dependencies were before it, if they were one node */
+    CUresult rc;      /* the first thing that went wrong */
+};
+
+static void build_free(struct server_graph_build *build)
+{
+    if (build != NULL) {
+        free(build->nodes);
+        free(build);
+    }
+}
+
+void graph_build_end(struct server_stream *stream)
+{
+    build_free(stream->build);
+    stream->build = NULL;
+}
+
+static void fail(struct server_graph_build *build, CUresult rc)
+{
+    build->rc = build->rc == CUDA_SUCCESS ? rc : build->rc;
+}
+
+static void append(struct server_graph_build *build, CUgraphNode node)
+{
+    if (build->count == build->room) {
+        uint32_t room = build->room != 0 ? build->room * 2 : 16;
+        CUgraphNode *nodes =
+            room <= NODES_MOST ? realloc(build->nodes, room * sizeof *nodes) : NULL;
+        if (nodes == NULL) {
+            fail(build, CUDA_ERROR_OUT_OF_MEMORY);
+            return;
+        }
+        build->nodes = nodes;
+        build->room = room;
+    }
+    build->nodes[build->count++] = node;
+}
+
+/* What the last call has become. */
+static void collect(const struct cuda_driver *driver, const struct server_stream *stream)
+{
+    struct server_graph_build *build = stream->build;
+    if (!build->open || build->rc != CUDA_SUCCESS) {
+        return;
+    }
+    CUstreamCaptureStatus status;
+    const CUgraphNode *nodes = NULL;
+    size_t count = 0;
+    build->open = false;
+    CUresult rc =
+        driver->cuStreamGetCaptureInfo_v2(stream->real, &status, NULL, NULL, &nodes, &count);
+    if (rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
+    if (rc == CUDA_SUCCESS && (count != 1 || nodes[0] == build->last)) {
+        rc = CUDA_ERROR_INVALID_VALUE; /* no call, or one that failed */
+    }
+    if (rc == CUDA_SUCCESS) {
+        append(build, nodes[0]);
+    } else {
+        fail(build, rc);
+    }
+}
+
+/* The stream, in which a graph is being captured; NULL: there is none, or none is. */
+static struct server_stream *building(struct server_conn *conn, uint64_t wire)
+{
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    return stream != NULL && stream->build != NULL ? stream : NULL;
+}
+
+static CUresult begin(struct server_conn *conn, uint64_t wire)
+{
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    if (stream == NULL || stream->build != NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_graph_build *build = calloc(1, sizeof *build);
+    if (build == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    /* RELAXED: calls of others are carried out meanwhile, by this thread too. */
+    CUresult rc =
+        conn->driver->cuStreamBeginCapture_v2(stream->real, CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (rc != CUDA_SUCCESS) {
+        build_free(build);
+        return rc;
+    }
+    stream->build = build;
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_graph_begin(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_graph_begin_args args;
+    ga_graph_begin_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = begin(conn, args.stream);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- nodes */
+
+static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
+                           const CUgraphNode *after, size_t count)
+{
+    CUstreamCaptureStatus status;
+    CUgraph graph = NULL;
+    CUgraphNode node;
+    CUresult rc = driver->cuStreamGetCaptureInfo_v2(real, &status, NULL, &graph, NULL, NULL);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuGraphAddEmptyNode(&node, graph, after, count);
+    }
+    return rc == CUDA_SUCCESS ? driver->cuStreamUpdateCaptureDependencies(
+                                    real, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+                              : rc;
+}
+
+static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *args)
+{
+    static CUgraphNode after[4096]; /* submit thread only */
+    struct server_stream *stream = building(conn, args->stream);
+    if (stream == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_graph_build *build = stream->build;
+    collect(conn->driver, stream);
+    for (uint32_t i = 0; i < args->count && build->rc == CUDA_SUCCESS; i++) {
+        if (args->after[i] >= build->count) {
+            fail(build, CUDA_ERROR_INVALID_VALUE);
+        } else {
+            after[i] = build->nodes[args->after[i]];
+        }
+    }
+    if (build->rc != CUDA_SUCCESS) {
+        return build->rc;
+    }
+    CUresult rc = args->empty != 0
+                      ? node_empty(conn->driver, stream->real, after, args->count)
+                      : conn->driver->cuStreamUpdateCaptureDependencies(
+                            stream->real, after, args->count, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    build->open = true;
+    build->last = args->count == 1 ? after[0] : NULL;
+    if (rc != CUDA_SUCCESS) {
+        fail(build, rc);
+    }
+    return rc;
+}
+
+bool server_call_ga_graph_node(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct ga_graph_node_args args;
+    ga_graph_node_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = node(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- executables */
+
+/* Ends the capture; the graph is the caller's on success, and so are the nodes. */
+static CUresult captured(struct server_conn *conn, uint64_t wire, CUgraph *graph,
+                         struct server_graph_build **build)
+{
+    struct server_stream *stream = building(conn, wire);
+    if (stream == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    collect(conn->driver, stream);
+    *build = stream->build;
+    stream->build = NULL;
+    *graph = NULL;
+    CUresult rc = conn->driver->cuStreamEndCapture(stream->real, graph);
+    rc = (*build)->rc != CUDA_SUCCESS ? (*build)->rc : rc;
+    if (rc != CUDA_SUCCESS) {
+        build_free(*build);
+        if (*graph != NULL) {
+            (void)conn->driver->cuGraphDestroy(*graph);
+        }
+    }
+    return rc;
+}
+
+CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
+{
+    (void)ga_handle_table_remove(&conn->objects.graphs, graph->handle);
+    ga_list_remove(&graph->link);
+    CUresult rc = conn->driver->cuGraphExecDestroy(graph->exec);
+    CUresult second = conn->driver->cuGraphDestroy(graph->graph);
+    free(graph->nodes);
+    free(graph);
+    return rc != CUDA_SUCCESS ? rc : second;
+}
+
+static CUresult make(struct server_conn *conn, const struct ga_graph_end_args *args)
+{
+    CUgraph real;
+    struct server_graph_build *build;
+    CUresult rc = captured(conn, args->stream, &real, &build);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct server_graph *graph = calloc(1, sizeof *graph);
+    if (graph == NULL || conn->current == NULL) {
+        build_free(build);
+        free(graph);
+        (void)conn->driver->cuGraphDestroy(real);
+        return graph == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    *graph = (struct server_graph){.context = conn->current,
+                                   .handle = args->exec,
+                                   .graph = real,
+                                   .count = build->count,
+                                   .nodes = build->nodes};
+    free(build); /* not its nodes */
+    rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, real, args->flags);
+    enum ga_status status = GA_OK;
+    if (rc == CUDA_SUCCESS) {
+        status = ga_handle_table_take(&conn->objects.graphs, args->exec, graph);
+        rc = status == GA_OK        ? CUDA_SUCCESS
+             : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
+                                    : CUDA_ERROR_OUT_OF_MEMORY;
+        if (rc != CUDA_SUCCESS) {
+            (void)conn->driver->cuGraphExecDestroy(graph->exec);
+        }
+    }
+    if (rc != CUDA_SUCCESS) {
+        (void)conn->driver->cuGraphDestroy(real);
+        free(graph->nodes);
+        free(graph);
+        return rc;
+    }
+    ga_list_append(&conn->current->graphs, &graph->link);
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_graph_end(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct ga_graph_end_args args;
+    ga_graph_end_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, make(conn, &args));
+    return true;
+}
+
+/* ---- other parameters */
+
+/* `from`: the only node of a graph, which has the parameters that `node` gets. */
+static CUresult update(const struct cuda_driver *driver, const struct server_graph *graph,
+                       CUgraphNode node, CUgraphNode from, CUcontext context)
+{
+    CUgraphNodeType type;
+    CUresult rc = driver->cuGraphNodeGetType(from, &type);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
+        CUDA_KERNEL_NODE_PARAMS_v2 params;
+        rc = driver->cuGraphKernelNodeGetParams_v2(from, &params);
+        return rc == CUDA_SUCCESS
+                   ? driver->cuGraphExecKernelNodeSetParams_v2(graph->exec, node, &params)
+                   : rc;
+    }
+    if (type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+        CUDA_MEMCPY3D params;
+        rc = driver->cuGraphMemcpyNodeGetParams(from, &params);
+        return rc == CUDA_SUCCESS
+                   ? driver->cuGraphExecMemcpyNodeSetParams(graph->exec, node, &params, context)
+                   : rc;
+    }
+    if (type == CU_GRAPH_NODE_TYPE_MEMSET) {
+        CUDA_MEMSET_NODE_PARAMS_v1 params;
+        rc = driver->cuGraphMemsetNodeGetParams(from, &params);
+        return rc == CUDA_SUCCESS
+                   ? driver->cuGraphExecMemsetNodeSetParams(graph->exec, node, &params, context)
+                   : rc;
+    }
+    if (type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+        CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 params;
+        rc = driver->cuGraphBatchMemOpNodeGetParams(from, &params);
+        return rc == CUDA_SUCCESS
+                   ? driver->cuGraphExecBatchMemOpNodeSetParams(graph->exec, node, &params)
+                   : rc;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set(struct server_conn *conn, const struct ga_graph_set_args *args)
+{
+    CUgraph real;
+    struct server_graph_build *build;
+    CUresult rc = captured(conn, args->stream, &real, &build);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
+    if (graph == NULL) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    } else if (build->count != 1 || args->node >= graph->count) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    } else {
+        rc = update(conn->driver, graph, graph->nodes[args->node], build->nodes[0],
+                    graph->context->real);
+    }
+    build_free(build);
+    (void)conn->driver->cuGraphDestroy(real);
+    return rc;
+}
+
+bool server_call_ga_graph_set(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct ga_graph_set_args args;
+    ga_graph_set_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = set(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+bool server_call_ga_graph_enable(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_graph_enable_args args;
+    ga_graph_enable_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args.exec);
+    CUresult rc =
+        graph == NULL ? CUDA_ERROR_INVALID_HANDLE
+        : args.node >= graph->count
+            ? CUDA_ERROR_INVALID_VALUE
+            : conn->driver->cuGraphNodeSetEnabled(graph->exec, graph->nodes[args.node], args.on);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- use */
+
+static CUresult launch(struct server_conn *conn, uint64_t exec, uint64_t stream)
+{
+    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, exec);
+    CUstream real;
+    CUresult rc = server_handle_stream(conn, stream, &real);
+    if (graph == NULL || rc != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    return conn->driver->cuGraphLaunch(graph->exec, real);
+}
+
+bool server_call_ga_graph_launch(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_graph_launch_args args;
+    ga_graph_launch_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = launch(conn, args.exec, args.stream);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+bool server_call_ga_graph_destroy(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_graph_destroy_args args;
+    ga_graph_destroy_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args.exec);
+    CUresult rc = graph != NULL ? graph_free(conn, graph) : CUDA_ERROR_INVALID_HANDLE;
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}

@@ -1,0 +1,224 @@
+/* Executable graphs, for front/; and what of graphs is the device's. */
+#include "softgpu/graph.h"
+
+#include "front/front.h"
+#include "softgpu/calls/call.h"
+#include "softgpu/module.h"
+
+static bool side_reserved(CUmemorytype type, CUdeviceptr address)
+{
+    return (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) &&
+           sg_graph_memory_holds(address);
+}
+
+/* Does it touch memory that a node allocates, behind which there may be nothing yet? */
+static bool reserved(const struct front_node_params *params)
+{
+    const CUDA_MEMCPY3D *copy = &params->copy.copy;
+    bool found = false;
+    switch ((int)params->type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return side_reserved(copy->dstMemoryType, copy->dstDevice) ||
+               side_reserved(copy->srcMemoryType, copy->srcDevice);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return sg_graph_memory_holds(params->fill.fill.dst);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        for (unsigned i = 0; i < params->values.count; i++) {
+            found |= sg_graph_memory_holds(params->values.ops[i].waitValue.address);
+        }
+        return found;
+    default:
+        return false;
+    }
+}
+
+static CUresult check(const struct front_node_params *params)
+{
+    struct sg_graph_what what;
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (reserved(params)) {
+        return sg_leave(CUDA_SUCCESS);
+    }
+    result = sg_graph_what_make(params, &what);
+    if (result == CUDA_SUCCESS) {
+        sg_graph_what_drop(&what);
+    }
+    return sg_leave(result);
+}
+
+static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context)
+{
+    struct sg_function *function = NULL;
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *found = sg_context_find(current);
+    result = found != NULL && found->alive ? sg_function_find(handle, found, &function)
+                                           : CUDA_ERROR_INVALID_CONTEXT;
+    if (result == CUDA_SUCCESS) {
+        *context = sg_context_handle(function->module->context);
+    }
+    return sg_leave(result);
+}
+
+static CUresult condition_make(CUcontext handle, unsigned value, bool assigned,
+                               CUgraphConditionalHandle *made)
+{
+    uint64_t condition = 0;
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_context *context = sg_context_find(handle);
+    result = context != NULL && context->alive
+                 ? sg_condition_make(context, value, assigned, &condition)
+                 : CUDA_ERROR_INVALID_CONTEXT;
+    *made = condition;
+    return sg_leave(result);
+}
+
+static void condition_drop(CUgraphConditionalHandle handle)
+{
+    sg_lock();
+    struct sg_condition *condition = sg_condition_find(handle);
+    if (condition != NULL) {
+        sg_condition_drop(condition);
+    }
+    sg_unlock();
+}
+
+static CUresult memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address)
+{
+    CUresult result = sg_enter_process();
+    return result == CUDA_SUCCESS ? sg_leave(sg_graph_memory_make(wanted, address)) : result;
+}
+
+static void memory_drop(CUdeviceptr address)
+{
+    sg_lock();
+    sg_graph_memory_drop(sg_graph_memory_find(address));
+    sg_unlock();
+}
+
+static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void **exec)
+{
+    struct sg_graph_exec *made = NULL;
+    CUresult result = sg_enter_process();
+    if (result == CUDA_SUCCESS) {
+        result = sg_leave(sg_graph_make(plan, flags, &made));
+    }
+    *exec = made;
+    return result;
+}
+
+static CUresult exec_set(void *exec, unsigned number, const struct front_node_params *params)
+{
+    CUresult result = sg_enter_process();
+    return result == CUDA_SUCCESS ? sg_leave(sg_graph_set(exec, number, params)) : result;
+}
+
+static CUresult exec_enable(void *exec, unsigned number, bool on)
+{
+    CUresult result = sg_enter_process();
+    return result == CUDA_SUCCESS ? sg_leave(sg_graph_enable(exec, number, on)) : result;
+}
+
+/* All of it is here already. */
+static CUresult upload(void *exec, CUstream handle)
+{
+    struct sg_stream *stream;
+    (void)exec;
+    CUresult result = sg_enter_stream(handle, &stream);
+    return result == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : result;
+}
+
+static CUresult launch(void *exec, CUstream handle)
+{
+    struct sg_stream *stream;
+    CUresult result = sg_enter_stream(handle, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    sg_print_due(stream->context->print);
+    return sg_leave(sg_graph_launch(exec, stream));
+}
+
+static void exec_destroy(void *argument, void (*gone)(void *), void *data)
+{
+    struct sg_graph_exec *exec = argument;
+    sg_lock();
+    exec->gone = gone;
+    exec->gone_data = data;
+    bool last = sg_graph_drop(exec);
+    sg_unlock();
+    if (last) {
+        gone(data);
+    }
+}
+
+const struct front_graph_host front_graph_host = {
+    .check = check,
+    .function_context = function_context,
+    .condition_make = condition_make,
+    .condition_drop = condition_drop,
+    .memory_reserve = memory_reserve,
+    .memory_drop = memory_drop,
+    .instantiate = instantiate,
+    .exec_set = exec_set,
+    .exec_enable = exec_enable,
+    .upload = upload,
+    .launch = launch,
+    .exec_destroy = exec_destroy,
+};
+
+/* ---- the memory of graphs ---- */
+
+static CUresult memory_enter(CUdevice ordinal, const void *value, struct sg_device **device)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_call_device(ordinal, device);
+    if (result == CUDA_SUCCESS && value == NULL) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
+                                              void *value)
+{
+    struct sg_device *found;
+    CUresult result = memory_enter(device, value, &found);
+    return result == CUDA_SUCCESS ? sg_leave(sg_graph_memory_get(found, attr, value)) : result;
+}
+
+CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
+                                              void *value)
+{
+    struct sg_device *found;
+    CUresult result = memory_enter(device, value, &found);
+    return result == CUDA_SUCCESS
+               ? sg_leave(sg_graph_memory_set(found, attr, *(const cuuint64_t *)value))
+               : result;
+}
+
+/* What a launch has freed may be in use until it has run. */
+CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
+{
+    struct sg_device *found;
+    CUresult result = memory_enter(device, &device, &found);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_process_wait();
+    if (result == CUDA_SUCCESS) {
+        sg_graph_memory_trim(found);
+    }
+    return sg_leave(result);
+}

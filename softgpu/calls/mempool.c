@@ -1,0 +1,85 @@
+/* What memory pools ask of the driver (front/mempool.h): a chunk is an allocation of no context. */
+#include "softgpu/calls/call.h"
+#include "softgpu/memory.h"
+
+static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
+{
+    struct sg_stream *found;
+    CUresult result = sg_enter_stream(handle, &found);
+    if (result == CUDA_SUCCESS) {
+        *stream = (struct front_stream){.id = found->id,
+                                        .device = (CUdevice)found->context->device->ordinal,
+                                        .context = found->context,
+                                        .stream = found};
+    }
+    return result;
+}
+
+static void pool_leave(void)
+{
+    (void)sg_leave(CUDA_SUCCESS);
+}
+
+static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
+{
+    struct sg_range *range;
+    CUresult result = sg_heap_alloc(sg_device_at(device), NULL, bytes, &range);
+    if (result == CUDA_SUCCESS) {
+        range->pooled = true;
+        *address = range->span.base;
+    }
+    return result;
+}
+
+static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
+{
+    (void)device;
+    (void)bytes;
+    sg_heap_free(sg_range_find(address));
+}
+
+static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, CUdevice by,
+                            CUmemAccess_flags flags)
+{
+    (void)device;
+    (void)bytes;
+    unsigned rights = flags == CU_MEM_ACCESS_FLAGS_PROT_NONE   ? 0
+                      : flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? SG_MAP_READ
+                                                               : SG_MAP_READ | SG_MAP_WRITE;
+    return sg_range_set_rights(sg_range_find(address), (unsigned)by, rights) == GA_OK
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void *pool_mark(const struct front_stream *stream)
+{
+    return sg_stream_mark(stream->stream);
+}
+
+static bool pool_passed(const void *mark)
+{
+    return ((const struct sg_mark *)mark)->done;
+}
+
+static CUresult pool_wait(const struct front_stream *stream, void *mark)
+{
+    return sg_stream_follow(stream->stream, mark);
+}
+
+static void pool_drop(void *mark)
+{
+    sg_mark_drop(mark);
+}
+
+const struct front_mempool_host sg_call_mempool = {
+    .enter = sg_enter_process,
+    .enter_stream = pool_enter_stream,
+    .leave = pool_leave,
+    .map = pool_map,
+    .unmap = pool_unmap,
+    .access = pool_access,
+    .mark = pool_mark,
+    .passed = pool_passed,
+    .wait = pool_wait,
+    .drop = pool_drop,
+};

@@ -1,0 +1,71 @@
+/* Occupancy of clusters. All multiprocessors of a software GPU are one group, so a cluster may be
+ * anywhere, and as many fit as their blocks do. */
+#include "front/front.h"
+#include "softgpu/calls/call.h"
+#include "softgpu/work.h"
+
+/* Enters; the lock is held on success. */
+static CUresult enter(CUfunction handle, const CUlaunchConfig *config, const int *answer,
+                      struct sg_function **function, struct front_launch_options *options)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = sg_function_find(handle, context, function);
+    if (result == CUDA_SUCCESS) {
+        result = front_launch_options_read(config, options);
+    }
+    if (result == CUDA_SUCCESS && (answer == NULL || config->blockDimX == 0 ||
+                                   config->blockDimY == 0 || config->blockDimZ == 0)) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+/* Blocks of the launch that the device holds at once. */
+static uint64_t resident(const struct sg_function *function, const CUlaunchConfig *config)
+{
+    uint64_t threads = config->blockDimX;
+    threads *= config->blockDimY < SG_BLOCK_THREADS_MAX ? config->blockDimY : SG_BLOCK_THREADS_MAX;
+    threads = threads < SG_BLOCK_THREADS_MAX ? threads * config->blockDimZ : threads;
+    return threads <= SG_BLOCK_THREADS_MAX
+               ? sg_occupancy_resident(function, (unsigned)threads, config->sharedMemBytes)
+               : 0;
+}
+
+CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+                                                    const CUlaunchConfig *config)
+{
+    struct sg_function *function;
+    struct front_launch_options options;
+    CUresult result = enter(func, config, clusterSize, &function, &options);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const struct sg_kernel *kernel = function->kernel;
+    uint32_t required = kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2];
+    uint64_t fitting = resident(function, config), most = sg_cluster_most(function);
+    *clusterSize = required != 0 ? (int)required : (int)(fitting < most ? fitting : most);
+    return sg_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
+                                              const CUlaunchConfig *config)
+{
+    struct sg_function *function;
+    struct front_launch_options options;
+    CUresult result = enter(func, config, numClusters, &function, &options);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    const uint32_t *size = options.cluster[0] != 0 ? options.cluster : function->kernel->cluster;
+    const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    result = size[0] != 0 ? sg_cluster_check(function, grid, options.cluster)
+                          : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (result == CUDA_SUCCESS) {
+        *numClusters = (int)(resident(function, config) / (size[0] * size[1] * size[2]));
+    }
+    return sg_leave(result);
+}

@@ -1,0 +1,56 @@
+/* What a kernel asks of a multiprocessor, counted while it runs for the timing model (timing.h).
+ *
+ * What a reader would get wrong: the unit is one instruction of a whole warp, whatever number of
+ * its lanes take part, as for hardware; only bytes are counted by lane. Each instruction has its
+ * cost from what it is called (ptx/decode_cost.c); executed is counted by basic block. */
+#ifndef SG_COST_H
+#define SG_COST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sg_cost_kind {
+    SG_COST_ISSUE, /* every instruction */
+    SG_COST_F32,   /* operations in single precision and below */
+    SG_COST_F64,
+    SG_COST_INT,
+    SG_COST_SPECIAL, /* rcp, sqrt, sin, ... */
+    SG_COST_MATRIX,  /* multiplications of mma, 32 as one */
+    SG_COST_SHARED,  /* 4 bytes of shared memory for each lane */
+    SG_COST_GLOBAL,  /* accesses to global and local memory, textures, surfaces */
+    SG_COST_BYTES,   /* bytes of these */
+    SG_COSTS
+};
+
+struct sg_counts { /* of a grid and what it launches */
+    _Atomic uint64_t of[SG_COSTS];
+};
+
+struct sg_cost { /* of a basic block: once through it; BYTES: of one lane */
+    uint32_t of[SG_COSTS];
+};
+
+/* Whether programs that are loaded from now on can be counted: it costs one more instruction in
+ * each basic block. Before the first program. */
+void sg_cost_count(bool wanted);
+bool sg_cost_counted(void);
+
+struct sg_code;
+struct sg_insn;
+struct sg_warp;
+struct sg_block;
+
+/* Stands at the head of each basic block; imm: which one. */
+void sg_cost_pass(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
+
+struct sg_passes { /* through a basic block */
+    uint64_t warps, lanes;
+};
+/* Adds what was passed, `passes` by basic block. */
+void sg_cost_add(struct sg_counts *counts, const struct sg_code *code,
+                 const struct sg_passes *passes);
+/* The cost of every instruction once, by `warps` warps: an estimate without running. */
+void sg_cost_static(struct sg_counts *counts, const struct sg_code *code, uint64_t warps);
+
+#endif

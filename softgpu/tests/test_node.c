@@ -1,0 +1,331 @@
+/* What processes share of a device, and that nothing stays of one that is killed: while it holds
+ * memory, in the lock, with a turn, in line for one, stopped. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ipc.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "softgpu/node.h"
+
+#define CHUNKS 100
+
+static char name[SG_NODE_NAME_BYTES];
+static struct sg_node_device *device;
+static struct sg_node_engine *engine;
+static const _Atomic int never;
+
+static void join(void)
+{
+    const struct sg_node_key key = {.uuid = {1, 2, 3}, .chunks = CHUNKS, .sms = 4};
+    if (sg_node_open(name) != GA_OK || sg_node_device_open(&key, &device) != GA_OK) {
+        abort();
+    }
+    engine = &device->engines[0];
+}
+
+static void setup(void)
+{
+    snprintf(name, sizeof name, "test-%d", (int)getpid());
+}
+
+/* What another process does; what it writes to `out` the test reads. */
+struct other {
+    pid_t pid;
+    int in, out;
+};
+
+static struct other other_start(void (*work)(int in, int out))
+{
+    int there[2], back[2];
+    cr_assert_eq(pipe(there), 0);
+    cr_assert_eq(pipe(back), 0);
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        join();
+        work(there[0], back[1]);
+        _exit(0);
+    }
+    close(there[0]);
+    close(back[1]);
+    return (struct other){pid, there[1], back[0]};
+}
+
+static void tell(int fd)
+{
+    if (write(fd, "x", 1) != 1) {
+        abort();
+    }
+}
+
+static void hear(int fd)
+{
+    char byte;
+    cr_assert_eq(read(fd, &byte, 1), 1, "the other process has ended");
+}
+
+static void other_kill(struct other *other)
+{
+    int status;
+    kill(other->pid, SIGKILL);
+    cr_assert_eq(waitpid(other->pid, &status, 0), other->pid);
+    close(other->in);
+    close(other->out);
+}
+
+static void hold_forty(int in, int out)
+{
+    if (sg_node_take(device, 40) != GA_OK) {
+        abort();
+    }
+    tell(out);
+    hear(in);
+    sg_node_give(device, 10);
+    tell(out);
+    pause();
+}
+
+Test(node, memory_is_that_of_all_and_free_when_its_holder_is_killed, .init = setup)
+{
+    struct other other = other_start(hold_forty);
+    hear(other.out);
+    join();
+    cr_assert_eq(sg_node_free(device), 60);
+    cr_assert_eq(sg_node_take(device, 61), GA_NO_MEMORY);
+    tell(other.in);
+    hear(other.out);
+    cr_assert_eq(sg_node_take(device, 61), GA_OK);
+    cr_assert_eq(sg_node_free(device), 9);
+    other_kill(&other);
+    cr_assert_eq(sg_node_take(device, 39), GA_OK,
+                 "what the dead one held is found by who needs it");
+    cr_assert_eq(sg_node_free(device), 0);
+    sg_node_give(device, 100);
+    cr_assert_eq(sg_node_free(device), CHUNKS);
+}
+
+static void take_all(int in, int out)
+{
+    unsigned char taken = 0;
+    hear(in);
+    while (sg_node_take(device, 1) == GA_OK) {
+        taken++;
+    }
+    (void)!write(out, &taken, 1);
+    pause();
+}
+
+Test(node, eight_processes_take_all_there_is_and_no_more, .init = setup)
+{
+    struct other others[8];
+    unsigned sum = 0;
+    for (int i = 0; i < 8; i++) {
+        others[i] = other_start(take_all);
+    }
+    for (int i = 0; i < 8; i++) {
+        tell(others[i].in);
+    }
+    for (int i = 0; i < 8; i++) {
+        unsigned char taken;
+        cr_assert_eq(read(others[i].out, &taken, 1), 1);
+        sum += taken;
+    }
+    cr_assert_eq(sum, CHUNKS);
+    join();
+    cr_assert_eq(sg_node_free(device), 0);
+    for (int i = 0; i < 8; i++) {
+        other_kill(&others[i]);
+    }
+    cr_assert_eq(sg_node_free(device), CHUNKS);
+}
+
+/* Half way through taking 40 chunks */
+static void die_in_the_lock(int in, int out)
+{
+    (void)in;
+    sg_node_lock();
+    device->process[sg_node_self()].held += 40;
+    tell(out);
+    pause();
+}
+
+Test(node, killed_within_the_lock, .init = setup)
+{
+    struct other other = other_start(die_in_the_lock);
+    hear(other.out);
+    other_kill(&other);
+    join();
+    cr_assert_eq(sg_node_free(device), CHUNKS);
+}
+
+static void hold_the_turn(int in, int out)
+{
+    if (!sg_turn_begin(engine)) {
+        abort();
+    }
+    tell(out);
+    hear(in);
+    sg_turn_end(engine);
+    tell(out);
+    pause();
+}
+
+Test(node, a_turn_ends_when_its_holder_says_so, .init = setup)
+{
+    struct other other = other_start(hold_the_turn);
+    hear(other.out);
+    join();
+    cr_assert_not(sg_turn_begin(engine));
+    tell(other.in);
+    hear(other.out);
+    cr_assert(sg_turn_begin(engine), "nobody has it or wants it");
+    cr_assert(sg_turn_begin(engine), "of a process as often as it likes");
+    sg_turn_end(engine);
+    cr_assert_eq(atomic_load(&engine->owner), 0);
+    other_kill(&other);
+}
+
+Test(node, a_turn_ends_with_its_holder_killed_or_stopped, .init = setup, .timeout = 60)
+{
+    for (int signal = SIGKILL; signal != 0; signal = signal == SIGKILL ? SIGSTOP : 0) {
+        struct other other = other_start(hold_the_turn);
+        hear(other.out);
+        join();
+        kill(other.pid, signal);
+        cr_assert_not(sg_turn_begin(engine));
+        sg_turn_wait(engine, &never);
+        cr_assert_eq(atomic_load(&engine->owner), sg_node_self() + 1);
+        cr_assert_eq(atomic_load(&engine->waiting), 0);
+        sg_turn_end(engine);
+        sg_node_close();
+        other_kill(&other);
+    }
+}
+
+/* Counts its turns, as a kernel that gives way */
+static void take_turns(int in, int out)
+{
+    (void)in;
+    for (;;) {
+        if (!sg_turn_begin(engine)) {
+            sg_turn_wait(engine, &never);
+        }
+        for (int i = 0; i < 3; i++) {
+            uint64_t until = ga_clock_ns() + GA_NS_PER_MS;
+            while (ga_clock_ns() < until) {
+            }
+            if (atomic_load(&engine->waiting) != 0) {
+                sg_turn_wait(engine, &never);
+            }
+        }
+        tell(out);
+    }
+}
+
+Test(node, everybody_in_line_has_turns_whoever_is_killed, .init = setup, .timeout = 60)
+{
+    struct other others[4];
+    for (int i = 0; i < 4; i++) {
+        others[i] = other_start(take_turns);
+    }
+    for (int killed = 0; killed < 4; killed++) {
+        for (int i = killed; i < 4; i++) {
+            for (int turn = 0; turn < 5; turn++) {
+                hear(others[i].out);
+            }
+        }
+        other_kill(&others[killed]);
+    }
+    join();
+    if (!sg_turn_begin(engine)) {
+        sg_turn_wait(engine, &never);
+    }
+    cr_assert_eq(atomic_load(&engine->owner), sg_node_self() + 1);
+}
+
+Test(node, who_waits_stops_when_told_and_leaves_the_line, .init = setup)
+{
+    struct other other = other_start(hold_the_turn);
+    hear(other.out);
+    join();
+    const _Atomic int stop = 1;
+    cr_assert_not(sg_turn_begin(engine));
+    sg_turn_wait(engine, &stop);
+    sg_turn_end(engine);
+    cr_assert_eq(atomic_load(&engine->waiting), 0);
+    cr_assert_neq(atomic_load(&engine->owner), sg_node_self() + 1);
+    other_kill(&other);
+}
+
+static void say_id(int in, int out)
+{
+    (void)in;
+    uint64_t id = sg_node_id();
+    (void)!write(out, &id, sizeof id);
+    pause();
+}
+
+Test(node, lives_as_long_as_somebody_uses_it, .init = setup)
+{
+    struct other first = other_start(say_id), second = other_start(say_id);
+    uint64_t ids[2] = {0, 1};
+    cr_assert_eq(read(first.out, &ids[0], sizeof ids[0]), sizeof ids[0]);
+    cr_assert_eq(read(second.out, &ids[1], sizeof ids[1]), sizeof ids[1]);
+    cr_assert_eq(ids[0], ids[1], "two that begin at the same time join");
+    other_kill(&first);
+    join();
+    cr_assert_eq(sg_node_id(), ids[0]);
+    sg_node_close();
+    other_kill(&second);
+    join();
+    cr_assert_neq(sg_node_id(), ids[0], "it has outlived all its processes");
+}
+
+Test(node, what_is_no_node_of_ours_is_left_alone, .init = setup)
+{
+    int id = shmget(IPC_PRIVATE, sizeof(struct sg_node), IPC_CREAT | 0600);
+    cr_assert_geq(id, 0);
+    struct sg_node *foreign = shmat(id, NULL, 0);
+    shmctl(id, IPC_RMID, NULL);
+    snprintf(foreign->name, sizeof foreign->name, "%s", name);
+    foreign->magic = SG_NODE_MAGIC + 1; /* another version */
+    foreign->id = 7;
+    join();
+    cr_assert_neq(sg_node_id(), 7);
+    cr_assert_eq(foreign->slots, 0);
+}
+
+/* Killed where a segment is there and not yet marked for destruction */
+Test(node, what_a_killed_one_has_begun_is_taken_away, .init = setup)
+{
+    int id = shmget((key_t)(0x53470000 ^ geteuid()), 4096, IPC_CREAT | 0600);
+    cr_assert_geq(id, 0);
+    join();
+    struct shmid_ds facts;
+    cr_assert_eq(shmctl(id, IPC_STAT, &facts), -1);
+}
+
+Test(node, devices_described_otherwise_are_others)
+{
+    snprintf(name, sizeof name, "%s", SG_NODE_SELF);
+    join();
+    struct sg_node_key key = device->key;
+    struct sg_node_device *again, *other;
+    cr_assert_eq(sg_node_device_open(&key, &again), GA_OK);
+    cr_assert_eq(again, device);
+    key.chunks--;
+    cr_assert_eq(sg_node_device_open(&key, &other), GA_OK);
+    cr_assert_neq(other, device);
+    cr_assert_eq(sg_node_free(other), CHUNKS - 1);
+    uint64_t id = sg_node_id();
+    sg_node_close();
+    join();
+    cr_assert_neq(sg_node_id(), id, "nobody joins this one");
+}

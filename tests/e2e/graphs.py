@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""What travels for graphs: nothing while a stream captures, one message for a launch of a thousand
+kernels, and a few for a changed node."""
+
+import re
+
+import harness
+from harness import expect
+
+LAUNCHES = 10
+
+
+def between(lines, first, last):
+    """The calls that travel between two marks."""
+    text = "\n".join(lines)
+    part = text.split(f"mark {first}\n", 1)[1].split(f"mark {last}\n", 1)[0]
+    return re.findall(r" call: (\w+)", part), part.count(" wait: ")
+
+
+def test_messages_of_a_graph(build):
+    """semantics S85, S87"""
+    with harness.serving(build) as server:
+        process = harness.run_passing([build.program("graph_messages")],
+                                      build.remote([server], GPUAAS_TRACE="calls"))
+    lines = process.err.lines
+    expect(between(lines, "capture", "captured") == ([], 0), "capturing sends nothing")
+    expect(between(lines, "launch", "launched") == (["ga_graph_launch"] * LAUNCHES, 0),
+           "a launch is one message")
+    calls, waits = between(lines, "change", "changed")
+    expect(calls.count("ga_launch") == 1 and "ga_graph_set" in calls and waits == 0,
+           f"a changed node travels alone: {calls}, {waits} waits")
+    named = [line for line in lines if "conditional node" in line and "not supported" in line]
+    expect(len(named) == 1, f"what is not supported is named once\n{process.report()}")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,166 @@
+// Conditional nodes: if and else, while, switch, and one within another. Kernels decide what comes
+// next by cudaGraphSetConditional.
+#include "check.h"
+
+__global__ void add(int *counter, int value) { *counter += value; }
+
+__global__ void set(cudaGraphConditionalHandle handle, unsigned value)
+{
+    cudaGraphSetConditional(handle, value);
+}
+
+// Once more, until the counter has reached its end.
+__global__ void count(int *counter, int end, cudaGraphConditionalHandle handle)
+{
+    cudaGraphSetConditional(handle, ++*counter < end);
+}
+
+static cudaGraphNode_t add_kernel(cudaGraph_t graph, cudaGraphNode_t after, const void *function,
+                                  void **values)
+{
+    cudaKernelNodeParams params = {};
+    cudaGraphNode_t node;
+    params.func = const_cast<void *>(function);
+    params.gridDim = dim3(1);
+    params.blockDim = dim3(1);
+    params.kernelParams = values;
+    CHECK(cudaGraphAddKernelNode(&node, graph, &after, after != nullptr, &params));
+    return node;
+}
+
+static cudaGraphNode_t add_condition(cudaGraph_t graph, cudaGraphNode_t after,
+                                     cudaGraphConditionalHandle handle,
+                                     cudaGraphConditionalNodeType type, unsigned size,
+                                     cudaGraph_t *bodies)
+{
+    cudaGraphNodeParams params = {};
+    cudaGraphNode_t node;
+    params.type = cudaGraphNodeTypeConditional;
+    params.conditional.handle = handle;
+    params.conditional.type = type;
+    params.conditional.size = size;
+#if CUDART_VERSION >= 13000
+    CHECK(cudaGraphAddNode(&node, graph, &after, nullptr, after != nullptr, &params));
+#else
+    CHECK(cudaGraphAddNode(&node, graph, &after, after != nullptr, &params));
+#endif
+    for (unsigned i = 0; i < size; i++) {
+        bodies[i] = params.conditional.phGraph_out[i];
+    }
+    return node;
+}
+
+static int *counter;
+
+static int launched(cudaGraph_t graph, int times)
+{
+    cudaGraphExec_t exec;
+    int value = 0;
+    CHECK(cudaMemset(counter, 0, sizeof value));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < times; i++)
+        CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaMemcpy(&value, counter, sizeof value, cudaMemcpyDeviceToHost));
+    CHECK(cudaGraphExecDestroy(exec));
+    return value;
+}
+
+static void expect(const char *what, int got, int right)
+{
+    if (got != right)
+        fail("%s counts %d, %d is right", what, got, right);
+    printf("%s: %d\n", what, got);
+}
+
+static void if_and_else(unsigned condition, int right)
+{
+    cudaGraph_t graph, bodies[2];
+    cudaGraphConditionalHandle handle;
+    int one = 1, ten = 10, hundred = 100;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
+    void *set_values[] = {&handle, &condition};
+    void *add_one[] = {&counter, &one}, *add_ten[] = {&counter, &ten};
+    void *add_hundred[] = {&counter, &hundred};
+    cudaGraphNode_t before = add_kernel(graph, nullptr, (void *)set, set_values);
+    cudaGraphNode_t node =
+        add_condition(graph, before, handle, cudaGraphCondTypeIf, 2, bodies);
+    add_kernel(bodies[0], nullptr, (void *)add, add_one);
+    add_kernel(bodies[1], nullptr, (void *)add, add_ten);
+    add_kernel(graph, node, (void *)add, add_hundred);
+    expect(condition != 0 ? "if" : "else", launched(graph, 2), 2 * right);
+    CHECK(cudaGraphDestroy(graph));
+}
+
+static void while_loop(int end)
+{
+    cudaGraph_t graph, body;
+    cudaGraphConditionalHandle handle;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+    add_condition(graph, nullptr, handle, cudaGraphCondTypeWhile, 1, &body);
+    void *values[] = {&counter, &end, &handle};
+    add_kernel(body, nullptr, (void *)count, values);
+    // The second launch begins with the default again, and counts once.
+    expect("while", launched(graph, 2), end + 1);
+    CHECK(cudaGraphDestroy(graph));
+}
+
+static void one_of(unsigned which, int right)
+{
+    cudaGraph_t graph, bodies[3];
+    cudaGraphConditionalHandle handle;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, which, cudaGraphCondAssignDefault));
+    add_condition(graph, nullptr, handle, cudaGraphCondTypeSwitch, 3, bodies);
+    for (int i = 0; i < 3; i++) {
+        int value = i + 1;
+        void *values[] = {&counter, &value};
+        add_kernel(bodies[i], nullptr, (void *)add, values);
+    }
+    expect("switch", launched(graph, 1), right);
+    CHECK(cudaGraphDestroy(graph));
+}
+
+// A loop whose body adds ten in every second round.
+__global__ void next_round(int *rounds, int end, cudaGraphConditionalHandle more,
+                      cudaGraphConditionalHandle odd)
+{
+    int now = ++*rounds;
+    cudaGraphSetConditional(odd, now % 2);
+    cudaGraphSetConditional(more, now < end);
+}
+
+static void nested()
+{
+    cudaGraph_t graph, body, inner;
+    cudaGraphConditionalHandle more, odd;
+    int end = 7, ten = 10, *rounds;
+    CHECK(cudaMalloc(&rounds, sizeof *rounds));
+    CHECK(cudaMemset(rounds, 0, sizeof *rounds));
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphConditionalHandleCreate(&more, graph, 1, cudaGraphCondAssignDefault));
+    add_condition(graph, nullptr, more, cudaGraphCondTypeWhile, 1, &body);
+    CHECK(cudaGraphConditionalHandleCreate(&odd, body, 0, 0));
+    void *values[] = {&rounds, &end, &more, &odd}, *add_ten[] = {&counter, &ten};
+    cudaGraphNode_t first = add_kernel(body, nullptr, (void *)next_round, values);
+    add_condition(body, first, odd, cudaGraphCondTypeIf, 1, &inner);
+    add_kernel(inner, nullptr, (void *)add, add_ten);
+    expect("nested", launched(graph, 1), 40);
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaFree(rounds));
+}
+
+int main()
+{
+    CHECK(cudaMalloc(&counter, sizeof *counter));
+    if_and_else(3, 101);
+    if_and_else(0, 110);
+    while_loop(1000);
+    one_of(0, 1);
+    one_of(2, 3);
+    one_of(3, 0);
+    nested();
+    CHECK(cudaFree(counter));
+    return passed();
+}

@@ -1,0 +1,154 @@
+// Nodes that allocate: memory that lives within a launch, memory that a launch leaves behind, what
+// the device says it holds for graphs.
+#include "check.h"
+
+__global__ void fill(int *data, int value, int count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        data[i] = value + i;
+}
+
+__global__ void twice(int *to, const int *from, int count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        to[i] = 2 * from[i];
+}
+
+enum { COUNT = 300000, BYTES = COUNT * (int)sizeof(int) };
+
+static cudaMemAllocNodeParams wanted()
+{
+    cudaMemAllocNodeParams params = {};
+    params.poolProps.allocType = cudaMemAllocationTypePinned;
+    params.poolProps.location.type = cudaMemLocationTypeDevice;
+    params.bytesize = BYTES;
+    return params;
+}
+
+static cudaGraphNode_t add_kernel(cudaGraph_t graph, cudaGraphNode_t after, void *function,
+                                  void **values)
+{
+    cudaKernelNodeParams params = {};
+    cudaGraphNode_t node;
+    params.func = function;
+    params.gridDim = dim3((COUNT + 255) / 256);
+    params.blockDim = dim3(256);
+    params.kernelParams = values;
+    CHECK(cudaGraphAddKernelNode(&node, graph, &after, 1, &params));
+    return node;
+}
+
+static size_t attribute(cudaGraphMemAttributeType which)
+{
+    uint64_t value;
+    CHECK(cudaDeviceGetGraphMemAttribute(0, which, &value));
+    return value;
+}
+
+static void check(const int *host, int factor, int first)
+{
+    for (int i = 0; i < COUNT; i++) {
+        if (host[i] != factor * (first + i))
+            fail("number %d is %d, %d is right", i, host[i], factor * (first + i));
+    }
+}
+
+// Allocated, used and freed in each launch.
+static void within(int *host)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t allocated, other, filled, doubled, copied, freed;
+    int *out, count = COUNT, value = 5;
+    CHECK(cudaMalloc(&out, BYTES));
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaMemAllocNodeParams params = wanted();
+    CHECK(cudaGraphAddMemAllocNode(&allocated, graph, nullptr, 0, &params));
+    int *data = (int *)params.dptr;
+    void *values[] = {&data, &value, &count}, *doubles[] = {&out, &data, &count};
+    filled = add_kernel(graph, allocated, (void *)fill, values);
+    doubled = add_kernel(graph, filled, (void *)twice, doubles);
+    CHECK(cudaGraphAddMemFreeNode(&freed, graph, &doubled, 1, data));
+    CHECK(cudaGraphAddMemcpyNode1D(&copied, graph, &doubled, 1, host, out, BYTES,
+                                   cudaMemcpyDeviceToHost));
+    EXPECT_ERROR(cudaGraphAddMemFreeNode(&other, graph, &doubled, 1, data), cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaGraphAddMemFreeNode(&other, graph, &doubled, 1, out), cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaGraphDestroyNode(copied), cudaErrorInvalidValue);
+    cudaGraph_t clone;
+    EXPECT_ERROR(cudaGraphClone(&clone, graph), cudaErrorInvalidValue);
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    if (attribute(cudaGraphMemAttrUsedMemCurrent) != 0)
+        fail("memory is taken before the first launch");
+    cudaGraphExec_t second;
+    EXPECT_ERROR(cudaGraphInstantiate(&second, graph, 0), cudaErrorInvalidValue);
+    for (int i = 0; i < 3; i++) {
+        memset(host, 0, BYTES);
+        CHECK(cudaGraphLaunch(exec, 0));
+        CHECK(cudaStreamSynchronize(0));
+        check(host, 2, 5);
+    }
+    if (attribute(cudaGraphMemAttrUsedMemCurrent) < BYTES)
+        fail("memory does not stay from launch to launch");
+    CHECK(cudaDeviceGraphMemTrim(0));
+    if (attribute(cudaGraphMemAttrUsedMemCurrent) != 0 ||
+        attribute(cudaGraphMemAttrUsedMemHigh) < BYTES)
+        fail("%zu bytes used, %zu at most", attribute(cudaGraphMemAttrUsedMemCurrent),
+             attribute(cudaGraphMemAttrUsedMemHigh));
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaStreamSynchronize(0));
+    check(host, 2, 5);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaFree(out));
+}
+
+// Left by one launch, read and freed by the program.
+static void left_behind(int *host)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t allocated;
+    int count = COUNT, value = 9;
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaMemAllocNodeParams params = wanted();
+    CHECK(cudaGraphAddMemAllocNode(&allocated, graph, nullptr, 0, &params));
+    int *data = (int *)params.dptr;
+    void *values[] = {&data, &value, &count};
+    add_kernel(graph, allocated, (void *)fill, values);
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphLaunch(exec, 0));
+    EXPECT_ERROR(cudaGraphLaunch(exec, 0), cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(host, data, BYTES, cudaMemcpyDeviceToHost));
+    check(host, 1, 9);
+    if (attribute(cudaGraphMemAttrUsedMemCurrent) < BYTES)
+        fail("what a launch leaves is not counted");
+    CHECK(cudaFree(data));
+    EXPECT_ERROR(cudaFree(data), cudaErrorInvalidValue);
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaFree(data));
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch));
+    for (int i = 0; i < 3; i++)
+        CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaStreamSynchronize(0));
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaDeviceGraphMemTrim(0));
+    if (attribute(cudaGraphMemAttrReservedMemCurrent) != 0)
+        fail("%zu bytes stay reserved", attribute(cudaGraphMemAttrReservedMemCurrent));
+    uint64_t zero = 0;
+    CHECK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrReservedMemHigh, &zero));
+    if (attribute(cudaGraphMemAttrReservedMemHigh) != 0)
+        fail("the high mark stays");
+}
+
+int main()
+{
+    int *host = (int *)malloc(BYTES);
+    within(host);
+    left_behind(host);
+    free(host);
+    return passed();
+}

@@ -1,0 +1,228 @@
+// ipc: memory and events of one process used by another, which is the child: it exports, is used,
+// and is killed. Both are this program; it forks before its first CUDA call.
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cuda.h>
+
+#include "check.h"
+
+static const int count = 3 << 19; // 6 MiB of int
+
+struct handles {
+    cudaIpcMemHandle_t large, small;
+    cudaIpcEventHandle_t event;
+};
+
+__global__ void fill(int *data, int n, int first)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        data[i] = first + i;
+}
+
+__global__ void wait_for(volatile int *flag, int value)
+{
+    while (*flag != value)
+        ;
+}
+
+__global__ void set(volatile int *flag, int value)
+{
+    *flag = value;
+}
+
+static void expect(cudaError_t got, cudaError_t right, const char *what)
+{
+    if (got != right)
+        fail("%s: %s, not %s", what, cudaGetErrorName(got), cudaGetErrorName(right));
+    (void)cudaGetLastError();
+}
+
+static void check_data(const int *device, int first, const char *what)
+{
+    static int host[count];
+    CHECK(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < count; i++)
+        if (host[i] != first + i)
+            fail("%s: element %d is %d, not %d", what, i, host[i], first + i);
+}
+
+static void send(int to, const void *bytes, size_t size)
+{
+    if (write(to, bytes, size) != (ssize_t)size)
+        fail("the other process is gone");
+}
+
+static void receive(int from, void *bytes, size_t size)
+{
+    if (read(from, bytes, size) != (ssize_t)size)
+        fail("the other process is gone");
+}
+
+// The step that both have reached
+static void meet(int from, int to, char step)
+{
+    char other;
+    send(to, &step, 1);
+    receive(from, &other, 1);
+    if (other != step)
+        fail("the other process is at step %c, this one at %c", other, step);
+}
+
+static void export_all(int from, int to)
+{
+    int *data, *flag, *unused;
+    handles sent, again;
+    cudaEvent_t event, local;
+    CHECK(cudaMalloc(&unused, 64)); // so that the flag does not begin its block of memory
+    CHECK(cudaMalloc(&flag, sizeof *flag));
+    CHECK(cudaMalloc(&data, count * sizeof *data));
+    CHECK(cudaMemset(flag, 0, sizeof *flag));
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+    CHECK(cudaEventCreate(&local));
+    expect(cudaIpcGetEventHandle(&sent.event, local), cudaErrorInvalidResourceHandle,
+           "the handle of an event of this process alone");
+    CHECK(cudaIpcGetMemHandle(&sent.large, data));
+    CHECK(cudaIpcGetMemHandle(&again.large, data));
+    if (memcmp(&sent.large, &again.large, sizeof sent.large) != 0)
+        fail("the same memory has two handles");
+    CHECK(cudaIpcGetMemHandle(&sent.small, flag));
+    CHECK(cudaIpcGetEventHandle(&sent.event, event));
+    int capable = 0, events = 0;
+    CHECK(cudaDeviceGetAttribute(&events, cudaDevAttrIpcEventSupport, 0));
+    if (cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                              (CUdeviceptr)data) != CUDA_SUCCESS ||
+        capable != 1 || events != 1)
+        fail("memory says %d, the device says %d of what they can", capable, events);
+    void *own;
+    CHECK(cudaMallocAsync(&own, 1 << 20, 0));
+    expect(cudaIpcGetMemHandle(&again.large, own), cudaErrorInvalidValue, "memory of a pool");
+    CHECK(cudaFreeAsync(own, 0));
+    expect(cudaIpcOpenMemHandle(&own, sent.large, cudaIpcMemLazyEnablePeerAccess),
+           cudaErrorDeviceUninitialized, "opening a handle in the process that made it");
+    fill<<<(count + 255) / 256, 256>>>(data, count, 5);
+    CHECK(cudaEventRecord(event));
+    send(to, &sent, sizeof sent);
+    meet(from, to, 'a'); // the other one has written
+    CHECK(cudaStreamWaitEvent(0, event, 0));
+    check_data(data, 1000, "what the importer has written");
+    wait_for<<<1, 1>>>(flag, 7); // the other one will set it
+    CHECK(cudaEventRecord(event));
+    meet(from, to, 'b');
+    CHECK(cudaEventSynchronize(event));
+    meet(from, to, 'c');
+    wait_for<<<1, 1>>>(flag, 8); // nobody ever will
+    CHECK(cudaEventRecord(event));
+    meet(from, to, 'd');
+    pause();
+}
+
+// Each byte that means anything makes another handle of it.
+static void forge(const cudaIpcMemHandle_t &right)
+{
+    for (size_t i = 0; i < sizeof right; i++) {
+        cudaIpcMemHandle_t wrong = right;
+        void *memory;
+        wrong.reserved[i] ^= 1;
+        cudaError_t error = cudaIpcOpenMemHandle(&memory, wrong, cudaIpcMemLazyEnablePeerAccess);
+        if (error == cudaSuccess && ((i >= 4 && i < 8) || i >= 40)) // these mean nothing
+            CHECK(cudaIpcCloseMemHandle(memory));
+        else if (error != cudaErrorDeviceUninitialized) // says that it is this process's
+            expect(error, cudaErrorInvalidResourceHandle, "a forged handle");
+        (void)cudaGetLastError();
+    }
+}
+
+static void import_all(int from, int to, pid_t exporter)
+{
+    handles got;
+    int *data, *again, *flag;
+    cudaEvent_t event;
+    cudaStream_t first, second;
+    CHECK(cudaFree(0));
+    receive(from, &got, sizeof got);
+    forge(got.large);
+    CHECK(cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess));
+    CHECK(cudaIpcOpenMemHandle((void **)&again, got.large, cudaIpcMemLazyEnablePeerAccess));
+    if (again != data)
+        fail("the same handle, opened twice, is at two addresses");
+    CHECK(cudaIpcCloseMemHandle(again));
+    CHECK(cudaIpcOpenMemHandle((void **)&flag, got.small, cudaIpcMemLazyEnablePeerAccess));
+    CHECK(cudaIpcOpenEventHandle(&event, got.event));
+    CHECK(cudaEventSynchronize(event));
+    check_data(data, 5, "what the exporter has written");
+    expect(cudaFree(data), cudaErrorInvalidValue, "cudaFree of imported memory");
+    expect(cudaIpcOpenMemHandle((void **)&again, got.large, 0), cudaErrorInvalidValue, "flags 0");
+    fill<<<(count + 255) / 256, 256>>>(data, count, 1000);
+    CHECK(cudaEventRecord(event));
+    meet(from, to, 'a');
+    meet(from, to, 'b'); // its kernel waits for our flag; both need the GPU
+    CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    expect(cudaEventQuery(event), cudaErrorNotReady, "an event that the exporter has recorded");
+    CHECK(cudaStreamWaitEvent(first, event, 0));
+    fill<<<(count + 255) / 256, 256, 0, first>>>(data, count, 3000);
+    expect(cudaStreamQuery(first), cudaErrorNotReady, "a stream that waits for it");
+    set<<<1, 1, 0, second>>>(flag, 7);
+    CHECK(cudaStreamSynchronize(first));
+    expect(cudaEventQuery(event), cudaSuccess, "the event, afterwards");
+    check_data(data, 3000, "what came after the event");
+    meet(from, to, 'c');
+    meet(from, to, 'd');
+    expect(cudaEventQuery(event), cudaErrorNotReady, "an event behind an endless kernel");
+    kill(exporter, SIGKILL);
+    CHECK(cudaEventSynchronize(event)); // whoever recorded it is gone
+    if (waitpid(exporter, nullptr, 0) != exporter)
+        fail("waitpid");
+    check_data(data, 3000, "memory whose exporter is gone");
+    CHECK(cudaIpcCloseMemHandle(data));
+    expect(cudaIpcCloseMemHandle(data), cudaErrorInvalidValue, "closing it again");
+    expect(cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess),
+           cudaErrorInvalidResourceHandle, "a handle of a process that is gone");
+    cudaEvent_t gone;
+    expect(cudaIpcOpenEventHandle(&gone, got.event), cudaErrorInvalidResourceHandle,
+           "an event of a process that is gone");
+    CHECK(cudaEventDestroy(event));
+    size_t free_bytes, total;
+    CHECK(cudaMemGetInfo(&free_bytes, &total));
+    if (total - free_bytes > 64 << 20)
+        fail("%zu bytes are in use after all", total - free_bytes);
+}
+
+// Through a server
+static int refused()
+{
+    int *data;
+    cudaIpcMemHandle_t memory;
+    cudaEvent_t event;
+    CHECK(cudaMalloc(&data, 4));
+    expect(cudaIpcGetMemHandle(&memory, data), cudaErrorNotSupported, "cudaIpcGetMemHandle");
+    expect(cudaIpcOpenMemHandle((void **)&data, memory, cudaIpcMemLazyEnablePeerAccess),
+           cudaErrorNotSupported, "cudaIpcOpenMemHandle");
+    expect(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming),
+           cudaErrorInvalidValue, "cudaEventCreateWithFlags");
+    return passed();
+}
+
+int main(int argc, char **argv)
+{
+    int there[2], back[2];
+    if (argc > 1 && !strcmp(argv[1], "refused"))
+        return refused();
+    if (pipe(there) != 0 || pipe(back) != 0)
+        fail("pipe");
+    pid_t exporter = fork();
+    if (exporter < 0)
+        fail("fork");
+    if (exporter == 0) {
+        close(there[1]);
+        close(back[0]);
+        export_all(there[0], back[1]);
+    }
+    close(there[0]);
+    close(back[1]);
+    import_all(back[0], there[1], exporter);
+    return passed();
+}
