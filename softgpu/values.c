@@ -109,10 +109,14 @@ static bool thread_start(void)
 void sg_look_again(uint64_t *since_ns)
 {
     started = started || thread_start();
+    bool told = waiting; /* else it sleeps, or has looked when nobody waited yet */
     waiting = true;
     if (*since_ns == 0) {
         *since_ns = ga_clock_ns();
         youngest_ns = *since_ns;
+        told = false; /* a shorter nap */
+    }
+    if (!told) {
         pthread_cond_signal(&news);
     }
 }

@@ -9,6 +9,7 @@
 #include "check.h"
 
 static const int count = 3 << 19; // 6 MiB of int
+static const int rounds = 20;     // of waiting for the other process
 
 struct handles {
     cudaIpcMemHandle_t large, small;
@@ -113,6 +114,12 @@ static void export_all(int from, int to)
     meet(from, to, 'b');
     CHECK(cudaEventSynchronize(event));
     meet(from, to, 'c');
+    for (int i = 0; i < rounds; i++) {
+        fill<<<(count + 255) / 256, 256>>>(data, count, i);
+        CHECK(cudaEventRecord(event));
+        meet(from, to, 'r');
+        meet(from, to, 's');
+    }
     wait_for<<<1, 1>>>(flag, 8); // nobody ever will
     CHECK(cudaEventRecord(event));
     meet(from, to, 'd');
@@ -170,13 +177,19 @@ static void import_all(int from, int to, pid_t exporter)
     expect(cudaEventQuery(event), cudaSuccess, "the event, afterwards");
     check_data(data, 3000, "what came after the event");
     meet(from, to, 'c');
+    for (int i = 0; i < rounds; i++) {
+        meet(from, to, 'r');
+        CHECK(cudaEventSynchronize(event));
+        meet(from, to, 's');
+    }
+    check_data(data, rounds - 1, "what came before the last of many recordings");
     meet(from, to, 'd');
     expect(cudaEventQuery(event), cudaErrorNotReady, "an event behind an endless kernel");
     kill(exporter, SIGKILL);
     CHECK(cudaEventSynchronize(event)); // whoever recorded it is gone
     if (waitpid(exporter, nullptr, 0) != exporter)
         fail("waitpid");
-    check_data(data, 3000, "memory whose exporter is gone");
+    check_data(data, rounds - 1, "memory whose exporter is gone");
     CHECK(cudaIpcCloseMemHandle(data));
     expect(cudaIpcCloseMemHandle(data), cudaErrorInvalidValue, "closing it again");
     expect(cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess),
