@@ -170,7 +170,9 @@ static CUresult find_params(const struct client_function *function, void **value
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (extra != NULL) {
-        return from_extra(extra, params);
+        CUresult rc = from_extra(extra, params);
+        return rc == CUDA_SUCCESS && params->size < function->param_bytes ? CUDA_ERROR_INVALID_VALUE
+                                                                          : rc;
     }
     if (function->param_count == 0) {
         return CUDA_SUCCESS;

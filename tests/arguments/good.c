@@ -177,6 +177,11 @@ static uint64_t function_of(uint64_t module)
     return HANDLE(function);
 }
 
+uint64_t new_function(void)
+{
+    return function_of(new_module());
+}
+
 uint64_t new_dead_function(void)
 {
     uint64_t module = new_module(), function = function_of(module);
@@ -313,6 +318,7 @@ uint64_t new_mapped(void)
 OTHER(stream)
 OTHER(event)
 OTHER(module)
+OTHER(function)
 OTHER(block)
 OTHER(array)
 OTHER(texture)
