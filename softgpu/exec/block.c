@@ -4,12 +4,17 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "softgpu/exec/fast.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
 
+/* Turns are not the same: those of warps that have not diverged are shorter (SG_FAST_SPIN_MAX). */
+#define TURN_COST      (SG_SPIN_MAX / SG_FAST_SPIN_MAX)
+#define FAST_TURN_COST 1
+
 /* So often a block looks whether its grid is over, or somebody else's turn has come; a fault of its
  * own it sees at once. */
-#define LOOK_TURNS 8
+#define LOOK_COST (8 * TURN_COST)
 
 static size_t round_up(size_t value, size_t unit)
 {
@@ -157,11 +162,13 @@ static void give_way(struct sg_grid *grid)
 
 void sg_block_run(struct sg_block *block, uint64_t turns)
 {
-    uint32_t idle = 0;
+    uint32_t idle = 0, since_look = LOOK_COST;
+    uint64_t left = turns * TURN_COST;
     bool faulted = false;
     while (!block->done) {
-        bool look = faulted || turns % LOOK_TURNS == 0;
+        bool look = faulted || since_look >= LOOK_COST;
         if (look) {
+            since_look = 0;
             look_at_the_clock(block);
             give_way(block->grid);
         }
@@ -169,11 +176,14 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
             block->done = true;
             return;
         }
-        if (turns-- == 0) {
+        if (left < TURN_COST) {
             return;
         }
         struct sg_warp *warp = sg_block_warp(block, block->next_warp);
         idle = sg_warp_run(warp) ? 0 : idle + 1;
+        const uint32_t cost = warp->fast && idle == 0 ? FAST_TURN_COST : TURN_COST;
+        left -= cost;
+        since_look += cost;
         faulted = warp->faulted;
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (idle == block->warp_count && block->live_threads) {

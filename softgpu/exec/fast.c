@@ -50,13 +50,8 @@ static inline uint32_t guarded_lanes(struct sg_warp *warp, const struct sg_insn 
 
 void sg_fast_jump(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    const int64_t distance = (int32_t)in->d;
     (void)mask;
-    if (distance <= 0 && ++warp->spin >= SG_SPIN_MAX) {
-        warp->groups[0].pc = (uint32_t)in->imm;
-        return;
-    }
-    SG_FAST_GO(warp, in + distance);
+    SG_FAST_JUMP(warp, in);
 }
 
 void sg_fast_branch(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)

@@ -49,6 +49,18 @@ struct sg_fast {
 #endif
 #define SG_FAST_GO(warp, next) SG_FAST_TO((next)->full, warp, next)
 
+/* Backward branches in one turn. Fewer than elsewhere: where warps walk through an array side by
+ * side, each finds its neighbours' pages still at hand. */
+#define SG_FAST_SPIN_MAX 32
+#define SG_FAST_JUMP(warp, in)                                                                     \
+    const struct sg_insn *jump_ = (in);                                                            \
+    const int64_t distance_ = (int32_t)jump_->d;                                                   \
+    if (distance_ <= 0 && ++(warp)->spin >= SG_FAST_SPIN_MAX) {                                    \
+        (warp)->groups[0].pc = (uint32_t)jump_->imm;                                               \
+        return;                                                                                    \
+    }                                                                                              \
+    SG_FAST_GO(warp, jump_ + distance_)
+
 /* Runs the only group of the warp until it waits, ends, faults, has had its turn or leaves
  * (warp->fast is then false). False: it did nothing. */
 bool sg_fast_run(struct sg_warp *warp);
@@ -78,6 +90,8 @@ sg_handler *sg_fast_compare(const char *name, int32_t stride_a, int32_t stride_b
 
 /* A comparison and the branch that it guards; NULL: `compare` is none of those above */
 sg_handler *sg_fast_compare_and_branch(sg_handler *compare);
+/* A sum of pairs (wide: of 64 bits), the comparison whose `a` it is, and the branch; or NULL */
+sg_handler *sg_fast_step_and_branch(sg_handler *compare, bool wide);
 /* A check, the product behind it, and the sum in whose `a` it is */
 sg_handler sg_fast_index_s32, sg_fast_index_u32;
 

@@ -25,7 +25,8 @@ static __attribute__((noinline)) bool as_rows(struct sg_warp *warp, const struct
     return !warp->faulted;
 }
 
-static void rows_GLOBAL(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+static __attribute__((noinline)) void rows_GLOBAL(struct sg_warp *warp, const struct sg_insn *in,
+                                                  uint32_t mask)
 {
     (void)mask;
     if (!as_rows(warp, in, true)) {
@@ -34,7 +35,8 @@ static void rows_GLOBAL(struct sg_warp *warp, const struct sg_insn *in, uint32_t
     SG_FAST_GO(warp, in + 1);
 }
 
-static void rows_SHARED(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
+static __attribute__((noinline)) void rows_SHARED(struct sg_warp *warp, const struct sg_insn *in,
+                                                  uint32_t mask)
 {
     (void)mask;
     if (!as_rows(warp, in, false)) {
@@ -48,7 +50,7 @@ static void rows_SHARED(struct sg_warp *warp, const struct sg_insn *in, uint32_t
         const struct sg_warp *warp, const struct sg_insn *in, int64_t stride, uint32_t bytes,      \
         unsigned need, uint8_t *base[2])
 
-/* Where the halves begin. Are they aligned, and the lanes not downwards? */
+/* Where the halves begin. Is the lower one aligned, and are the lanes not downwards? */
 #define PAIR(T)                                                                                    \
     (struct sg_fast_pair)                                                                          \
     {                                                                                              \
@@ -59,7 +61,7 @@ static void rows_SHARED(struct sg_warp *warp, const struct sg_insn *in, uint32_t
     const struct sg_fast_pair at = pair;                                                           \
     const uint64_t low = at.low + (uint64_t)in->imm, high = at.high + (uint64_t)in->imm;           \
     const uint64_t span = (uint64_t)stride * (SG_HALF - 1) + bytes;                                \
-    const bool aligned = ((low | high | (uint64_t)stride) & (bytes - 1)) == 0 && stride >= 0;      \
+    const bool even = ((low | (uint64_t)stride) & (bytes - 1)) == 0 && stride >= 0;                \
     base[0] = (uint8_t *)(uintptr_t)((origin) + low);                                              \
     base[1] = (uint8_t *)(uintptr_t)((origin) + high)
 
@@ -70,7 +72,7 @@ near_pair(const struct sg_warp *warp, const struct sg_insn *in, struct sg_fast_p
 {
     PLACES(pair, 0);
     const uint64_t apart = high - low;
-    return aligned && (apart == 0 || apart == span) &&
+    return even && (apart == 0 || apart == span) && /* so the upper half is aligned, too */
            low % SG_MAP_CHUNK + span + apart <= SG_MAP_CHUNK &&
            (sg_map_rights(warp->map, low) & need) == need;
 }
@@ -83,7 +85,7 @@ REACH(near_global)
 REACH(far_global)
 {
     PLACES(PAIR(uint64_t), 0);
-    return aligned && sg_map_allows(warp->map, low, span, need) &&
+    return even && (high & (bytes - 1)) == 0 && sg_map_allows(warp->map, low, span, need) &&
            sg_map_allows(warp->map, high, span, need);
 }
 
@@ -93,7 +95,7 @@ REACH(reach_shared)
     PLACES(PAIR(uint32_t), (uintptr_t)warp->shared);
     const uint64_t last = low < high ? high : low, bytes_here = warp->shared_bytes;
     (void)need;
-    return aligned && span <= bytes_here && last <= bytes_here - span;
+    return even && (high & (bytes - 1)) == 0 && span <= bytes_here && last <= bytes_here - span;
 }
 
 /* Vectors of 8 and 16 bytes of each lane, which are one access. The same for all lanes of a half:
@@ -237,24 +239,24 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     SPACE(store_next, name, sizeof(T), sizeof(T), SG_MAP_WRITE, )                                  \
     SPACE(store_any, name, (int32_t)in->f, (uint32_t)sizeof(T) * in->mode, SG_MAP_WRITE, )
 
-/* In one with what makes the address, whose pair stays in registers; see sg_fast_mem_ops. */
-#define FUSED_ADDED(kind, name, T, need, ahead)                                                    \
-    HANDLER(added_##kind, name)                                                                    \
+/* In one with what makes the address, whose pair stays in registers; see sg_fast_mem_ops. The last
+ * argument is what is done there; `count` instructions from the access on are over then. */
+#define FUSED_ADDED(name, T, need, otherwise, count, ...)                                          \
+    HANDLER(added, name)                                                                           \
     {                                                                                              \
         uint8_t *base[2];                                                                          \
         const struct sg_fast_pair sum = sg_fast_sum(warp, in, PAIR(uint64_t));                     \
         (void)mask;                                                                                \
         in++;                                                                                      \
         if (!near_pair(warp, in, sum, sizeof(T), sizeof(T), need, base)) {                         \
-            SG_FAST_TO(far_##kind##_##name, warp, in);                                             \
+            SG_FAST_TO(otherwise, warp, in);                                                       \
             return;                                                                                \
         }                                                                                          \
-        ahead;                                                                                     \
-        kind##_##name(warp, in, base);                                                             \
-        SG_FAST_GO(warp, in + 1);                                                                  \
+        __VA_ARGS__;                                                                               \
+        SG_FAST_GO(warp, in + (count));                                                            \
     }
-#define FUSED_INDEXED(prefix, sign, kind, name, T, need, ahead)                                    \
-    HANDLER(prefix##_##kind, name)                                                                 \
+#define FUSED_INDEXED(prefix, sign, name, T, need, otherwise, count, ...)                          \
+    HANDLER(prefix, name)                                                                          \
     {                                                                                              \
         uint8_t *base[2];                                                                          \
         struct sg_fast_pair pair;                                                                  \
@@ -266,17 +268,60 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
         pair = sg_fast_sum(warp, in + 2, pair);                                                    \
         in += 3;                                                                                   \
         if (!near_pair(warp, in, pair, sizeof(T), sizeof(T), need, base)) {                        \
-            SG_FAST_TO(far_##kind##_##name, warp, in);                                             \
+            SG_FAST_TO(otherwise, warp, in);                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        __VA_ARGS__;                                                                               \
+        SG_FAST_GO(warp, in + (count));                                                            \
+    }
+#define FUSED_ALL(name, T, need, otherwise, count, ...)                                            \
+    FUSED_ADDED(name, T, need, otherwise, count, __VA_ARGS__)                                      \
+    FUSED_INDEXED(indexed, s32, name, T, need, otherwise, count, __VA_ARGS__)                      \
+    FUSED_INDEXED(unsigned, u32, name, T, need, otherwise, count, __VA_ARGS__)
+#define FUSED(kind, name, T, need, ahead)                                                          \
+    FUSED_ALL(kind##_##name, T, need, far_##kind##_##name, 1, ahead; kind##_##name(warp, in, base))
+
+/* In one with the operation behind it: `x` is what has been loaded, `next` that operation. */
+#define USES(DO)                                                                                   \
+    DO(add_u32, uint32_t, x + b)                                                                   \
+    DO(add_f32, float, sg_cn(x + b))                                                               \
+    DO(fma_f32, float, sg_cn(__builtin_fmaf(x, b, c)))
+
+#define USE_HALF(R, half, lane, ...)                                                               \
+    {                                                                                              \
+        const R *from = (const R *)(const void *)base[half], first = *from;                        \
+        const R *rb_ = rb + SG_HALF * (half), *rc_ = rc + SG_HALF * (half);                        \
+        R *rd_ = rd + SG_HALF * (half);                                                            \
+        (void)first;                                                                               \
+        _Pragma("GCC ivdep") for (int i = 0; i < SG_HALF; i++)                                     \
+        {                                                                                          \
+            const R x = lane, b = rb_[i], c = rc_[i];                                              \
+            (void)c;                                                                               \
+            rd_[i] = __VA_ARGS__;                                                                  \
+        }                                                                                          \
+    }
+#define USE(kind, name, R, lane, ...)                                                              \
+    MOVE(kind, name)                                                                               \
+    {                                                                                              \
+        ROW_AT(R, rd, d);                                                                          \
+        ROW_AT(const R, rb, b);                                                                    \
+        ROW_AT(const R, rc, c);                                                                    \
+        USE_HALF(R, 0, lane, __VA_ARGS__)                                                          \
+        USE_HALF(R, 1, lane, __VA_ARGS__)                                                          \
+    }
+#define USED(kind, source, name, reach, stride, ahead, otherwise)                                  \
+    HANDLER(source, name)                                                                          \
+    {                                                                                              \
+        uint8_t *base[2];                                                                          \
+        (void)mask;                                                                                \
+        if (!reach(warp, in, stride, sizeof(uint32_t), SG_MAP_READ, base)) {                       \
+            SG_FAST_TO(otherwise, warp, in);                                                       \
             return;                                                                                \
         }                                                                                          \
         ahead;                                                                                     \
-        kind##_##name(warp, in, base);                                                             \
-        SG_FAST_GO(warp, in + 1);                                                                  \
+        kind##_##name(warp, in + 1, base);                                                         \
+        SG_FAST_GO(warp, in + 2);                                                                  \
     }
-#define FUSED(kind, name, T, need, ahead)                                                          \
-    FUSED_ADDED(kind, name, T, need, ahead)                                                        \
-    FUSED_INDEXED(indexed, s32, kind, name, T, need, ahead)                                        \
-    FUSED_INDEXED(unsigned, u32, kind, name, T, need, ahead)
 
 #define TYPES(DO)                                                                                  \
     DO(u8, uint8_t, uint32_t)                                                                      \
@@ -307,6 +352,16 @@ TYPES(DO)
     FUSED(load_next, name, T, SG_MAP_READ, LOOK_AHEAD)                                             \
     FUSED(store_next, name, T, SG_MAP_WRITE, )
 FUSED_TYPES(DO)
+#undef DO
+#define DO(name, R, ...)                                                                           \
+    USE(use_next, name, R, from[i], __VA_ARGS__)                                                   \
+    USE(use_same, name, R, first, __VA_ARGS__)                                                     \
+    FUSED_ALL(use_next_##name, uint32_t, SG_MAP_READ, far_load_next_b32, 2, LOOK_AHEAD;            \
+              use_next_##name(warp, in + 1, base))                                                 \
+    USED(use_next, plain, name, near_global, sizeof(uint32_t), LOOK_AHEAD, far_load_next_b32)      \
+    USED(use_next, shared_next, name, reach_shared, sizeof(uint32_t), , rows_SHARED)               \
+    USED(use_same, shared_same, name, reach_shared, 0, , rows_SHARED)
+USES(DO)
 #undef DO
 
 #define LOAD(SPACE, name)                                                                          \
@@ -343,6 +398,24 @@ static const struct sg_fast_mem_ops ops = {
 #define UNSIGNED_store(name, T) [SG_MEM_##name] = unsigned_store_next_##name,
     .fused_load = FRONTS(load),
     .fused_store = FRONTS(store),
+#define DO(name, R, ...) added_use_next_##name,
+    .used_load[SG_FAST_ADDED] = {USES(DO)},
+#undef DO
+#define DO(name, R, ...) indexed_use_next_##name,
+    .used_load[SG_FAST_INDEXED] = {USES(DO)},
+#undef DO
+#define DO(name, R, ...) unsigned_use_next_##name,
+    .used_load[SG_FAST_INDEXED_UNSIGNED] = {USES(DO)},
+#undef DO
+#define DO(name, R, ...) plain_##name,
+    .used_load[SG_FAST_PLAIN] = {USES(DO)},
+#undef DO
+#define DO(name, R, ...) shared_next_##name,
+    .used_load[SG_FAST_SHARED_NEXT] = {USES(DO)},
+#undef DO
+#define DO(name, R, ...) shared_same_##name,
+    .used_load[SG_FAST_SHARED_SAME] = {USES(DO)},
+#undef DO
 };
 
 const struct sg_fast_mem_ops *SG_ISA_NAME(sg_fast_mem_ops)(void);

@@ -88,28 +88,48 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
         return;                                                                                    \
     }                                                                                              \
     if ((low) == (in[1].c == 0)) {                                                                 \
-        SG_FAST_TO(sg_fast_jump, warp, in + 1);                                                    \
+        SG_FAST_JUMP(warp, in + 1);                                                                \
         return;                                                                                    \
     }                                                                                              \
     SG_FAST_GO(warp, in + 2)
 #define GO_ON(low, high) SG_FAST_GO(warp, in + 1)
 
+/* The first row of the comparison: as it lies there, or the sum of the instruction in front */
+#define AS_IS(U)                                                                                   \
+    const U *a = sg_row(warp, in->a);                                                              \
+    const U first = a[0], second = a[1]
+#define STEP(U)                                                                                    \
+    const U *from = sg_row(warp, in->a), *by = sg_row(warp, in->b);                                \
+    U *sum = sg_row(warp, in->d);                                                                  \
+    const U first = from[0] + by[0], second = from[1] + by[1];                                     \
+    sum[0] = first;                                                                                \
+    sum[1] = second;                                                                               \
+    in++
+
 /* Where no half wraps around, an order between two evenly spaced rows that holds at both ends of it
  * holds between them; equality does if the strides agree. a_moves, b_moves: which rows have one. */
-#define COMPARE_EVEN(prefix, name, T, U, W, ordered, op, a_moves, b_moves, THEN)                   \
+#define COMPARE_EVEN(prefix, name, T, U, W, ordered, op, a_moves, b_moves, FIRST, THEN)            \
     static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)     \
     {                                                                                              \
-        const U *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
+        (void)mask;                                                                                \
+        FIRST(U);                                                                                  \
+        const U *b = sg_row(warp, in->b);                                                          \
         const int32_t sa = (a_moves) ? (int32_t)in->e : 0, sb = (b_moves) ? (int32_t)in->f : 0;    \
-        const W a0 = (T)a[0], a1 = (T)a[1], b0 = (T)b[0], b1 = (T)b[1];                            \
+        const W a0 = (T)first, a1 = (T)second, b0 = (T)b[0], b1 = (T)b[1];                         \
         const bool low = a0 op b0, high = a1 op b1;                                                \
         bool known = sa == sb;                                                                     \
-        (void)mask;                                                                                \
         if (ordered) {                                                                             \
             const W ra = (W)sa * (SG_HALF - 1), rb = (W)sb * (SG_HALF - 1);                        \
             const W a2 = a0 + ra, a3 = a1 + ra, b2 = b0 + rb, b3 = b1 + rb;                        \
-            known = a2 == (W)(T)a2 && a3 == (W)(T)a3 && b2 == (W)(T)b2 && b3 == (W)(T)b3 &&        \
-                    low == (a2 op b2) && high == (a3 op b3);                                       \
+            const bool whole =                                                                     \
+                a2 == (W)(T)a2 && a3 == (W)(T)a3 && b2 == (W)(T)b2 && b3 == (W)(T)b3;              \
+            const bool low_end = a2 op b2, high_end = a3 op b3;                                    \
+            if (whole && (low & low_end & high & high_end)) { /* as in most turns of a loop */     \
+                *(uint32_t *)sg_row(warp, in->d) = UINT32_MAX;                                     \
+                THEN(true, true);                                                                  \
+                return;                                                                            \
+            }                                                                                      \
+            known = whole && low == low_end && high == high_end;                                   \
         }                                                                                          \
         if (!known) {                                                                              \
             SG_FAST_TO(each_##name, warp, in);                                                     \
@@ -119,26 +139,29 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
         THEN(low, high);                                                                           \
     }
 
-#define COMPARE_SAME(prefix, name, T, op, THEN)                                                    \
+#define COMPARE_SAME(prefix, name, T, U, op, FIRST, THEN)                                          \
     static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)     \
     {                                                                                              \
-        const T *a = sg_row(warp, in->a), *b = sg_row(warp, in->b);                                \
-        const bool low = a[0] op b[0], high = a[1] op b[1];                                        \
         (void)mask;                                                                                \
+        FIRST(U);                                                                                  \
+        const T *b = sg_row(warp, in->b);                                                          \
+        const bool low = (T)first op b[0], high = (T)second op b[1];                               \
         *(uint32_t *)sg_row(warp, in->d) = halves(low, high);                                      \
         THEN(low, high);                                                                           \
     }
 
 #define COMPARE(name, T, U, W, ordered, op)                                                        \
     COMPARE_EACH(name, T, U, op)                                                                   \
-    COMPARE_EVEN(even, name, T, U, W, ordered, op, true, true, GO_ON)                              \
-    COMPARE_EVEN(first, name, T, U, W, ordered, op, true, false, GO_ON)                            \
-    COMPARE_EVEN(second, name, T, U, W, ordered, op, false, true, GO_ON)                           \
-    COMPARE_SAME(same, name, T, op, GO_ON)                                                         \
-    COMPARE_EVEN(even_branch, name, T, U, W, ordered, op, true, true, BRANCH)                      \
-    COMPARE_EVEN(first_branch, name, T, U, W, ordered, op, true, false, BRANCH)                    \
-    COMPARE_EVEN(second_branch, name, T, U, W, ordered, op, false, true, BRANCH)                   \
-    COMPARE_SAME(same_branch, name, T, op, BRANCH)
+    COMPARE_EVEN(even, name, T, U, W, ordered, op, true, true, AS_IS, GO_ON)                       \
+    COMPARE_EVEN(first, name, T, U, W, ordered, op, true, false, AS_IS, GO_ON)                     \
+    COMPARE_EVEN(second, name, T, U, W, ordered, op, false, true, AS_IS, GO_ON)                    \
+    COMPARE_SAME(same, name, T, U, op, AS_IS, GO_ON)                                               \
+    COMPARE_EVEN(even_branch, name, T, U, W, ordered, op, true, true, AS_IS, BRANCH)               \
+    COMPARE_EVEN(first_branch, name, T, U, W, ordered, op, true, false, AS_IS, BRANCH)             \
+    COMPARE_EVEN(second_branch, name, T, U, W, ordered, op, false, true, AS_IS, BRANCH)            \
+    COMPARE_SAME(same_branch, name, T, U, op, AS_IS, BRANCH)                                       \
+    COMPARE_EVEN(first_step, name, T, U, W, ordered, op, true, false, STEP, BRANCH)                \
+    COMPARE_SAME(same_step, name, T, U, op, STEP, BRANCH)
 
 #define COMPARISONS(DO)                                                                            \
     DO(lt_u32, uint32_t, uint32_t, int64_t, true, <)                                               \
@@ -159,12 +182,15 @@ COMPARISONS(COMPARE)
 #define ENTRY(name, T, U, W, ordered, op)                                                          \
     {"x_" #name,                                                                                   \
      {{same_##name, second_##name}, {first_##name, even_##name}},                                  \
-     {{same_branch_##name, second_branch_##name}, {first_branch_##name, even_branch_##name}}},
+     {{same_branch_##name, second_branch_##name}, {first_branch_##name, even_branch_##name}},      \
+     {same_step_##name, first_step_##name},                                                        \
+     sizeof(T) == 8},
 
 /* By whether the first and the second row have a stride */
 static const struct {
     const char *name;
-    sg_handler *compare[2][2], *branch[2][2];
+    sg_handler *compare[2][2], *branch[2][2], *step[2];
+    bool wide;
 } table[] = {COMPARISONS(ENTRY)};
 
 sg_handler *sg_fast_compare(const char *name, int32_t stride_a, int32_t stride_b)
@@ -183,6 +209,18 @@ sg_handler *sg_fast_compare_and_branch(sg_handler *compare)
         for (int kind = 0; kind < 4; kind++) {
             if (table[i].compare[kind / 2][kind % 2] == compare) {
                 return table[i].branch[kind / 2][kind % 2];
+            }
+        }
+    }
+    return NULL;
+}
+
+sg_handler *sg_fast_step_and_branch(sg_handler *compare, bool wide)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        for (int moves = 0; moves < 2; moves++) {
+            if (table[i].compare[moves][0] == compare && table[i].wide == wide) {
+                return table[i].step[moves];
             }
         }
     }

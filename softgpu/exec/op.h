@@ -79,11 +79,22 @@ enum sg_fast_shape { SG_FAST_ANY, SG_FAST_SAME, SG_FAST_NEXT, SG_FAST_SHAPES };
  * sum of pairs, or (indexed) a check, a widening product and a sum */
 enum sg_fast_front { SG_FAST_ADDED, SG_FAST_INDEXED, SG_FAST_INDEXED_UNSIGNED, SG_FAST_FRONTS };
 
+/* Loads of 32 bits together with the operation behind them, whose `a` they are and which alone
+ * wants them: nobody writes their row. By what is in front of the load, or else where it reads. */
+enum sg_fast_source {
+    SG_FAST_PLAIN = SG_FAST_FRONTS, /* side by side, in global memory */
+    SG_FAST_SHARED_NEXT,
+    SG_FAST_SHARED_SAME,
+    SG_FAST_SOURCES
+};
+enum sg_fast_use { SG_FAST_ADD_U32, SG_FAST_ADD_F32, SG_FAST_FMA_F32, SG_FAST_USES };
+
 struct sg_fast_mem_ops {
     sg_handler *load[SG_FAST_SHARED + 1][SG_MEM_TYPES][SG_FAST_SHAPES];
     sg_handler *store[SG_FAST_SHARED + 1][SG_MEM_TYPES][SG_FAST_SHAPES];
     sg_handler *fused_load[SG_FAST_FRONTS][SG_MEM_TYPES],
         *fused_store[SG_FAST_FRONTS][SG_MEM_TYPES];
+    sg_handler *used_load[SG_FAST_SOURCES][SG_FAST_USES];
 };
 
 #define SG_OP_LISTS 6 /* .def files */

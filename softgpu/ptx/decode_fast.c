@@ -269,7 +269,7 @@ void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan)
         emit_draft(&to, draft, &final);
     }
     set_targets(to.insns, to.count, at);
-    sg_fast_fuse(decoder, to.insns, to.count);
+    sg_fast_fuse(decoder, to.insns, to.pc, to.count);
     fast->insns = keep(load, to.insns, to.count * sizeof *to.insns);
     fast->pc = keep(load, to.pc, to.count * sizeof *to.pc);
     fast->at = at;

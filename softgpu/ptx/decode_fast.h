@@ -52,7 +52,8 @@ uint32_t sg_shape_checked(const struct sg_fast_plan *plan, const struct sg_draft
                           enum sg_shape_rule rule);
 
 /* decode_fuse.c: several instructions in one, where they stand in a row */
-void sg_fast_fuse(const struct sg_decoder *decoder, struct sg_insn *insns, uint32_t count);
+void sg_fast_fuse(const struct sg_decoder *decoder, struct sg_insn *insns, const uint32_t *pc,
+                  uint32_t count);
 
 static inline bool sg_is_even(const struct sg_fast_plan *plan, uint32_t row)
 {

@@ -159,11 +159,97 @@ static void load(struct text *text)
     }
 }
 
+/* What has been loaded is wanted once, right behind the load, or again later. */
+static void use(struct text *text, unsigned loaded)
+{
+    unsigned a = narrow_old(), b = narrow_old(), d = narrow_new();
+    switch (pick(6)) {
+    case 0:
+        say(text, "add.s32 %%r%u, %%l%u, %%r%u;\n", d, loaded, a);
+        break;
+    case 1:
+        say(text, "add.s32 %%r%u, %%r%u, %%l%u;\n", d, a, loaded);
+        break;
+    case 2:
+        say(text, "add.f32 %%r%u, %%r%u, %%l%u;\n", d, a, loaded);
+        break;
+    case 3:
+        say(text, "fma.rn.f32 %%r%u, %%l%u, %%r%u, %%r%u;\n", d, loaded, a, b);
+        break;
+    case 4:
+        say(text, "fma.rn.f32 %%r%u, %%r%u, %%l%u, %%r%u;\n", d, a, loaded, b);
+        break;
+    default:
+        say(text, "fma.rn.f32 %%r%u, %%r%u, %%r%u, %%l%u;\n", d, a, b, loaded);
+        break;
+    }
+    if (pick(8) == 0) {
+        say(text, "xor.b32 %%r%u, %%r%u, %%l%u;\n", narrow_new(), d, loaded);
+    }
+}
+
+static void load_and_use(struct text *text)
+{
+    const unsigned at = fresh++, by = fresh++, front = pick(3);
+    if (front != 2) {
+        say(text, "mul.wide.%s32 %%b%u, %%tx, 4;\n", pick(2) ? "u" : "s", by);
+    }
+    if (front == 1) { /* no product in front of the sum */
+        say(text, "mov.u32 %%t0, %%t1;\n");
+    }
+    if (front == 2) {
+        say(text, "add.s64 %%b%u, %%tx4, %%table;\n", at);
+    } else {
+        say(text, "add.s64 %%b%u, %%table, %%b%u;\n", at, by);
+    }
+    say(text, "ld.global.u32 %%l%u, [%%b%u+%u];\n", at, at, 4 * pick(8));
+    use(text, at);
+    say(text, "ld.global.f32 %%l%u, [%%b%u+%u];\n", by, at, 4 * pick(8));
+    use(text, by);
+}
+
+/* A sum, a comparison and a branch: a loop, as often in all lanes, or forward */
+static void step(struct text *text)
+{
+    const unsigned at = fresh++;
+    const bool is_wide = pick(2) != 0, moves = pick(2) != 0;
+    const char *kind = pick(2) ? "s" : "u", *reg = is_wide ? "b" : "l";
+    const int bits = is_wide ? 64 : 32;
+    say(text, is_wide ? "cvt.u64.u32 %%b%u, %s;\n" : "mov.u32 %%l%u, %s;\n", at,
+        moves ? "%tx" : "%e2");
+    if (pick(4)) {
+        const bool down = pick(2) != 0;
+        say(text, "STEP%u:\nadd.s32 %%r%u, %%r%u, %lld;\n", at, pick(used_narrow), narrow_old(),
+            number());
+        if (down) {
+            say(text, "add.s%d %%%s%u, %%%s%u, -64;\nsetp.gt.s%d %%p, %%%s%u, -%u;\n", bits, reg,
+                at, reg, at, bits, reg, at, 64 * pick(5) + 1);
+        } else {
+            say(text, "add.s%d %%%s%u, %%%s%u, 64;\nsetp.lt.%s%d %%p, %%%s%u, %u;\n", bits, reg, at,
+                reg, at, kind, bits, reg, at, 64 * pick(5));
+        }
+        say(text, "@%%p bra STEP%u;\n", at);
+        return;
+    }
+    static const char *const tests[] = {"lt", "le", "gt", "ge", "eq", "ne"};
+    say(text, "add.s%d %%%s%u, %%%s%u, %lld;\n", bits, reg, at, reg, at, number());
+    say(text, "setp.%s.%s%d %%p, %%%s%u, %lld;\n@%s%%p bra OVER%u;\n", tests[pick(6)], kind, bits,
+        reg, at, pick(2) ? 4096 : number(), pick(2) ? "!" : "", at);
+    say(text, "add.s32 %%r%u, %%r%u, 1;\nOVER%u:\n", pick(used_narrow), narrow_old(), at);
+}
+
 static void shared(struct text *text)
 {
     unsigned a = narrow_old(), d = narrow_new();
     say(text, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, room;\nadd.s32 %%t0, %%t0, %%t1;\n");
     say(text, "st.shared.u32 [%%t0], %%r%u;\nbar.sync 0;\nld.shared.u32 %%r%u, [%%t0];\n", a, d);
+    const unsigned own = fresh++, same = fresh++; /* the place as a pair, what lies there; one */
+    say(text, "shl.b32 %%l%u, %%lin, 2;\nadd.s32 %%l%u, %%l%u, room;\n", 4 * LENGTH + own,
+        8 * LENGTH + own, 4 * LENGTH + own);
+    say(text, "ld.shared.u32 %%l%u, [%%l%u];\n", own, 8 * LENGTH + own);
+    use(text, own);
+    say(text, "ld.shared.u32 %%l%u, [room+%u];\n", same, 4 * pick(16));
+    use(text, same);
     say(text, "ld.shared.u32 %%r%u, [room+%u];\nbar.sync 0;\n", narrow_new(), 4 * pick(16));
 }
 
@@ -192,7 +278,7 @@ static void collective(struct text *text)
 
 static void body(struct text *text, bool whole)
 {
-    switch (pick(whole ? 10 : 8)) {
+    switch (pick(whole ? 13 : 8)) {
     case 0:
     case 1:
     case 2:
@@ -212,6 +298,13 @@ static void body(struct text *text, bool whole)
     case 8:
         shared(text);
         break;
+    case 9:
+    case 10:
+        load_and_use(text);
+        break;
+    case 11:
+        step(text);
+        break;
     default:
         collective(text);
         break;
@@ -223,14 +316,16 @@ static void begin(struct text *text)
     say(text, ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry random(.param .u64 "
               "out, .param .u64 table, .param .u32 split)\n{\n.shared .align 4 .b8 room[1024];\n");
     say(text,
-        ".reg .u32 %%r<%u>, %%t<2>, %%e<6>, %%tx, %%lin, %%split, %%i;\n.reg .u64 %%d<%u>, %%a<2>, "
-        "%%o<2>, %%b<%u>, %%table, %%out;\n.reg .pred %%p, %%q;\n",
-        NARROW, WIDE, 4 * LENGTH);
+        ".reg .b32 %%r<%u>, %%t<2>, %%e<6>, %%l<%u>, %%tx, %%lin, %%split, %%i;\n"
+        ".reg .b64 %%d<%u>, %%a<2>, %%o<2>, %%b<%u>, %%table, %%out, %%tx4;\n"
+        ".reg .pred %%p, %%q;\n",
+        NARROW, 12 * LENGTH, WIDE, 4 * LENGTH);
     fresh = 0;
     say(text, "ld.param.u64 %%out, [out];\nld.param.u64 %%table, [table];\n"
               "ld.param.u32 %%split, [split];\nmov.u32 %%tx, %%tid.x;\n"
               "mov.u32 %%e5, %%tid.y;\nmov.u32 %%e1, %%ntid.x;\n"
-              "mad.lo.s32 %%lin, %%e5, %%e1, %%tx;\nmov.u32 %%i, 0;\n");
+              "mad.lo.s32 %%lin, %%e5, %%e1, %%tx;\nmov.u32 %%i, 0;\n"
+              "mul.wide.u32 %%tx4, %%tx, 4;\n");
     /* only as pairs, and from here to the end */
     say(text,
         "mov.u32 %%e0, %%ctaid.x;\nmov.u32 %%e2, %%ntid.y;\n"
