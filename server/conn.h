@@ -51,6 +51,7 @@ struct server_conn {
     struct host_functions host_functions;
     struct server_objects objects;
     struct range_table ranges;
+    struct range_table reserved; /* besides windows, for what the program maps */
     struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */
     bool lacks;                                          /* any of the following */
     struct api_op_set lacking, silent;                   /* calls that the client means otherwise */

@@ -14,6 +14,7 @@ void objects_init(struct server_objects *objects)
     ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MOST);
     ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MOST);
     ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MOST);
+    ga_handle_table_init(&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MOST);
     ga_list_init(&objects->context_list);
     ga_list_init(&objects->peers);
     objects->last_line = 0;

@@ -113,6 +113,14 @@ struct server_graph {
     CUgraphNode *nodes;
 };
 
+/* Memory without an address, which the program maps. */
+struct server_physical {
+    uint64_t handle;
+    uint64_t bytes;
+    uint64_t real; /* the driver's handle */
+    uint32_t mappings;
+};
+
 struct server_param {
     uint32_t offset, size;
 };
@@ -136,10 +144,11 @@ struct server_function {
 #define ARRAYS_MOST    65536u /* of either kind */
 #define TEXTURES_MOST  1048576u
 #define GRAPHS_MOST    65536u /* executable ones */
+#define PHYSICALS_MOST 262144u
 
 struct server_objects {
     struct ga_handle_table contexts, streams, events, modules, functions;
-    struct ga_handle_table arrays, mipmaps, textures, graphs;
+    struct ga_handle_table arrays, mipmaps, textures, graphs, physicals;
     struct ga_list context_list;
     struct ga_list peers; /* struct server_peer */
     uint64_t last_line;
@@ -154,6 +163,10 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
 /* Maps memory of a context (NULL: of none) at an address of the session's window. */
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes);
+
+struct range_table;
+/* Do whole mappings make up exactly these bytes? */
+bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t bytes);
 
 /* ---- calls/peer.c */
 

@@ -68,7 +68,27 @@ bool range_table_holds(const struct range_table *table, uint64_t address, uint64
         return true;
     }
     const struct range *range = range_table_find(table, address);
-    return range != NULL && bytes <= range->bytes - (address - range->base);
+    if (range == NULL) {
+        return false;
+    }
+    uint64_t room = range->bytes - (address - range->base);
+    while (bytes > room) {
+        const struct range *next = range + 1;
+        if (next == table->items + table->count || range->of == NULL || next->of == NULL ||
+            next->base != range->base + range->bytes) {
+            return false;
+        }
+        room += next->bytes;
+        range = next;
+    }
+    return true;
+}
+
+bool range_table_touches(const struct range_table *table, uint64_t address, uint64_t bytes)
+{
+    size_t next = count_below(table, address);
+    return range_table_find(table, address) != NULL ||
+           (next < table->count && table->items[next].base - address < bytes);
 }
 
 const struct range *range_table_at(const struct range_table *table, uint64_t base)

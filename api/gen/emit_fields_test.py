@@ -11,7 +11,8 @@ ADDRESSES = {"dst", "src", "address"}
 MAKES = {("ga_context_create", "context"), ("ga_module_load", "module"),
          ("ga_module_function", "function"), ("ga_array_create", "array"),
          ("ga_mipmap_create", "mipmap"), ("ga_array_level", "array"),
-         ("ga_texture_create", "texture"), ("ga_surface_create", "texture")}
+         ("ga_texture_create", "texture"), ("ga_surface_create", "texture"),
+         ("ga_physical_create", "physical")}
 
 
 def _kind(call, p, model, counts):

@@ -161,7 +161,8 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
 static CUresult unmap_check(const struct server_conn *conn, uint64_t address, uint64_t bytes)
 {
     const struct range *range = bytes != 0 ? range_table_at(&conn->ranges, address) : NULL;
-    bool good = bytes == 0 || (range != NULL && range->mapped && range->bytes == bytes);
+    bool good = bytes == 0 ||
+                (range != NULL && range->mapped && range->of == NULL && range->bytes == bytes);
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

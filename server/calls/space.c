@@ -27,7 +27,8 @@ bool server_call_ga_space_unmap(struct server_conn *conn, const struct wire_head
     }
     const struct range *range = range_table_at(&conn->ranges, args.address);
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
-    if (range != NULL && range->mapped && range->owner == NULL && range->bytes == args.bytes) {
+    if (range != NULL && range->mapped && range->owner == NULL && range->of == NULL &&
+        range->bytes == args.bytes) {
         rc = memory_free(conn, args.address);
     }
     if (rc != CUDA_SUCCESS) {
@@ -36,8 +37,7 @@ bool server_call_ga_space_unmap(struct server_conn *conn, const struct wire_head
     return true;
 }
 
-/* Do whole mappings make up exactly these bytes? */
-static bool mappings_fill(const struct range_table *ranges, uint64_t address, uint64_t bytes)
+bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t bytes)
 {
     while (bytes != 0) {
         const struct range *range = range_table_at(ranges, address);
@@ -59,7 +59,7 @@ bool server_call_ga_space_access(struct server_conn *conn, const struct wire_hea
     if (!ga_reader_done(reader)) {
         return false;
     }
-    CUresult rc = args.bytes != 0 && mappings_fill(&conn->ranges, args.address, args.bytes)
+    CUresult rc = args.bytes != 0 && memory_whole(&conn->ranges, args.address, args.bytes)
                       ? server_device(conn, args.device, &access.location.id)
                       : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS) {

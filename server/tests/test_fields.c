@@ -93,6 +93,21 @@ static void make_array(uint32_t index)
     cr_assert_eq(ask(API_OP_ga_texture_create), 0);
 }
 
+static void make_physical(uint32_t index)
+{
+    const struct ga_physical_create_args args = {
+        .physical = ga_handle_make(GA_HANDLE_PHYSICAL, 1, index), .bytes = 2 * MIB};
+    ga_physical_create_args_write(script_begin(&app.data), &args);
+    cr_assert_eq(ask(API_OP_ga_physical_create), 0);
+}
+
+static void destroy_second_physical(void)
+{
+    const struct ga_physical_release_args args = {.physical = stale(GA_HANDLE_PHYSICAL)};
+    ga_physical_release_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_physical_release, 1, app.sequence++);
+}
+
 static void destroy_second_array(void)
 {
     const struct ga_array_destroy_args array = {.array = stale(GA_HANDLE_ARRAY)};
@@ -124,6 +139,9 @@ static void start(void)
     make_array(1);
     make_array(2);
     destroy_second_array();
+    make_physical(1);
+    make_physical(2);
+    destroy_second_physical();
     cr_assert_eq(script_stream_synchronize(&app, 0), 0);
 }
 

@@ -1,0 +1,230 @@
+/* Virtual memory management of the program: physical memory by handle, and its mappings at
+ * addresses that lie outside of every session's window.
+ *
+ * What a reader would get wrong: devices do not own these addresses. Memory of any device of the
+ * node may be mapped in a reservation, as CUDA has it. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+#define SPACE_MOST (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
+
+/* ---- memory */
+
+static CUresult create(struct server_conn *conn, const struct server_session *session,
+                       const struct ga_physical_create_args *args)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
+    struct server_physical *made = calloc(1, sizeof *made);
+    CUmemGenericAllocationHandle real;
+    if (!session->mappable) {
+        free(made);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct server_physical){.handle = args->physical, .bytes = args->bytes};
+    enum ga_status status = ga_handle_table_take(&conn->objects.physicals, args->physical, made);
+    if (status != GA_OK) {
+        free(made);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = conn->driver->cuMemCreate(&real, args->bytes, &prop, 0);
+    if (rc != CUDA_SUCCESS) {
+        ga_handle_table_remove(&conn->objects.physicals, args->physical);
+        free(made);
+        return rc;
+    }
+    made->real = real;
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_physical_create(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_physical_create_args args;
+    ga_physical_create_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, create(conn, conn_session(conn, header), &args));
+    return true;
+}
+
+bool server_call_ga_physical_release(struct server_conn *conn, const struct wire_header *header,
+                                     struct ga_reader *reader)
+{
+    struct ga_physical_release_args args;
+    ga_physical_release_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_physical *physical =
+        ga_handle_table_find(&conn->objects.physicals, args.physical);
+    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
+    if (physical != NULL && physical->mappings == 0) {
+        ga_handle_table_remove(&conn->objects.physicals, args.physical);
+        rc = conn->driver->cuMemRelease(physical->real);
+        free(physical);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- reservations */
+
+static CUresult unreserve(struct server_conn *conn, uint64_t space, uint64_t bytes)
+{
+    range_table_remove(&conn->reserved, space);
+    return conn->driver->cuMemAddressFree(space, bytes);
+}
+
+/* Exactly these addresses: the program has reserved them, too. */
+static CUresult reserve(struct server_conn *conn, uint64_t space, uint64_t bytes, bool *fresh)
+{
+    const struct range *known = range_table_at(&conn->reserved, space);
+    const struct range made = {.base = space, .bytes = bytes};
+    CUdeviceptr got;
+    *fresh = known == NULL || known->bytes != bytes;
+    if (!*fresh) {
+        return CUDA_SUCCESS;
+    }
+    if (bytes > SPACE_MOST) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    enum ga_status status = range_table_add(&conn->reserved, &made);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = conn->driver->cuMemAddressReserve(&got, bytes, 0, space, 0);
+    if (rc == CUDA_SUCCESS && got != space) {
+        (void)conn->driver->cuMemAddressFree(got, bytes);
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc != CUDA_SUCCESS) {
+        range_table_remove(&conn->reserved, space);
+    }
+    return rc;
+}
+
+bool server_call_ga_space_release(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_space_release_args args;
+    ga_space_release_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    const struct range *known = range_table_at(&conn->reserved, args.space);
+    CUresult rc = CUDA_ERROR_INVALID_VALUE;
+    if (known != NULL && known->bytes == args.space_bytes &&
+        !range_table_touches(&conn->ranges, args.space, args.space_bytes)) {
+        rc = unreserve(conn, args.space, args.space_bytes);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- mappings */
+
+static CUresult map_reserved(struct server_conn *conn, const struct range *range)
+{
+    enum ga_status status = range_table_add(&conn->ranges, range);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = conn->driver->cuMemMap(range->base, range->bytes, 0, range->of->real, 0);
+    if (rc != CUDA_SUCCESS) {
+        range_table_remove(&conn->ranges, range->base);
+    } else {
+        range->of->mappings++;
+    }
+    return rc;
+}
+
+static CUresult map(struct server_conn *conn, uint16_t session,
+                    const struct ga_physical_map_args *args)
+{
+    const struct range range = {.base = args->address,
+                                .bytes = args->bytes,
+                                .mapped = true,
+                                .of =
+                                    ga_handle_table_find(&conn->objects.physicals, args->physical),
+                                .session = session};
+    uint64_t offset = args->address - args->space;
+    bool fresh;
+    if (range.of == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (args->bytes == 0 || args->bytes > range.of->bytes || offset >= args->space_bytes ||
+        args->bytes > args->space_bytes - offset) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc = reserve(conn, args->space, args->space_bytes, &fresh);
+    if (rc == CUDA_SUCCESS) {
+        rc = map_reserved(conn, &range);
+        if (rc != CUDA_SUCCESS && fresh) {
+            (void)unreserve(conn, args->space, args->space_bytes);
+        }
+    }
+    return rc;
+}
+
+bool server_call_ga_physical_map(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_physical_map_args args;
+    ga_physical_map_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, map(conn, header->session, &args));
+    return true;
+}
+
+/* Each by itself: one that fails stays, and so do those behind it. */
+static CUresult unmap(struct server_conn *conn, uint64_t address, uint64_t bytes)
+{
+    uint64_t end = address + bytes;
+    if (bytes == 0 || !memory_whole(&conn->ranges, address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (uint64_t at = address; at != end; at += range_table_at(&conn->ranges, at)->bytes) {
+        if (range_table_at(&conn->ranges, at)->of == NULL) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    conn_flush(conn);
+    while (address != end) {
+        const struct range range = *range_table_at(&conn->ranges, address);
+        CUresult rc = conn->driver->cuMemUnmap(range.base, range.bytes);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+        range.of->mappings--;
+        range_table_remove(&conn->ranges, address);
+        address += range.bytes;
+    }
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_physical_unmap(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_physical_unmap_args args;
+    ga_physical_unmap_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, unmap(conn, args.address, args.bytes));
+    return true;
+}
