@@ -4,6 +4,7 @@
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/call.h"
+#include "client/mappings.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "client/window.h"
@@ -71,7 +72,7 @@ struct client_session *client_memory_window(uint64_t address)
             return session;
         }
     }
-    return NULL;
+    return client_mappings_session(address);
 }
 
 /* Memory of a pool belongs to no context. */
@@ -97,6 +98,9 @@ bool client_memory_find(uint64_t address, struct client_memory *memory)
                                          .start = twin.device,
                                          .bytes = twin.bytes,
                                          .context = twin.context};
+        return true;
+    }
+    if (client_mappings_find(address, memory)) {
         return true;
     }
     struct client_session *session = client_memory_window(address);
@@ -141,10 +145,18 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
         *session = NULL;
         return CUDA_SUCCESS;
     }
-    if (!client_memory_find(address, &memory) || bytes > memory.bytes - (address - memory.start)) {
+    if (!client_memory_find(address, &memory) || memory.barred) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *session = memory.session;
+    uint64_t room = memory.bytes - (address - memory.start);
+    while (room < bytes) {
+        if (!memory.mapped || !client_mappings_find(address + room, &memory) || memory.barred ||
+            memory.session->link != (*session)->link) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        room += memory.bytes;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -261,6 +273,18 @@ static int map_block(void *user, uint64_t *address, uint64_t bytes)
 void client_memory_trim(struct client_context *context)
 {
     client_allocator_trim(&context->session->allocator, unmap_idle, context);
+}
+
+void client_memory_trim_session(const struct client_session *session)
+{
+    uint32_t index = 0;
+    struct client_context *context;
+    while ((context = client_context_next(&index)) != NULL) {
+        if (context->session == session && atomic_load(&context->active)) {
+            client_memory_trim(context); /* all of the session */
+            return;
+        }
+    }
 }
 
 CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out)

@@ -53,22 +53,6 @@ static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
 
 /* ---- chunks */
 
-/* The session of a device whose pool is asked for memory: opened if no context has done so. */
-static CUresult session_of(CUdevice device, struct client_session **session)
-{
-    CUcontext context;
-    *session = atomic_load(&client_devices[device]->session);
-    if (*session != NULL) {
-        return CUDA_SUCCESS;
-    }
-    CUresult rc = cuDevicePrimaryCtxRetain(&context, device);
-    if (rc == CUDA_SUCCESS) {
-        rc = cuDevicePrimaryCtxRelease_v2(device);
-        *session = atomic_load(&client_devices[device]->session);
-    }
-    return rc;
-}
-
 static CUresult map(struct client_session *session, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
@@ -80,24 +64,11 @@ static CUresult map(struct client_session *session, uint64_t address, uint64_t b
     return rc;
 }
 
-/* What the context's allocator holds and nobody uses may be what is missing. */
-static void trim(const struct client_session *session)
-{
-    uint32_t index = 0;
-    struct client_context *context;
-    while ((context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
-            client_memory_trim(context); /* all of the session */
-            return;
-        }
-    }
-}
-
 static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
 {
     struct client_session *session;
     uint64_t start;
-    CUresult rc = session_of(device, &session);
+    CUresult rc = client_session_need(device, &session);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -109,7 +80,7 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
     }
     rc = map(session, start, bytes);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        trim(session);
+        client_memory_trim_session(session);
         rc = map(session, start, bytes);
     }
     if (rc != CUDA_SUCCESS) {
@@ -142,7 +113,7 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
 {
     struct client_call call;
     struct client_session *session = atomic_load(&client_devices[device]->session), *other;
-    CUresult rc = session_of(by, &other);
+    CUresult rc = client_session_need(by, &other);
     if (rc == CUDA_SUCCESS && other->link != session->link) {
         rc = client_call_between_nodes("access to memory");
     }

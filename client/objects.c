@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/handle_table.h"
+#include "client/mappings.h"
 #include "client/state.h"
 
 #define OBJECTS_MOST (1u << 24)
@@ -25,6 +26,7 @@ static const size_t sizes[GA_HANDLE_TYPES] = {
     [GA_HANDLE_MIPMAP] = sizeof(struct client_array),
     [GA_HANDLE_TEXTURE] = sizeof(struct client_sampled),
     [GA_HANDLE_EXEC] = sizeof(struct client_object),
+    [GA_HANDLE_PHYSICAL] = sizeof(struct client_physical),
 };
 
 static struct client_object *take_unused(enum ga_handle_type type)

@@ -276,3 +276,18 @@ CUresult client_session_open(const struct client_context *context, struct client
     *first = opening.first;
     return CUDA_SUCCESS;
 }
+
+CUresult client_session_need(CUdevice device, struct client_session **session)
+{
+    CUcontext context;
+    *session = atomic_load(&client_devices[device]->session);
+    if (*session != NULL) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = cuDevicePrimaryCtxRetain(&context, device);
+    if (rc == CUDA_SUCCESS) {
+        rc = cuDevicePrimaryCtxRelease_v2(device);
+        *session = atomic_load(&client_devices[device]->session);
+    }
+    return rc;
+}

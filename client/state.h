@@ -224,6 +224,8 @@ struct client_first {
 };
 CUresult client_session_open(const struct client_context *context, struct client_session **out,
                              struct client_first *first);
+/* That of a device, opened if no context has done so; no `open_lock` is held. */
+CUresult client_session_need(CUdevice device, struct client_session **session);
 /* Asks for a ticket, without waiting for it (ticket.c). */
 GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
                                             uint64_t deadline_ns, char *why, size_t why_size);
@@ -336,6 +338,8 @@ struct client_memory {
     uint64_t context;  /* handle; 0: none */
     CUmemoryPool pool; /* NULL: none */
     uint64_t id;       /* 0: `start` is one */
+    bool mapped;       /* by the program: with mappings beside it, it is one */
+    bool barred;       /* no device may use it */
 };
 /* front_host.managed_move and front_host.managed_attach (managed.c). */
 CUresult client_managed_move(CUstream stream, uint64_t start, uint64_t bytes, bool device);
@@ -365,6 +369,7 @@ CUresult client_memory_give(struct client_context *context, uint64_t address,
 void client_memory_forget(struct client_context *context);
 /* The server has no memory left: gives back what the allocator holds and nobody uses. */
 void client_memory_trim(struct client_context *context);
+void client_memory_trim_session(const struct client_session *session);
 /* Pinned memory that went with its context. */
 void client_host_forget(uint64_t start);
 /* All bytes lie in memory that we pinned. */

@@ -6,15 +6,19 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "client/gaps.h"
+
 #if defined(__SANITIZE_THREAD__)
 #define WINDOW_MOST  (UINT64_C(64) << 30)
 #define WINDOW_FIRST (UINT64_C(64) << 30)
 #define WINDOW_END   (UINT64_C(448) << 30)
+#define OTHERS_END   (UINT64_C(504) << 30) /* of what is reserved besides windows, behind them */
 #else
 /* Above the shadow of AddressSanitizer, below everything that Linux maps by itself. */
 #define WINDOW_MOST  (UINT64_C(4) << 40)
 #define WINDOW_FIRST UINT64_C(0x200000000000)
 #define WINDOW_END   UINT64_C(0x400000000000)
+#define OTHERS_END   UINT64_C(0x500000000000)
 #endif
 
 #define WINDOW_LEAST (UINT64_C(1) << 30)
@@ -70,4 +74,44 @@ bool client_window_next(uint64_t memory_bytes, struct handshake_window *window)
     }
     pthread_mutex_unlock(&lock);
     return found;
+}
+
+/* ---- besides the windows */
+
+#define TAKE_TRIES 16u /* places where the program has something already */
+
+static struct client_ranges *others(void)
+{
+    static struct client_ranges gaps;
+    static bool ready;
+    if (!ready) {
+        client_gaps_add(&gaps, WINDOW_END, OTHERS_END - WINDOW_END);
+        ready = true;
+    }
+    return &gaps;
+}
+
+bool client_window_take(uint64_t wish, uint64_t bytes, uint64_t alignment, uint64_t *start)
+{
+    struct handshake_window found = {.base = wish, .bytes = bytes};
+    bool taken = false;
+    pthread_mutex_lock(&lock);
+    bool room = wish % alignment == 0 && client_gaps_take_at(others(), wish, bytes);
+    for (unsigned tries = 0; !taken && tries < TAKE_TRIES; tries++) {
+        room = room || client_gaps_take(others(), bytes, alignment, &found.base);
+        taken = room && client_window_reserve(&found);
+        room = false; /* where something else is, nothing is tried again */
+    }
+    pthread_mutex_unlock(&lock);
+    *start = found.base;
+    return taken;
+}
+
+void client_window_give(uint64_t start, uint64_t bytes)
+{
+    const struct handshake_window what = {.base = start, .bytes = bytes};
+    pthread_mutex_lock(&lock);
+    client_window_release(&what);
+    client_gaps_add(others(), start, bytes);
+    pthread_mutex_unlock(&lock);
 }

@@ -13,4 +13,9 @@ bool client_window_next(uint64_t memory_bytes, struct handshake_window *window);
 bool client_window_reserve(const struct handshake_window *window);
 void client_window_release(const struct handshake_window *window);
 
+/* Reserves addresses besides the windows: where `wish` says if that is free, else anywhere; at a
+ * multiple of `alignment`, a power of two of at least a page. False: there is no room. */
+bool client_window_take(uint64_t wish, uint64_t bytes, uint64_t alignment, uint64_t *start);
+void client_window_give(uint64_t start, uint64_t bytes);
+
 #endif

@@ -57,6 +57,15 @@ def test_no_events_across_servers(build):
                process.report())
 
 
+def test_mappings_across_servers(build):
+    """semantics S96: Memory of two servers in one reservation; each is for its own devices."""
+    with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:
+        process = harness.run_passing([build.program("virtual_memory"), "apart"],
+                                      build.remote([one, two]))
+        expect(len([line for line in process.err.lines if "different nodes" in line]) == 1,
+               process.report())
+
+
 def test_many_programs_at_once(build):
     with harness.serving(build) as server:
         traces = harness.Traces(server)
