@@ -1,5 +1,4 @@
-/* What texture and surface objects were made of; and texture references, which modules do not have
- * any more. */
+/* What texture and surface objects were made of. */
 #include "front/front.h"
 
 static CUresult sampled_find(CUtexObject handle, bool surface, const void *out,
@@ -54,28 +53,4 @@ CUresult CUDAAPI cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsur
         *pResDesc = sampled.resource;
     }
     return rc;
-}
-
-/* nvcc makes no references since CUDA 12: no module has one of any name. */
-static CUresult reference_find(CUmodule module, const void *out, const char *name)
-{
-    unsigned count;
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS) {
-        rc = front_host.module_function_count(&count, module); /* is it a module? */
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    return out == NULL || name == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
-}
-
-CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
-{
-    return reference_find(hmod, pTexRef, name);
-}
-
-CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
-{
-    return reference_find(hmod, pSurfRef, name);
 }

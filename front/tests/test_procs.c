@@ -137,7 +137,7 @@ Test(procs, the_table_is_sorted)
 Test(procs, an_unsupported_function_says_so)
 {
     CUresult (*function)(void *, unsigned) = NULL;
-    void *address = ask("cuTexRefCreate", 10000, 0);
+    void *address = ask("cuDestroyExternalMemory", 10000, 0);
     memcpy(&function, &address, sizeof function);
     cr_assert_eq(function(NULL, 0), CUDA_ERROR_NOT_SUPPORTED);
 }

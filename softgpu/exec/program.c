@@ -2,9 +2,11 @@
 #include "softgpu/exec/program.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/reference_names.h"
 #include "softgpu/exec/op.h"
 #include "softgpu/ptx/decode.h"
 #include "softgpu/ptx/parse.h"
@@ -26,6 +28,20 @@ static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struc
                                init->bytes};
 }
 
+/* The host finds references by another kind of name than variables. */
+static const char *variable_name(struct sg_load *load, const struct sg_ptx_var *var)
+{
+    static const char *const kinds[] = {
+        [SG_REFERENCE_TEXTURE] = API_TEXREF_NAME, [SG_REFERENCE_SURFACE] = API_SURFREF_NAME};
+    if (var->reference == SG_REFERENCE_NONE) {
+        return sg_load_string(load, load->keep, var->name);
+    }
+    size_t kind = strlen(kinds[var->reference]), size = kind + var->name.len + 1;
+    char *name = sg_load_alloc(load, load->keep, size);
+    snprintf(name, size, "%s%.*s", kinds[var->reference], SG_TEXT_ARGS(var->name));
+    return name;
+}
+
 static void load_variable(struct sg_load *load, const struct sg_ptx_module *module,
                           const struct sg_ptx_var *var, struct sg_module_variable *out)
 {
@@ -33,7 +49,7 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_module *modu
         sg_load_fail(load, SG_LOAD_SYNTAX, var->place, "variable too large");
     }
     out->public = (struct sg_variable){
-        .name = sg_load_string(load, load->keep, var->name),
+        .name = variable_name(load, var),
         .bytes = var->bytes,
         .align = var->align,
         .space = var->space == SG_PTX_CONST ? SG_SPACE_CONST : SG_SPACE_GLOBAL,
@@ -131,8 +147,8 @@ const struct sg_code *sg_program_entry(const struct sg_program *program, uint64_
 
 static void keep_files(struct sg_load *load, struct sg_ptx_module *module)
 {
-    module->file_names = sg_load_alloc(load, load->keep,
-                                       (module->files.count + 1) * sizeof module->file_names[0]);
+    module->file_names =
+        sg_load_alloc(load, load->keep, (module->files.count + 1) * sizeof module->file_names[0]);
     for (uint32_t i = 0; i < module->files.count; i++) {
         module->file_names[i] = sg_load_string(load, load->keep, module->files.items[i].name);
     }

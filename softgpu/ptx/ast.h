@@ -54,6 +54,8 @@ enum sg_ptx_space {
     SG_PTX_PARAM,
 };
 
+enum sg_reference { SG_REFERENCE_NONE, SG_REFERENCE_TEXTURE, SG_REFERENCE_SURFACE };
+
 struct sg_ptx_var;
 struct sg_ptx_func;
 
@@ -81,6 +83,8 @@ struct sg_ptx_var {
     uint64_t inner_bytes[SG_PTX_DIMENSIONS]; /* of an element of each dimension but the last */
     bool external, visible, unsized;
     bool managed; /* the host uses it at the same address */
+    /* .texref or .surfref: 8 bytes that hold the handle of the object which it is bound to */
+    enum sg_reference reference;
     enum sg_binding binding;
     bool in_register; /* a parameter in .reg space: it travels as the others do, and is moved */
     uint32_t reg;

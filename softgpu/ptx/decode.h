@@ -164,6 +164,9 @@ uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint
  * is named; FRAME where there is no row. The row is 4 bytes wide for shared memory, else 8. */
 uint32_t sg_row_place(struct sg_decoder *decoder, const struct sg_operand *operand,
                       enum sg_mem_space *space, int64_t *offset);
+/* The handle that a texture or surface reference holds when the instruction is executed
+ * (decode_memory.c). */
+uint32_t sg_row_reference(struct sg_decoder *decoder, struct sg_ptx_var *var);
 /* The low and the high half of a .b128 register */
 void sg_row_pair(struct sg_decoder *decoder, const struct sg_operand *operand, uint32_t rows[2]);
 /* An address in brackets, as an 8-byte row with the generic address; for instructions that are not

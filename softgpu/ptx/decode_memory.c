@@ -246,6 +246,21 @@ static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct mem
     return draft;
 }
 
+/* For all lanes, also where the instruction has a guard: the row is nobody else's. */
+uint32_t sg_row_reference(struct sg_decoder *decoder, struct sg_ptx_var *var)
+{
+    const struct memory m = {.space = SG_MEM_GLOBAL, .type = SG_TYPE_B64, .count = 1};
+    const uint32_t rows[4] = {sg_row_new(decoder, SG_ROW_64)};
+    const uint32_t at = sg_row_address(decoder, var, 0, true);
+    struct sg_draft *draft = access_emit(decoder, &m, false, rows, SG_ROW_64);
+    draft->in.guard = 0;
+    draft->in.guard_negated = false;
+    draft->in.a = at;
+    draft->reads = SG_FIELD_A;
+    draft->writes = element_fields(rows);
+    return rows[0];
+}
+
 void sg_decode_load(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;

@@ -185,6 +185,9 @@ bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand 
         return !sg_text_starts(operand->text, "%clock") &&
                !sg_text_starts(operand->text, "%globaltimer");
     case SG_OPERAND_VAR:
+        if (operand->var->reference != SG_REFERENCE_NONE) {
+            return false;
+        }
         return info->func->entry ||
                (operand->var->space != SG_PTX_LOCAL && operand->var->space != SG_PTX_PARAM);
     case SG_OPERAND_REG:
@@ -231,6 +234,12 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
         }
         return sg_row_special(decoder, operand, kind == SG_ROW_64);
     case SG_OPERAND_VAR:
+        if (operand->var->reference != SG_REFERENCE_NONE) {
+            if (kind != SG_ROW_64 || operand->value != 0) {
+                sg_decode_wrong(decoder, "a texture or surface reference");
+            }
+            return sg_row_reference(decoder, operand->var);
+        }
         return sg_row_address(decoder, operand->var, operand->value, kind == SG_ROW_64);
     case SG_OPERAND_FUNC:
         if (kind != SG_ROW_64) {

@@ -1,7 +1,8 @@
 /* tex, tld4, txq, suld, sust, sured, suq, istypep.
  *
  * Textures and surfaces are 64-bit handles in registers: what nvcc makes of texture and surface
- * objects. Variables of the types .texref, .samplerref and .surfref are refused where they are
+ * objects. A reference (.texref, .surfref) is a variable that holds such a handle, which the host
+ * writes when it binds the reference. Variables of the type .samplerref are refused where they are
  * declared; so are here samplers apart from the texture, depth comparison and multiple samples. */
 #include <string.h>
 

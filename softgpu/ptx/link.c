@@ -95,7 +95,7 @@ struct sg_ptx_var *sg_link_variable(struct sg_parser *parser, struct sg_ptx_var 
         mismatch(parser, var->name, var->place, symbol->func->place);
     }
     struct sg_ptx_var *known = symbol->var;
-    if (known->space != var->space) {
+    if (known->space != var->space || known->reference != var->reference) {
         mismatch(parser, var->name, var->place, known->place);
     }
     if (var->external) {

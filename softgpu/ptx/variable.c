@@ -11,6 +11,7 @@ struct declaration {
     unsigned vector; /* elements, 1 = scalar */
     uint32_t align;  /* 0: natural */
     bool managed;
+    enum sg_reference reference;
 };
 
 bool sg_parse_space(struct sg_parser *parser, enum sg_ptx_space *space)
@@ -51,16 +52,31 @@ static void parse_attributes(struct sg_parser *parser, struct declaration *d)
     sg_parse_expect(parser, ')');
 }
 
+/* .texref and .surfref are 8 bytes; samplers of their own are not known. */
+static bool take_reference(struct sg_text text, struct declaration *d)
+{
+    if (d->type != SG_TYPE_NONE) {
+        return false;
+    }
+    d->reference = sg_text_is(text, "texref")    ? SG_REFERENCE_TEXTURE
+                   : sg_text_is(text, "surfref") ? SG_REFERENCE_SURFACE
+                                                 : SG_REFERENCE_NONE;
+    d->type = d->reference != SG_REFERENCE_NONE ? SG_TYPE_B64 : SG_TYPE_NONE;
+    return d->reference != SG_REFERENCE_NONE;
+}
+
 /* ".align 4 .v2 .f32", in any order; ".ptr .global" of parameters says nothing to an executor */
 static struct declaration parse_declaration(struct sg_parser *parser)
 {
-    struct declaration d = {SG_TYPE_NONE, 1, 0, false};
+    struct declaration d = {SG_TYPE_NONE, 1, 0, false, SG_REFERENCE_NONE};
     bool pointer = false;
     while (parser->token.kind == SG_TOKEN_DOT) {
         struct sg_text text = parser->token.text;
         enum sg_type type = sg_type_of(text);
         if (type != SG_TYPE_NONE && d.type == SG_TYPE_NONE) {
             d.type = type;
+        } else if (take_reference(text, &d)) {
+            ; /* that was all of it */
         } else if (sg_text_is(text, "align")) {
             sg_parse_advance(parser);
             uint32_t align = parse_align(parser);
@@ -92,9 +108,9 @@ static struct declaration parse_declaration(struct sg_parser *parser)
 void sg_parse_registers(struct sg_parser *parser)
 {
     struct declaration d = parse_declaration(parser);
-    if (d.vector != 1) {
+    if (d.vector != 1 || d.reference != SG_REFERENCE_NONE) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
-                     "vector registers are not supported");
+                     "registers that hold vectors or references are not supported");
     }
     struct sg_ptx_func *func = parser->func;
     do {
@@ -189,7 +205,15 @@ static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct 
     uint32_t natural = sg_type_bytes(d->type) * d->vector;
     var->align = d->align ? d->align : natural;
     var->managed = d->managed;
+    var->reference = d->reference;
     parse_dimensions(parser, var, d->vector);
+    if (var->reference != SG_REFERENCE_NONE &&
+        (space != SG_PTX_GLOBAL || var->bytes != sg_type_bytes(SG_TYPE_B64) || var->unsized ||
+         var->managed || sg_parse_at(parser, '='))) {
+        sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, var->place,
+                     "texture and surface references are supported as single .global variables, "
+                     "without initialisers");
+    }
     return var;
 }
 

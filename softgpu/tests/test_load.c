@@ -34,8 +34,14 @@ static const struct refusal refusals[] = {
     {HEAD ".visible .entry k(", SG_LOAD_SYNTAX,
      "line 4, column 19: error: '.param' expected, the text ends here\n"},
     {HEAD "/* open", SG_LOAD_SYNTAX, "line 4, column 1: error: comment without end\n"},
-    {HEAD ".global .texref t;", SG_LOAD_UNSUPPORTED,
-     "line 4, column 9: error: '.texref' in a declaration is not supported\n"},
+    {HEAD ".global .samplerref t;", SG_LOAD_UNSUPPORTED,
+     "line 4, column 9: error: '.samplerref' in a declaration is not supported\n"},
+    {HEAD ".global .texref t[2];", SG_LOAD_UNSUPPORTED,
+     "line 4, column 17: error: texture and surface references are supported as single .global "
+     "variables, without initialisers\n"},
+    {HEAD ".global .texref t = {filter_mode = nearest};", SG_LOAD_UNSUPPORTED,
+     "line 4, column 17: error: texture and surface references are supported as single .global "
+     "variables, without initialisers\n"},
     {HEAD ".global .u32 x[2] = {1, 2, 3};", SG_LOAD_SYNTAX,
      "line 4, column 28: error: more initialisers than elements\n"},
     {HEAD ".global .u32 x; .global .u32 x;", SG_LOAD_SYNTAX,

@@ -46,6 +46,10 @@ ROLES = {
     "function": HANDLE + [("stale", "new_dead_function", True), ("a_module", "good_module", True),
                           ("of_another_context", "good_other_function", False)],
     "library": HANDLE + [("stale", "new_dead_library", True), ("a_kernel", "good_kernel", True)],
+    "reference": HANDLE + [("stale", "new_dead_reference", True),
+                           ("a_surface", "new_surface_reference", True)],
+    "surface_reference": HANDLE + [("stale", "new_dead_surface_reference", True),
+                                   ("a_texture", "new_reference", True)],
     "kernel": HANDLE + [("stale", "new_dead_kernel", True), ("a_library", "good_library", True)],
     "link": HANDLE + [("stale", "new_dead_link", True), ("a_stream", "good_stream", True)],
     "physical": HANDLE,
@@ -80,7 +84,8 @@ def role_of(param, handles):
              "CUgraph": "graph", "CUgraphNode": "node", "CUgraphExec": "exec",
              "CUuserObject": "object", "CUmipmappedArray": "mipmap",
              "CUmemoryPool": "pool", "CUtexObject": "texture",
-             "CUsurfObject": "surface"}
+             "CUsurfObject": "surface", "CUtexref": "reference",
+             "CUsurfref": "surface_reference"}
     if param.ctype in known:
         return known[param.ctype]
     if param.ctype in SIZES:

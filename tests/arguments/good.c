@@ -347,6 +347,8 @@ static void make_texts(const char *this_file)
     good.symbol = HANDLE("cuMemAlloc");
     good.kernel_name = HANDLE("store");
     good.variable_name = HANDLE("variable");
+    good.texref_name = HANDLE("plane");
+    good.surfref_name = HANDLE("sheet");
     good.managed_name = HANDLE("shared_variable");
     good.ptx = HANDLE(ptx);
     good.ptx_size = sizeof ptx;
@@ -447,6 +449,7 @@ void good_make(const char *this_file)
     good.other_event = new_other_event();
     good.other_module = new_other_module();
     good.other_function = function_of(good.other_module);
+    good.module_of_references = new_module_of_references();
     good.other_block = new_other_block();
     make_texts(this_file);
     make_objects();
