@@ -16,7 +16,8 @@ static CUresult begin(CUtexref handle, bool good, struct front_reference **refer
 {
     CUresult rc = front_reference_enter(handle, false, reference);
     if (rc == CUDA_SUCCESS && !good) {
-        rc = front_reference_leave(CUDA_ERROR_INVALID_VALUE);
+        (void)front_reference_leave(CUDA_SUCCESS);
+        return CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
         *changed = **reference;
@@ -360,7 +361,7 @@ CUresult CUDAAPI cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
     {                                                                                              \
         struct front_reference state;                                                              \
         CUresult rc = ask(hTexRef, out != NULL, &state);                                           \
-        if (rc == CUDA_SUCCESS && out != NULL) {                                                   \
+        if (rc == CUDA_SUCCESS) {                                                                  \
             *out = (type)state.texture.value;                                                      \
         }                                                                                          \
         return rc;                                                                                 \
