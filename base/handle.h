@@ -25,7 +25,7 @@ enum ga_handle_type {
     GA_HANDLE_EXEC,
     GA_HANDLE_USER_OBJECT,
     GA_HANDLE_MEMPOOL,
-    GA_HANDLE_PHYSICAL, /* memory without an address (cuMemCreate) */
+    GA_HANDLE_PHYSICAL,  /* memory without an address (cuMemCreate) */
     GA_HANDLE_REFERENCE, /* to a texture or surface */
     GA_HANDLE_TYPES
 };

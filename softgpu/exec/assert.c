@@ -56,7 +56,7 @@ void sg_builtin_assertfail(struct sg_warp *warp, const struct sg_insn *in, uint3
         print_failure(warp, lane, &failure);
     }
     char text[sizeof((struct sg_fault *)0)->text];
-    snprintf(text, sizeof text, "assertion `%.80s` failed, %.40s:%u", failure.message,
-             failure.file, failure.line);
+    snprintf(text, sizeof text, "assertion `%.80s` failed, %.40s:%u", failure.message, failure.file,
+             failure.line);
     sg_warp_fault(warp, in, 31 - (unsigned)__builtin_clz(mask), SG_FAULT_ASSERT, 0, text);
 }

@@ -55,12 +55,18 @@ static uint64_t of_double(double d)
         IS(want_, 1, format, bits);                                                                \
     } while (0)
 
+/* clang-format off */
 #define INTEGERS(T)                                                                                \
-    T("%d")                                                                                        \
-    T("%5d")                                                                                       \
-    T("%-5d|") T("%05d") T("%+d") T("% d") T("%.3d") T("%8.3d") T("%-8.3d|") T("%i") T("%u")       \
-        T("%x") T("%X") T("%#x") T("%o") T("%#o") T("%hd") T("%hhd") T("%hu") T("%hhx") T("a%db")  \
-            T("%-+5d|") T("%0+7d") T("%.0d")
+    T("%d") T("%5d") T("%-5d|") T("%05d") T("%+d") T("% d") T("%.3d") T("%8.3d") T("%-8.3d|")      \
+    T("%i") T("%u") T("%x") T("%X") T("%#x") T("%o") T("%#o") T("%hd") T("%hhd") T("%hu")          \
+    T("%hhx") T("a%db") T("%-+5d|") T("%0+7d") T("%.0d")
+#define WIDE_INTEGERS(T)                                                                           \
+    T("%lld") T("%llu") T("%llx") T("%ld") T("%lx") T("%zu") T("%zd") T("%jd") T("%td")            \
+    T("%25lld") T("%-25llx|") T("%020lld") T("%+lld")
+#define WITH_A_POINT(T)                                                                            \
+    T("%f") T("%e") T("%g") T("%a") T("%E") T("%G") T("%A") T("%F") T("%.0f") T("%.3f")            \
+    T("%10.2f") T("%-12.4e|") T("%+g") T("%#g") T("%020.5f") T("%lf") T("%.40f") T("% a")
+/* clang-format on */
 
 Test(format, integers_as_the_host_prints_them)
 {
@@ -80,10 +86,7 @@ Test(format, wide_integers_as_the_host_prints_them)
     static const long long values[] = {0, -1, 1234567890123456789, (long long)(UINT64_C(1) << 63)};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
 #define T(f) AS_HOST(f, long long, values[i], (uint64_t)values[i]);
-        T("%lld")
-        T("%llu")
-        T("%llx") T("%ld") T("%lx") T("%zu") T("%zd") T("%jd") T("%td") T("%25lld") T("%-25llx|")
-            T("%020lld") T("%+lld")
+        WIDE_INTEGERS(T)
 #undef T
     }
 }
@@ -97,10 +100,7 @@ Test(format, numbers_with_a_point_as_the_host_prints_them)
                              123456.789};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
 #define T(f) AS_HOST(f, double, values[i], of_double(values[i]));
-        T("%f")
-        T("%e")
-        T("%g") T("%a") T("%E") T("%G") T("%A") T("%F") T("%.0f") T("%.3f") T("%10.2f")
-            T("%-12.4e|") T("%+g") T("%#g") T("%020.5f") T("%lf") T("%.40f") T("% a")
+        WITH_A_POINT(T)
 #undef T
     }
 }
