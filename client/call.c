@@ -8,6 +8,7 @@
 #include "client/state.h"
 #include "client/trace.h"
 #include "client/twin.h"
+#include "client/window.h"
 #include "front/front.h"
 
 #define HEADER sizeof(struct wire_header)
@@ -170,9 +171,19 @@ CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t
 CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
                             uint64_t bytes)
 {
-    struct client_session *session;
-    CUresult rc =
-        start % align == 0 ? client_memory_check(start, bytes, &session) : CUDA_ERROR_INVALID_VALUE;
+    struct client_session *session = NULL;
+    struct client_twin twin;
+    CUresult rc = start % align == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && client_window_other(start) && call->context != NULL) {
+        rc = client_twin_need(call->context, start);
+        if (client_twin_at(start, call->context->session, &twin) &&
+            bytes <= twin.bytes - (start - twin.host)) {
+            session = call->context->session; /* other servers may have one at the same address */
+        }
+    }
+    if (rc == CUDA_SUCCESS && session == NULL) {
+        rc = client_memory_check(start, bytes, &session);
+    }
     if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
         rc = client_call_between_nodes("a copy");
     }

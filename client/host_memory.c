@@ -1,7 +1,7 @@
 /* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
  * asynchronously, and giving it back waits for them. The device sees it through a twin (twin.h),
- * which memory has that is allocated as mapped, and other memory when its device address is asked
- * for. */
+ * which memory has that is allocated as mapped, and other memory when a device needs it. What is
+ * allocated lies where servers can have the twin at the same address. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,13 +9,18 @@
 #include "client/cancel.h"
 #include "client/state.h"
 #include "client/twin.h"
+#include "client/window.h"
 #include "front/front.h"
+
+/* Each allocation with addresses of its own counts twice for the kernel (vm.max_map_count). */
+#define PLACED_MOST 8192u
 
 struct pinned {
     struct client_range range;
     uint64_t context; /* handle of the one that was current */
     unsigned flags;
     bool registered; /* the program's own memory */
+    bool placed;     /* as client_memory.placed */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,8 +37,10 @@ bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *
     pthread_mutex_lock(&lock);
     const struct pinned *found = pinned_at(address);
     if (found != NULL) {
-        *memory = (struct client_memory){
-            .start = found->range.start, .bytes = found->range.bytes, .context = found->context};
+        *memory = (struct client_memory){.start = found->range.start,
+                                         .bytes = found->range.bytes,
+                                         .context = found->context,
+                                         .placed = found->placed};
         *flags = found->flags;
     }
     pthread_mutex_unlock(&lock);
@@ -49,7 +56,7 @@ bool client_host_pinned(const void *start, uint64_t bytes)
            bytes <= memory.bytes - (address - memory.start);
 }
 
-static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered)
+static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered, bool placed)
 {
     struct pinned *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -59,6 +66,7 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     made->range.bytes = bytes;
     made->flags = flags;
     made->registered = registered;
+    made->placed = placed;
     made->context = (uint64_t)(uintptr_t)front_context_current();
     pthread_mutex_lock(&lock);
     bool inserted = client_ranges_insert(&ranges, &made->range);
@@ -71,7 +79,7 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
 }
 
 /* Takes the record of a range that starts there out; every copy into it has ended. */
-static bool unpin(void *start, bool registered, uint64_t *bytes)
+static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
 {
     pthread_mutex_lock(&lock);
     struct pinned *found = pinned_at((uint64_t)(uintptr_t)start);
@@ -80,6 +88,7 @@ static bool unpin(void *start, bool registered, uint64_t *bytes)
     if (right) {
         client_ranges_remove(&ranges, &found->range);
         *bytes = found->range.bytes;
+        *placed = found->placed;
     }
     pthread_mutex_unlock(&lock);
     if (!right) {
@@ -117,7 +126,7 @@ static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
         return rc;
     }
     void *memory = (void *)(uintptr_t)twin->host;
-    rc = pin(memory, bytes, flags, false);
+    rc = pin(memory, bytes, flags, false, false);
     if (rc != CUDA_SUCCESS) {
         twin = client_twin_take(twin->host, false);
         (void)client_memory_give(context, twin->block, twin);
@@ -135,10 +144,56 @@ static bool unmap(void *start)
     bool gone = false;
     while (client_context_current(&context) == CUDA_SUCCESS &&
            (twin = client_twin_take((uint64_t)(uintptr_t)start, false)) != NULL) {
+        if (twin->physical != NULL) {
+            client_twin_give(twin);
+            continue;
+        }
         gone = gone || twin->host == twin->device;
         (void)client_memory_give(context, twin->block, twin);
     }
     return gone;
+}
+
+static atomic_uint placed_count;
+
+static uint64_t placed_bytes(uint64_t bytes)
+{
+    return (bytes + CLIENT_OTHERS_UNIT - 1) & ~(CLIENT_OTHERS_UNIT - 1);
+}
+
+static void *host_map(void *where, uint64_t bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where != NULL ? MAP_FIXED : 0);
+    void *memory = mmap(where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+/* NULL: no memory. */
+static void *host_take(uint64_t bytes, bool *placed)
+{
+    uint64_t start;
+    *placed = bytes <= UINT64_MAX / 2 && atomic_fetch_add(&placed_count, 1) < PLACED_MOST;
+    if (!*placed || !client_window_take(0, placed_bytes(bytes), CLIENT_OTHERS_UNIT, &start)) {
+        atomic_fetch_sub(&placed_count, bytes <= UINT64_MAX / 2);
+        *placed = false;
+        return host_map(NULL, bytes);
+    }
+    void *memory = host_map((void *)(uintptr_t)start, bytes);
+    if (memory == NULL) {
+        client_window_give(start, placed_bytes(bytes));
+        atomic_fetch_sub(&placed_count, 1);
+    }
+    return memory;
+}
+
+static void host_give(void *memory, uint64_t bytes, bool placed)
+{
+    if (placed) {
+        client_window_give((uint64_t)(uintptr_t)memory, placed_bytes(bytes));
+        atomic_fetch_sub(&placed_count, 1);
+    } else {
+        munmap(memory, bytes);
+    }
 }
 
 CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
@@ -155,13 +210,14 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     if ((Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0) {
         return alloc_mapped(pp, bytesize, Flags);
     }
-    void *memory = mmap(NULL, bytesize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
+    bool placed;
+    void *memory = host_take(bytesize, &placed);
+    if (memory == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = pin(memory, bytesize, Flags, false);
+    rc = pin(memory, bytesize, Flags, false, placed);
     if (rc != CUDA_SUCCESS) {
-        munmap(memory, bytesize);
+        host_give(memory, bytesize, placed);
         return rc;
     }
     *pp = memory;
@@ -176,6 +232,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     uint64_t bytes;
+    bool placed;
     if (atomic_load(&client_exiting)) {
         return CUDA_SUCCESS;
     }
@@ -183,11 +240,11 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (p == NULL || !unpin(p, false, &bytes)) {
+    if (p == NULL || !unpin(p, false, &bytes, &placed)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!unmap(p)) {
-        munmap(p, bytes);
+        host_give(p, bytes, placed);
     }
     return CUDA_SUCCESS;
 }
@@ -205,15 +262,17 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     }
     uint64_t start = (uint64_t)(uintptr_t)p, end;
     if (rc == CUDA_SUCCESS &&
-        (__builtin_add_overflow(start, bytesize, &end) || client_memory_session(start) != NULL)) {
+        (__builtin_add_overflow(start, bytesize, &end) ||
+         (!client_host_pinned(p, 1) && client_memory_session(start) != NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE; /* no memory of the host's */
     }
-    return rc == CUDA_SUCCESS ? pin(p, bytesize, Flags, true) : rc;
+    return rc == CUDA_SUCCESS ? pin(p, bytesize, Flags, true, false) : rc;
 }
 
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     uint64_t bytes;
+    bool placed;
     if (atomic_load(&client_exiting)) {
         return CUDA_SUCCESS;
     }
@@ -224,7 +283,7 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (!unpin(p, true, &bytes)) {
+    if (!unpin(p, true, &bytes, &placed)) {
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
     (void)unmap(p);
@@ -261,6 +320,9 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     if (rc == CUDA_SUCCESS &&
         (pdptr == NULL || Flags != 0 || !client_host_find(address, &memory, &flags))) {
         rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_twin_need(context, address);
     }
     if (rc == CUDA_SUCCESS && !client_twin_at(address, context->session, &known)) {
         rc = client_twin_make(context, memory.start, memory.bytes, TWIN_MAPPED, &made);

@@ -8,6 +8,7 @@
 #include "client/image.h"
 #include "client/state.h"
 #include "client/twin.h"
+#include "client/window.h"
 #include "front/front.h"
 
 /* Of ga_launch (api/cuda/messages.api). */
@@ -182,6 +183,21 @@ static CUresult find_params(const struct client_function *function, void **value
 
 /* ---- the launch */
 
+/* Pinned memory that is named by the program's address, in pointers or in structures of pointers.
+ */
+static CUresult find_pinned(struct client_context *context, const struct params *params)
+{
+    CUresult rc = CUDA_SUCCESS;
+    for (uint32_t at = 0; rc == CUDA_SUCCESS && at + 8 <= params->size; at += 8) {
+        uint64_t word;
+        memcpy(&word, params->bytes + at, sizeof word);
+        if (client_window_other(word)) {
+            rc = client_twin_need(context, word);
+        }
+    }
+    return rc;
+}
+
 static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream, void **values,
                        void **extra)
 {
@@ -205,6 +221,9 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     }
     if (rc == CUDA_SUCCESS) {
         rc = find_params(function, values, extra, &params);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = find_pinned(call.context, &params);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;

@@ -17,7 +17,7 @@ static CUdevice ordinal_of(const struct client_memory *memory, const struct clie
 
 bool client_pointer(uint64_t address, struct front_pointer *pointer)
 {
-    struct client_memory memory;
+    struct client_memory memory = {0};
     unsigned flags;
     bool device = client_memory_find(address, &memory);
     if (!device && !client_host_find(address, &memory, &flags)) {
@@ -28,7 +28,7 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
     bool both = client_twin_at(address, NULL, &twin);
     bool managed = both && twin.attach != TWIN_MAPPED;
     *pointer = (struct front_pointer){.device = device && (!both || managed),
-                                      .on_device = device || both,
+                                      .on_device = device || both || memory.placed,
                                       .to_device = both ? twin.device - twin.host : 0,
                                       .managed = managed,
                                       .context = (CUcontext)(uintptr_t)memory.context,

@@ -340,6 +340,7 @@ struct client_memory {
     uint64_t id;       /* 0: `start` is one */
     bool mapped;       /* by the program: with mappings beside it, it is one */
     bool barred;       /* no device may use it */
+    bool placed;       /* pinned memory that kernels use by this address */
 };
 /* front_host.managed_move and front_host.managed_attach (managed.c). */
 CUresult client_managed_move(CUstream stream, uint64_t start, uint64_t bytes, bool device);

@@ -58,6 +58,7 @@ static struct client_twin *make(struct client_context *context, uint64_t bytes)
 static void discard(struct client_twin *twin)
 {
     munmap(twin->agreed, pages(twin->bytes));
+    free(twin->asked);
     free(twin);
 }
 
@@ -96,6 +97,43 @@ CUresult client_twin_make(struct client_context *context, uint64_t host, uint64_
     enter(twin);
     *out = twin;
     return rc;
+}
+
+CUresult client_twin_same(struct client_context *context, const struct client_memory *memory,
+                          struct client_physical *physical)
+{
+    struct client_twin *twin = make(context, memory->bytes);
+    if (twin == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    twin->asked = calloc(CLIENT_DEVICES_MOST / 64, sizeof *twin->asked);
+    if (twin->asked == NULL) {
+        discard(twin);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    twin->attach = TWIN_MAPPED;
+    twin->host = twin->device = memory->start;
+    twin->physical = physical;
+    twin->fresh = true;
+    twin->asked[context->device->ordinal / 64] |= UINT64_C(1) << context->device->ordinal % 64;
+    CUresult rc = client_twin_clear(context, twin);
+    if (rc != CUDA_SUCCESS) {
+        discard(twin);
+        return rc;
+    }
+    enter(twin);
+    return CUDA_SUCCESS;
+}
+
+void client_twin_ask(const struct client_session *session, uint64_t host, int ordinal)
+{
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        if (at->host == host && at->physical != NULL && client_twin_of(at, session)) {
+            at->asked[ordinal / 64] |= UINT64_C(1) << ordinal % 64;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
 }
 
 /* The program's half stays where it is when the last context has gone: pointers to it live on. */
@@ -166,7 +204,7 @@ bool client_twin_at(uint64_t host, const struct client_session *session, struct 
     const struct client_twin *found = NULL;
     pthread_mutex_lock(&client_twin_lock);
     for (const struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
-        if (inside(host, at->host, at->bytes) && (session == NULL || session == at->session)) {
+        if (inside(host, at->host, at->bytes) && (session == NULL || client_twin_of(at, session))) {
             found = at;
             *copy = *at;
             break;
@@ -216,7 +254,8 @@ struct client_twin *client_twin_take(uint64_t host, bool managed)
     }
     pthread_mutex_lock(&client_twin_lock);
     for (struct client_twin **at = &client_twin_list; *at != NULL; at = &(*at)->next) {
-        if ((*at)->host == host && ((*at)->attach != TWIN_MAPPED) == managed && (*at)->block != 0) {
+        if ((*at)->host == host && ((*at)->attach != TWIN_MAPPED) == managed &&
+            ((*at)->block != 0 || (*at)->physical != NULL)) {
             found = *at;
             unlink_at(at);
             break;
@@ -232,6 +271,7 @@ void client_twins_forget(const struct client_context *context)
     if (!client_twins_some()) {
         return;
     }
+    struct client_twin *others = NULL;
     pthread_mutex_lock(&client_twin_lock);
     for (struct client_twin **at = &client_twin_list; *at != NULL;) {
         struct client_twin *twin = *at;
@@ -240,12 +280,22 @@ void client_twins_forget(const struct client_context *context)
             continue;
         }
         unlink_at(at);
+        if (twin->physical != NULL) {
+            twin->next = others;
+            others = twin;
+            continue;
+        }
         if (twin->attach == TWIN_MAPPED && twin->host == twin->device) {
             client_host_forget(twin->host);
         }
         client_twin_end(twin);
     }
     pthread_mutex_unlock(&client_twin_lock);
+    while (others != NULL) {
+        struct client_twin *twin = others;
+        others = twin->next;
+        client_twin_give(twin);
+    }
 }
 
 void client_twin_attach(uint64_t host, uint64_t stream)

@@ -18,12 +18,15 @@
 
 struct client_call;
 struct client_context;
+struct client_memory;
+struct client_physical;
 
 /* Work in a stream that may use a twin, the last of it with that number. */
 struct twin_use {
+    uint64_t context;        /* handle; 0: of several */
     uint64_t stream, number; /* the wire's handle */
 };
-#define TWIN_USES   4u
+#define TWIN_USES   8u
 #define TWIN_MAPPED 0u
 
 struct client_twin {
@@ -31,7 +34,11 @@ struct client_twin {
     struct client_session *session;
     uint64_t context; /* handle: whose memory it is */
     uint64_t host, device, bytes;
-    uint64_t block;  /* the allocation that `device` is in; 0: a variable of a module */
+    uint64_t block; /* the allocation that `device` is in; 0: none */
+    /* What is mapped at the program's own address, for all devices of the server that have asked (a
+     * bit per ordinal); NULL: a block, or a variable of a module */
+    struct client_physical *physical;
+    uint64_t *asked;
     bool shown;      /* the program may have changed it since it was compared */
     bool fresh;      /* the device's copy is being made */
     unsigned attach; /* CU_MEM_ATTACH_* that it was allocated with; TWIN_MAPPED: pinned memory */
@@ -75,6 +82,22 @@ void client_twin_end(struct client_twin *twin);
 void client_twins_forget(const struct client_context *context);
 /* A stream is to be the only one that uses it (TWIN_HOST_ONLY, 0: see above). */
 void client_twin_attach(uint64_t host, uint64_t stream);
+
+/* ---- twin_pinned.c: pinned memory that a device uses by the program's address */
+
+/* The device of the context is about to use what is there, if it is such memory. */
+CUresult client_twin_need(struct client_context *context, uint64_t address);
+/* Waits for what may use it. */
+void client_twin_give(struct client_twin *twin);
+/* Device memory at the host's address: what client_twin_need has made. */
+CUresult client_twin_same(struct client_context *context, const struct client_memory *memory,
+                          struct client_physical *physical);
+/* A device of the twin that begins at `host` uses it from now on. */
+void client_twin_ask(const struct client_session *session, uint64_t host, int ordinal);
+static inline bool client_twin_asked(const struct client_twin *twin, int ordinal)
+{
+    return (twin->asked[ordinal / 64] >> ordinal % 64 & 1) != 0;
+}
 
 /* ---- twin_sync.c: making them equal. The call that does it has not begun yet. */
 

@@ -4,12 +4,21 @@
 
 #include <pthread.h>
 
+#include "client/state.h"
 #include "client/twin.h"
 
 /* Held while twins are made equal, which waits for the server: nothing that answers calls wants it.
  */
 extern pthread_mutex_t client_twin_lock;
 extern struct client_twin *client_twin_list;
+
+/* Whether devices of the session use it. */
+static inline bool client_twin_of(const struct client_twin *twin,
+                                  const struct client_session *session)
+{
+    return twin->session == session ||
+           (twin->physical != NULL && twin->session->link == session->link);
+}
 
 /* Fills the device's copy with zeros. */
 CUresult client_twin_clear(struct client_context *context, const struct client_twin *twin);

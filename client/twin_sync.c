@@ -119,27 +119,37 @@ CUresult client_twin_read(struct client_context *context, struct client_twin *tw
 
 /* ---- when */
 
-static void use_note(struct client_twin *twin, uint64_t stream)
+static void use_note(struct client_twin *twin, uint64_t context, uint64_t stream)
 {
     unsigned at = 0;
-    while (at < twin->use_count && twin->uses[at].stream != stream) {
+    while (at < twin->use_count &&
+           (twin->uses[at].context != context || twin->uses[at].stream != stream)) {
         at++;
     }
     if (at == TWIN_USES) { /* more than are told apart: only a wait for all ends it */
         at = 0;
         stream = TWIN_ALL;
+        context = 0;
     }
     twin->use_count += at == twin->use_count;
-    twin->uses[at] = (struct twin_use){.stream = stream, .number = atomic_load(&last_use)};
+    twin->uses[at] =
+        (struct twin_use){.context = context, .stream = stream, .number = atomic_load(&last_use)};
 }
 
-static void uses_end(struct client_twin *twin, uint64_t stream, uint64_t mark)
+/* A wait for all is one for a context: what several devices use may be in use by another one. */
+static bool use_ends(const struct client_twin *twin, const struct twin_use *use, uint64_t context,
+                     uint64_t stream, uint64_t mark)
+{
+    bool here = use->context == context || (use->context == 0 && twin->physical == NULL);
+    return here && (stream == TWIN_ALL || use->stream == stream) && use->number <= mark;
+}
+
+static void uses_end(struct client_twin *twin, uint64_t context, uint64_t stream, uint64_t mark)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < twin->use_count; i++) {
-        const struct twin_use *use = &twin->uses[i];
-        if ((stream != TWIN_ALL && use->stream != stream) || use->number > mark) {
-            twin->uses[kept++] = *use;
+        if (!use_ends(twin, &twin->uses[i], context, stream, mark)) {
+            twin->uses[kept++] = twin->uses[i];
         }
     }
     twin->use_count = kept;
@@ -166,7 +176,7 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
          at = at->next) {
         bool meant = device != 0 ? device - at->device < at->bytes
                                  : stream == TWIN_ALL || concerns(at, stream);
-        if (at->session != context->session || !meant) {
+        if (!client_twin_of(at, context->session) || !meant) {
             continue;
         }
         if (at->shown || at->bytes <= SMALL_BYTES || device != 0) {
@@ -211,10 +221,13 @@ void client_twins_sent(struct client_call *call)
     for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
         bool named =
             what->devices[0] - at->device < at->bytes || what->devices[1] - at->device < at->bytes;
-        if (at->session == call->context->session && what->all && concerns(at, what->stream)) {
-            use_note(at, what->stream);
+        if (!client_twin_of(at, call->context->session)) {
+            continue;
+        }
+        if (what->all && concerns(at, what->stream)) {
+            use_note(at, call->context->object.handle, what->stream);
         } else if (!what->all && named) {
-            use_note(at, TWIN_ALL);
+            use_note(at, call->context->object.handle, TWIN_ALL);
         }
     }
     pthread_mutex_unlock(&client_twin_lock);
@@ -244,7 +257,7 @@ CUresult client_twins_after(struct client_context *context, uint64_t stream, uin
     pthread_mutex_lock(&client_twin_lock);
     for (struct client_twin *at = client_twin_list; rc == CUDA_SUCCESS && at != NULL;
          at = at->next) {
-        if (at->session != context->session || at->use_count == 0) {
+        if (!client_twin_of(at, context->session) || at->use_count == 0) {
             continue;
         }
         if (!entered) {
@@ -256,7 +269,7 @@ CUresult client_twins_after(struct client_context *context, uint64_t stream, uin
         }
         if (rc == CUDA_SUCCESS) {
             rc = pull(&call, at, own);
-            uses_end(at, stream, mark);
+            uses_end(at, context->object.handle, stream, mark);
             pulled = true;
         }
     }

@@ -10,8 +10,7 @@
 #include "client/window.h"
 #include "front/front.h"
 
-#define SPACE_MOST        (UINT64_C(1) << 44)
-#define GRANULARITY_LEAST (UINT64_C(2) << 20)
+#define SPACE_MOST (UINT64_C(1) << 44)
 
 /* One call at a time: they wait for servers. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -50,7 +49,7 @@ struct client_physical *client_vmm_find(CUmemGenericAllocationHandle handle)
 /* What is right for all devices that there are. */
 static uint64_t granularity(void)
 {
-    uint64_t most = GRANULARITY_LEAST;
+    uint64_t most = CLIENT_OTHERS_UNIT;
     for (int i = 0; i < client_device_count; i++) {
         uint64_t bytes = client_devices[i]->granularity_bytes;
         most = bytes > most ? bytes : most;
@@ -89,26 +88,30 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 }
 
 /* Nobody waits: the same addresses are used again by calls that come later. */
-static void tell_released(const struct client_space *space, unsigned index)
+void client_vmm_release(struct client_session *session, uint64_t space, uint64_t space_bytes)
 {
     struct client_call call;
-    struct client_session *session = NULL;
-    const struct client_link *link = client_link_at_index(index);
-    const struct ga_space_release_args args = {.space = space->range.start,
-                                               .space_bytes = space->range.bytes};
-    for (int i = 0; i < client_device_count; i++) {
-        struct client_session *at = atomic_load(&client_devices[i]->session);
-        session = at != NULL && at->link == link ? at : session;
-    }
-    CUresult rc = session != NULL
-                      ? client_call_enter_session(&call, API_OP_ga_space_release, session)
-                      : CUDA_ERROR_INVALID_DEVICE;
+    const struct ga_space_release_args args = {.space = space, .space_bytes = space_bytes};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_space_release, session);
     if (rc == CUDA_SUCCESS) {
         rc = client_call_begin(&call, ga_space_release_args_bound(&args));
     }
     if (rc == CUDA_SUCCESS) {
         ga_space_release_args_write(&call.writer, &args);
         (void)client_call_post(&call);
+    }
+}
+
+/* Any session of the link will do. */
+static void tell_released(const struct client_space *space, unsigned index)
+{
+    const struct client_link *link = client_link_at_index(index);
+    for (int i = 0; i < client_device_count; i++) {
+        struct client_session *session = atomic_load(&client_devices[i]->session);
+        if (session != NULL && session->link == link) {
+            client_vmm_release(session, space->range.start, space->range.bytes);
+            return;
+        }
     }
 }
 
@@ -181,13 +184,10 @@ static CUresult ask_memory(struct client_session *session, uint64_t physical, ui
     return rc;
 }
 
-static CUresult create(struct client_device *device, uint64_t bytes, uint64_t *handle)
+CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physical **out)
 {
     struct client_session *session;
-    if (bytes == 0 || bytes % device->granularity_bytes != 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    CUresult rc = client_session_need(device->ordinal, &session);
+    CUresult rc = client_session_need(device, &session);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -195,7 +195,7 @@ static CUresult create(struct client_device *device, uint64_t bytes, uint64_t *h
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    made->device = device;
+    made->device = client_devices[device];
     made->session = session;
     made->bytes = bytes;
     rc = ask_memory(session, made->object.handle, bytes);
@@ -207,9 +207,22 @@ static CUresult create(struct client_device *device, uint64_t bytes, uint64_t *h
         client_object_drop(made);
         return rc;
     }
-    made->holds = 1;
-    *handle = made->object.handle;
+    *out = made;
     return CUDA_SUCCESS;
+}
+
+static CUresult create(const struct client_device *device, uint64_t bytes, uint64_t *handle)
+{
+    struct client_physical *made;
+    if (bytes == 0 || bytes % device->granularity_bytes != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc = client_vmm_memory(device->ordinal, bytes, &made);
+    if (rc == CUDA_SUCCESS) {
+        made->holds = 1;
+        *handle = made->object.handle;
+    }
+    return rc;
 }
 
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,

@@ -1,4 +1,5 @@
-/* What vmm.c and vmm_map.c share. */
+/* Memory that is mapped at addresses outside of all windows: what travels for it. And what vmm.c
+ * and vmm_map.c share. */
 #ifndef CLIENT_VMM_H
 #define CLIENT_VMM_H
 
@@ -13,5 +14,19 @@ CUresult client_vmm_leave(CUresult rc);
 struct client_physical *client_vmm_find(CUmemGenericAllocationHandle handle);
 /* Memory goes with the last that holds it, if that was it. */
 void client_vmm_drop(struct client_physical *physical);
+
+/* ---- each is one question; the books are the caller's. */
+
+/* Memory of a device; who has it ends it with client_vmm_drop. */
+CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physical **out);
+/* Maps its first bytes at `start`, in the reservation of `space_bytes` from `space` on. */
+CUresult client_vmm_map(struct client_physical *physical, uint64_t start, uint64_t bytes,
+                        uint64_t space, uint64_t space_bytes);
+CUresult client_vmm_unmap(struct client_session *session, uint64_t start, uint64_t bytes);
+/* What a device may do with whole mappings. CUDA_ERROR_NOT_SUPPORTED: it is of another server. */
+CUresult client_vmm_allow(struct client_session *session, uint64_t start, uint64_t bytes,
+                          CUdevice device, CUmemAccess_flags flags);
+/* Its server may reserve these addresses for something else. */
+void client_vmm_release(struct client_session *session, uint64_t space, uint64_t space_bytes);
 
 #endif

@@ -5,9 +5,24 @@
 #include "client/state.h"
 #include "client/vmm.h"
 
-static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *physical)
+CUresult client_vmm_map(struct client_physical *physical, uint64_t start, uint64_t bytes,
+                        uint64_t space, uint64_t space_bytes)
 {
     struct client_call call;
+    const struct ga_physical_map_args args = {.physical = physical->object.handle,
+                                              .address = start,
+                                              .bytes = bytes,
+                                              .space = space,
+                                              .space_bytes = space_bytes};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_map, physical->session);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_physical_map, &args, true, rc);
+    }
+    return rc;
+}
+
+static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *physical)
+{
     struct client_space *space = client_mappings_space(start);
     if (space == NULL || bytes == 0 || bytes > physical->bytes ||
         start % physical->device->granularity_bytes != 0 ||
@@ -20,15 +35,7 @@ static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *phys
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    const struct ga_physical_map_args args = {.physical = physical->object.handle,
-                                              .address = start,
-                                              .bytes = bytes,
-                                              .space = space->range.start,
-                                              .space_bytes = space->range.bytes};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_map, physical->session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_physical_map, &args, true, rc);
-    }
+    CUresult rc = client_vmm_map(physical, start, bytes, space->range.start, space->range.bytes);
     if (rc != CUDA_SUCCESS) {
         client_mappings_remove(made);
         return rc;
@@ -74,7 +81,7 @@ static uint64_t run_end(uint64_t at, uint64_t end)
     return at;
 }
 
-static CUresult ask_unmap(struct client_session *session, uint64_t start, uint64_t bytes)
+CUresult client_vmm_unmap(struct client_session *session, uint64_t start, uint64_t bytes)
 {
     struct client_call call;
     const struct ga_physical_unmap_args args = {.address = start, .bytes = bytes};
@@ -95,7 +102,7 @@ static CUresult unmap(uint64_t at, uint64_t bytes)
     }
     while (at < end) {
         uint64_t until = run_end(at, end);
-        CUresult rc = ask_unmap(client_mappings_at(at)->physical->session, at, until - at);
+        CUresult rc = client_vmm_unmap(client_mappings_at(at)->physical->session, at, until - at);
         first = first == CUDA_SUCCESS ? rc : first;
         while (at < until) {
             struct client_mapping *mapping = client_mappings_at(at);
@@ -130,22 +137,21 @@ static CUresult access_check(const CUmemAccessDesc *desc)
                : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult ask_access(struct client_session *session, uint64_t start, uint64_t bytes,
-                           const CUmemAccessDesc *desc)
+CUresult client_vmm_allow(struct client_session *session, uint64_t start, uint64_t bytes,
+                          CUdevice device, CUmemAccess_flags flags)
 {
     struct client_call call;
     struct client_session *by;
-    CUresult rc = client_session_need(desc->location.id, &by);
+    CUresult rc = client_session_need(device, &by);
     if (rc == CUDA_SUCCESS && by->link != session->link) {
-        return desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE
+        return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE
                    ? client_call_between_nodes("access to memory")
                    : CUDA_SUCCESS;
     }
     const struct ga_space_access_args args = {.address = start,
                                               .bytes = bytes,
-                                              .device =
-                                                  (int32_t)client_devices[desc->location.id]->index,
-                                              .flags = (uint32_t)desc->flags};
+                                              .device = (int32_t)client_devices[device]->index,
+                                              .flags = (uint32_t)flags};
     if (rc == CUDA_SUCCESS) {
         rc = client_call_enter_session(&call, API_OP_ga_space_access, session);
     }
@@ -159,7 +165,8 @@ static CUresult allow(uint64_t at, uint64_t end, const CUmemAccessDesc *desc)
 {
     while (at < end) {
         uint64_t until = run_end(at, end);
-        CUresult rc = ask_access(client_mappings_at(at)->physical->session, at, until - at, desc);
+        CUresult rc = client_vmm_allow(client_mappings_at(at)->physical->session, at, until - at,
+                                       desc->location.id, desc->flags);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }

@@ -11,16 +11,13 @@
 #if defined(__SANITIZE_THREAD__)
 #define WINDOW_MOST  (UINT64_C(64) << 30)
 #define WINDOW_FIRST (UINT64_C(64) << 30)
-#define WINDOW_END   (UINT64_C(448) << 30)
-#define OTHERS_END   (UINT64_C(504) << 30) /* of what is reserved besides windows, behind them */
 #else
 /* Above the shadow of AddressSanitizer, below everything that Linux maps by itself. */
 #define WINDOW_MOST  (UINT64_C(4) << 40)
 #define WINDOW_FIRST UINT64_C(0x200000000000)
-#define WINDOW_END   UINT64_C(0x400000000000)
-#define OTHERS_END   UINT64_C(0x500000000000)
 #endif
 
+#define WINDOW_END   CLIENT_OTHERS_FIRST
 #define WINDOW_LEAST (UINT64_C(1) << 30)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,7 +82,7 @@ static struct client_ranges *others(void)
     static struct client_ranges gaps;
     static bool ready;
     if (!ready) {
-        client_gaps_add(&gaps, WINDOW_END, OTHERS_END - WINDOW_END);
+        client_gaps_add(&gaps, CLIENT_OTHERS_FIRST, CLIENT_OTHERS_END - CLIENT_OTHERS_FIRST);
         ready = true;
     }
     return &gaps;
