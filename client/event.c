@@ -11,6 +11,54 @@ static CUresult event_of(CUevent handle, struct client_event **event)
     return *event != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire)
+{
+    struct client_event *event = client_object_make(GA_HANDLE_EVENT, call->context);
+    if (event == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->shared = shared;
+    *wire = event->object.handle;
+    return CUDA_SUCCESS;
+}
+
+bool client_event_shared(uint64_t wire)
+{
+    const struct client_event *event = client_object_find(GA_HANDLE_EVENT, wire);
+    return event != NULL && event->shared;
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    struct client_call call;
+    struct cuEventCreate_args args = {.Flags = Flags};
+    CUresult rc = client_call_enter(&call, API_OP_cuEventCreate);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    bool shared = (Flags & CU_EVENT_INTERPROCESS) != 0;
+    if (phEvent == NULL || (Flags & ~known) != 0 ||
+        (shared && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    rc = client_event_make(&call, shared, &args.phEvent);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = client_call_begin(&call, cuEventCreate_args_bound(&args));
+    if (rc == CUDA_SUCCESS) {
+        cuEventCreate_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    if (rc == CUDA_SUCCESS) {
+        *phEvent = (CUevent)(uintptr_t)args.phEvent;
+    } else {
+        client_handle_drop(args.phEvent);
+    }
+    return rc;
+}
+
 /* Inside the sender's lock. */
 static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
@@ -24,6 +72,31 @@ static CUresult reached(const struct client_call *call, const struct client_even
 {
     return client_twins_after(call->context, atomic_load(&event->twin_stream),
                               atomic_load(&event->twin_mark));
+}
+
+/* Each question travels: nobody tells of recordings of others. */
+static CUresult query_shared(struct client_call *call, const struct client_event *event,
+                             bool keep_late)
+{
+    struct ga_event_query_args args = {.event = event->object.handle};
+    CUresult rc;
+    CLIENT_CALL_SIMPLE(call, ga_event_query, &args, keep_late, rc);
+    return rc;
+}
+
+/* What has been sent of a shared event is done when the call returns: the next thing that happens
+ * may be another program's, which this one has told of it. */
+static CUresult settle(const struct client_call *before, const struct client_event *event)
+{
+    struct client_call call;
+    if (!event->shared) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_event_query, before->context);
+    if (rc == CUDA_SUCCESS) {
+        rc = query_shared(&call, event, true);
+    }
+    return rc == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : rc;
 }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
@@ -55,7 +128,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
         remember(event, &call, args.hStream);
         rc = client_call_post(&call);
     }
-    return rc;
+    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -83,7 +156,35 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
         remember(event, &call, args.hStream);
         rc = client_call_post(&call);
     }
-    return rc;
+    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct cuStreamWaitEvent_args args = {.Flags = Flags};
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuStreamWaitEvent);
+    if (rc == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &args.hEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, cuStreamWaitEvent_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        cuStreamWaitEvent_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
 }
 
 /* Asks the server, which tells later when it has become ready. */
@@ -125,6 +226,9 @@ static CUresult query(CUevent hEvent, struct client_call *call, struct client_ev
         return rc;
     }
     event = *found;
+    if (event->shared) {
+        return query_shared(call, event, false);
+    }
     uint64_t recorded = atomic_load(&event->recorded);
     if (atomic_load(&event->ready) == recorded) {
         return (CUresult)atomic_exchange(&call->context->late, 0);
@@ -173,16 +277,18 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     uint64_t recorded = atomic_load(&event->recorded);
     uint64_t stream = event->stream, mark = event->mark;
     client_link_unlock(call.link, false);
-    if (atomic_load(&event->ready) == recorded) {
+    if (!event->shared && atomic_load(&event->ready) == recorded) {
         front_output_write(); /* it has come with the news that the event is ready */
         rc = (CUresult)atomic_exchange(&call.context->late, 0);
         return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
     }
     CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
     if (rc == CUDA_SUCCESS) {
-        client_link_raise(&event->ready, recorded);
-        client_stream_reached(event->object.context, stream, mark);
-        front_mempool_synchronized();
+        if (!event->shared) { /* else it may be another's recording that is done */
+            client_link_raise(&event->ready, recorded);
+            client_stream_reached(event->object.context, stream, mark);
+            front_mempool_synchronized();
+        }
         rc = reached(&call, event);
     }
     return rc;

@@ -4,6 +4,7 @@
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/call.h"
+#include "client/ipc.h"
 #include "client/mappings.h"
 #include "client/state.h"
 #include "client/twin.h"
@@ -107,7 +108,7 @@ bool client_memory_find(uint64_t address, struct client_memory *memory)
     if (session != NULL) {
         struct client_allocation allocation;
         if (!client_allocator_find(&session->allocator, address, &allocation)) {
-            return pooled(session, address, memory);
+            return pooled(session, address, memory) || client_ipc_find(address, memory);
         }
         *memory = (struct client_memory){.session = session,
                                          .start = allocation.address,
@@ -386,6 +387,7 @@ CUresult client_memory_give(struct client_context *context, uint64_t dptr, struc
      * gone, for then its work is, too. */
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
     owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
+    client_ipc_withdraw(owner, dptr);
     if (bytes != 0 || !client_context_idle(owner)) {
         rc = give_back(owner, bytes != 0 ? dptr : 0, bytes, true);
     }
@@ -397,8 +399,14 @@ CUresult client_memory_give(struct client_context *context, uint64_t dptr, struc
     return rc;
 }
 
+CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes)
+{
+    return give_back(context, address, bytes, true);
+}
+
 void client_memory_forget(struct client_context *context)
 {
+    client_ipc_forget(context);
     client_allocator_drop(&context->session->allocator, context->object.handle, forget, context);
 }
 

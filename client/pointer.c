@@ -1,6 +1,7 @@
 /* What a pointer is: answered from what the client allocated and pinned. */
 #include <string.h>
 
+#include "client/ipc.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "front/front.h"
@@ -31,6 +32,7 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
                                       .on_device = device || both || memory.placed,
                                       .to_device = both ? twin.device - twin.host : 0,
                                       .managed = managed,
+                                      .ipc = client_ipc_capable(address),
                                       .context = (CUcontext)(uintptr_t)memory.context,
                                       .ordinal = ordinal_of(&memory, context),
                                       .pool = memory.pool,

@@ -110,6 +110,7 @@ struct client_event {
     _Atomic uint64_t watched;  /* the recording that is being watched */
     uint64_t stream, mark; /* what is done with the last recording; under its link's sender lock */
     _Atomic uint64_t twin_stream, twin_mark; /* of the last recording, for client_twins_after */
+    bool shared; /* other programs may record it: what is known of recordings says nothing */
 };
 
 struct client_param {
@@ -293,6 +294,11 @@ CUresult client_stream_make(struct client_context *context, unsigned flags,
 CUresult client_stream_find(struct client_context *context, CUstream handle,
                             struct client_stream **object, uint64_t *wire);
 
+/* ---- events (event.c) */
+CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire);
+/* Whether other programs may have it. */
+bool client_event_shared(uint64_t wire);
+
 /* ---- modules, libraries, functions */
 CUresult client_function_resolve(struct client_context *context, CUfunction handle,
                                  struct client_function **function);
@@ -367,6 +373,8 @@ void client_globals_forget(const struct client_module *module);
 CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out);
 CUresult client_memory_give(struct client_context *context, uint64_t address,
                             struct client_twin *twin);
+/* A mapping goes, after the work of the context. */
+CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes);
 void client_memory_forget(struct client_context *context);
 /* The server has no memory left: gives back what the allocator holds and nobody uses. */
 void client_memory_trim(struct client_context *context);

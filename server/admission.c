@@ -44,6 +44,11 @@ static void host_ended(void *user, const char *why)
     (void)!eventfd_write(backend->wake_fd, 1);
 }
 
+static enum ga_status host_exchange(void *user, struct channel_exchange *packet, int *fd)
+{
+    return asking_ask(user, packet, fd);
+}
+
 /* ---- tickets */
 
 static uint64_t ticket_ns(const struct backend *backend)
@@ -54,10 +59,14 @@ static uint64_t ticket_ns(const struct backend *backend)
 void admission_init(struct backend *backend)
 {
     pthread_mutex_init(&backend->ticket_lock, NULL);
+    pthread_cond_init(&backend->question.answered, NULL);
     memcpy(backend->tickets.application, backend->application.id,
            sizeof backend->tickets.application);
-    backend->host = (struct server_host){
-        .user = backend, .ticket = host_ticket, .ordinal = host_ordinal, .ended = host_ended};
+    backend->host = (struct server_host){.user = backend,
+                                         .ticket = host_ticket,
+                                         .ordinal = host_ordinal,
+                                         .exchange = host_exchange,
+                                         .ended = host_ended};
     backend->idle_at_ns = ga_clock_ns() + ticket_ns(backend);
 }
 
@@ -66,7 +75,12 @@ void admission_tickets(struct backend *backend)
     union channel_packet packet;
     enum ga_status status;
     pthread_mutex_lock(&backend->ticket_lock);
-    while ((status = channel_receive(CHANNEL_FD, &packet)) == GA_OK) {
+    int fd;
+    while ((status = channel_receive_with(CHANNEL_FD, &packet, &fd)) == GA_OK) {
+        if (packet.kind == CHANNEL_EXCHANGE) {
+            asking_answered(backend, &packet.exchange, fd);
+            continue;
+        }
         (void)GA_FAILPOINT("backend: ticket read");
         uint64_t now = ga_clock_ns();
         if (packet.kind == CHANNEL_TICKET &&
@@ -74,10 +88,11 @@ void admission_tickets(struct backend *backend)
             ga_warn("a ticket was dropped: there are too many");
         }
     }
-    pthread_mutex_unlock(&backend->ticket_lock);
     if (status == GA_LOST) {
         atomic_store(&backend->gpuaasd_gone, true);
+        pthread_cond_broadcast(&backend->question.answered);
     }
+    pthread_mutex_unlock(&backend->ticket_lock);
 }
 
 /* ---- newcomers */

@@ -22,6 +22,15 @@ struct newcomer {
     uint64_t deadline_ns;
 };
 
+/* To gpuaasd (asking.c); under the ticket lock. */
+struct backend_question {
+    pthread_cond_t answered;
+    uint32_t last; /* number */
+    bool waiting;
+    struct channel_exchange packet;
+    int fd; /* that came with the answer; -1: none */
+};
+
 struct backend {
     struct channel_setup setup;
     struct channel_application application;
@@ -40,6 +49,7 @@ struct backend {
     char conn_why[128];
     pthread_mutex_t ticket_lock; /* tickets, and reading of the channel */
     struct ticket_table tickets;
+    struct backend_question question;
     _Atomic bool gpuaasd_gone;
     uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
 };
@@ -54,6 +64,15 @@ void admission_accept(struct backend *backend);
 const char *admission_turn(struct backend *backend);
 /* For how long poll may sleep. */
 int admission_timeout_ms(const struct backend *backend);
+
+/* ---- asking.c */
+/* Asks gpuaasd and waits for its answer, which `*packet` becomes. A descriptor goes with it (-1:
+ * none; it stays the caller's), and `*fd` becomes the answer's, the caller's to close. Not in the
+ * main thread. */
+GA_CHECKED enum ga_status asking_ask(struct backend *backend, struct channel_exchange *packet,
+                                     int *fd);
+/* An answer has come; with the ticket lock. Takes `fd`. */
+void asking_answered(struct backend *backend, const struct channel_exchange *packet, int fd);
 
 /* ---- side.c */
 /* Reads what the client says there, and whether it still lives. NULL: it does; else why not. */

@@ -5,11 +5,34 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum ga_status channel_send(int fd, const void *packet, size_t size)
 {
+    return channel_send_with(fd, packet, size, -1);
+}
+
+#define PASSED_MOST 4u /* more are not even received */
+
+union control {
+    struct cmsghdr header;
+    uint8_t room[CMSG_SPACE(PASSED_MOST * sizeof(int))];
+};
+
+enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed)
+{
+    union control control = {.room = {0}};
+    struct iovec piece = {(void *)(uintptr_t)packet, size};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (passed >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(sizeof passed);
+        control.header = (struct cmsghdr){
+            .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof passed)};
+        memcpy(CMSG_DATA(&control.header), &passed, sizeof passed);
+    }
     for (;;) {
-        ssize_t sent = send(fd, packet, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent >= 0) {
             return GA_OK;
         }
@@ -38,6 +61,8 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:
         return sizeof(struct channel_facts);
+    case CHANNEL_EXCHANGE:
+        return sizeof(struct channel_exchange);
     default:
         return 0;
     }
@@ -69,10 +94,53 @@ static enum ga_status packet_check(union channel_packet *packet, size_t size)
 
 enum ga_status channel_receive(int fd, union channel_packet *packet)
 {
+    int passed;
+    enum ga_status status = channel_receive_with(fd, packet, &passed);
+    if (status == GA_OK && passed >= 0) {
+        close(passed);
+    }
+    return status;
+}
+
+/* The first descriptor that came; the others are closed. */
+static int passed_take(struct msghdr *message)
+{
+    int first = -1;
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(message); at != NULL; at = CMSG_NXTHDR(message, at)) {
+        bool rights = at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS;
+        size_t count = rights ? (at->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(at) + i * sizeof fd, sizeof fd);
+            if (first < 0) {
+                first = fd;
+            } else {
+                close(fd);
+            }
+        }
+    }
+    return first;
+}
+
+enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed)
+{
     for (;;) {
-        ssize_t got = recv(fd, packet, sizeof *packet, MSG_DONTWAIT | MSG_TRUNC);
+        union control control;
+        struct iovec piece = {packet, sizeof *packet};
+        struct msghdr message = {.msg_iov = &piece,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof control};
+        ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
         if (got > 0) {
-            return packet_check(packet, (size_t)got);
+            int first = passed_take(&message);
+            enum ga_status status = packet_check(packet, (size_t)got);
+            if (first >= 0 && (status != GA_OK || packet->kind != CHANNEL_EXCHANGE)) {
+                close(first);
+                first = -1;
+            }
+            *passed = first;
+            return status;
         }
         if (got == 0) {
             return GA_LOST;

@@ -9,6 +9,8 @@
  *     TICKET ------------------------------>     one for each device that the client opens
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
+ *     <----------------------------- EXCHANGE     what applications share (exchange.h), perhaps
+ *     EXCHANGE ---------------------------->     with a descriptor; and the answer, likewise
  *
  * Either end's death is the other's end of file. */
 #ifndef SERVER_CHANNEL_H
@@ -23,6 +25,7 @@
 
 #define CHANNEL_FD        3 /* the backend process's end */
 #define CHANNEL_TEXT_MOST 256u
+#define CHANNEL_KEY_BYTES 32u
 
 enum channel_kind {
     CHANNEL_SETUP = 1,
@@ -33,7 +36,11 @@ enum channel_kind {
     CHANNEL_FACTS,
     CHANNEL_WARM,
     CHANNEL_APPLICATION,
+    CHANNEL_EXCHANGE,
 };
+
+enum channel_verb { CHANNEL_SHARE = 1, CHANNEL_OPEN, CHANNEL_WITHDRAW };
+enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT };
 
 struct channel_setup {
     uint32_t kind;
@@ -99,6 +106,18 @@ struct channel_facts {
     int32_t attributes[HANDSHAKE_ATTRIBUTES_MOST];
 };
 
+struct channel_exchange {
+    uint32_t kind;
+    uint32_t request; /* a number that the answer has, too */
+    uint32_t verb, what;
+    int32_t result;                 /* CUresult; of an answer */
+    uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN; and the answer to SHARE */
+    /* Of memory: where it lies in its owner, and in which mapping, whose bytes the descriptor is.
+     * WITHDRAW: all that begins in [address, address + bytes). */
+    uint64_t address, bytes, offset, mapping_bytes;
+    uint8_t event[64]; /* CUipcEventHandle */
+};
+
 union channel_packet {
     uint32_t kind;
     struct channel_setup setup;
@@ -109,11 +128,16 @@ union channel_packet {
     struct channel_ticket ticket;
     struct channel_idle idle;
     struct channel_facts facts;
+    struct channel_exchange exchange;
 };
 
 /* Sends one packet; never blocks. GA_AGAIN: the other end does not read. */
 GA_CHECKED enum ga_status channel_send(int fd, const void *packet, size_t size);
+/* The same with a descriptor (-1: none), which stays the caller's. */
+GA_CHECKED enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed);
 /* Receives one packet without waiting. GA_LOST: the other end is gone or sends nonsense. */
 GA_CHECKED enum ga_status channel_receive(int fd, union channel_packet *packet);
+/* The same; `*passed`: the descriptor that came with an EXCHANGE, the caller's; -1: none. */
+GA_CHECKED enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed);
 
 #endif

@@ -100,6 +100,9 @@ GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 /* A new one, never recorded: what a client's event is. */
 CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
                    struct event_ref **ref);
+/* One that there is already; destroyed on failure. */
+CUresult event_own(struct completer *completer, struct server_context *context, unsigned flags,
+                   CUevent real, struct event_ref **ref);
 /* A new or a used one, to be recorded at once: those without timing are pooled by context. */
 CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
                     struct event_ref **ref);

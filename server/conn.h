@@ -15,6 +15,7 @@
 #include "api/wire.h"
 #include "base/cursor.h"
 #include "base/spin.h"
+#include "server/channel.h"
 #include "server/completer.h"
 #include "server/driver.h"
 #include "server/host_functions.h"
@@ -34,6 +35,9 @@ struct server_host {
                              const char **why);
     /* The driver's ordinal of a device of the clients' list; -1: not of this process. */
     int (*ordinal)(void *user, uint32_t device);
+    /* Asks gpuaasd about what applications share (exchange.h). `*fd` goes along and stays the
+     * caller's (-1: none); it becomes what came with the answer, the caller's too. */
+    enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);

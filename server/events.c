@@ -3,22 +3,26 @@
 
 #include "server/conn.h"
 
-CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
-                   struct event_ref **ref)
+CUresult event_own(struct completer *completer, struct server_context *context, unsigned flags,
+                   CUevent real, struct event_ref **ref)
 {
     struct event_ref *made = calloc(1, sizeof *made);
     if (made == NULL) {
+        (void)completer->conn->driver->cuEventDestroy_v2(real);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *made = (struct event_ref){.context = context, .flags = flags, .refs = 1};
+    *made = (struct event_ref){.context = context, .real = real, .flags = flags, .refs = 1};
     ga_list_init(&made->link);
-    CUresult rc = completer->conn->driver->cuEventCreate(&made->real, flags);
-    if (rc != CUDA_SUCCESS) {
-        free(made);
-        return rc;
-    }
     *ref = made;
     return CUDA_SUCCESS;
+}
+
+CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
+                   struct event_ref **ref)
+{
+    CUevent real;
+    CUresult rc = completer->conn->driver->cuEventCreate(&real, flags);
+    return rc == CUDA_SUCCESS ? event_own(completer, context, flags, real, ref) : rc;
 }
 
 CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,

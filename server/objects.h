@@ -70,6 +70,7 @@ struct server_event {
     struct server_context *context;
     uint64_t handle;
     unsigned flags;
+    bool shared; /* with other applications: `ref` stays what it is */
     struct event_ref *ref;
 };
 
@@ -167,6 +168,14 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
 struct range_table;
 /* Do whole mappings make up exactly these bytes? */
 bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t bytes);
+/* Maps an allocation of the driver for the current context at an address of the session's window;
+ * on success it goes with the mapping. */
+CUresult memory_place(struct server_conn *conn, const struct server_session *session,
+                      uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle physical);
+/* Other applications cannot open any more what begins there (calls/ipc.c). */
+void ipc_withdraw(struct server_conn *conn, uint64_t address, uint64_t bytes);
+/* An event that other applications record, too, under the client's handle; destroyed on failure. */
+CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
 
 /* ---- calls/peer.c */
 

@@ -20,6 +20,7 @@ void process_table_init(struct process_table *table, uv_loop_t *loop)
 {
     *table = (struct process_table){.loop = loop};
     ga_list_init(&table->processes);
+    exchange_init(&table->exchange);
 }
 
 static void process_free(struct process *process)
@@ -50,12 +51,22 @@ static void handle_close(uv_handle_t *handle)
 
 static void channel_close(struct process *process)
 {
+    exchange_share_end(&process->share);
     if (process->fd >= 0) {
         (void)uv_poll_stop(&process->poll);
         handle_close((uv_handle_t *)&process->poll);
         close(process->fd);
         process->fd = -1;
     }
+}
+
+/* A process that does not read its answers goes without. */
+static void exchange_take(struct process *process, const union channel_packet *packet, int fd)
+{
+    struct channel_exchange answer = packet->exchange;
+    exchange_answer(&process->table->exchange, &process->share, &answer, &fd);
+    (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
+    explicit_bzero(&answer, sizeof answer);
 }
 
 static void packet_take(struct process *process, const union channel_packet *packet)
@@ -83,7 +94,9 @@ static void channel_drain(struct process *process)
 {
     union channel_packet packet;
     while (process->fd >= 0 && channel_receive(process->fd, &packet) == GA_OK) {
-        packet_take(process, &packet);
+        if (packet.kind != CHANNEL_EXCHANGE) {
+            packet_take(process, &packet);
+        }
     }
 }
 
@@ -132,8 +145,10 @@ static void channel_readable(uv_poll_t *poll, int status, int events)
     struct process *process = poll->data;
     union channel_packet packet;
     (void)events;
-    enum ga_status got = status == 0 ? channel_receive(process->fd, &packet) : GA_LOST;
+    int fd;
+    enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
     if (got == GA_LOST) {
+        exchange_share_end(&process->share);
         (void)uv_poll_stop(poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
             (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
@@ -143,7 +158,11 @@ static void channel_readable(uv_poll_t *poll, int status, int events)
     if (got != GA_OK) {
         return;
     }
-    packet_take(process, &packet);
+    if (packet.kind == CHANNEL_EXCHANGE) {
+        exchange_take(process, &packet, fd);
+    } else {
+        packet_take(process, &packet);
+    }
 }
 
 static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
@@ -200,6 +219,7 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
                                 .started_ns = ga_clock_ns(),
                                 .handles = 3};
     snprintf(process->label, sizeof process->label, "gpuaasd");
+    exchange_share_init(&process->share, process->number);
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;

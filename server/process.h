@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "server/channel.h"
+#include "server/exchange.h"
 
 struct process;
 
@@ -27,6 +28,7 @@ struct process_table {
     uv_loop_t *loop;
     struct ga_list processes;
     unsigned count;
+    struct exchange exchange;                     /* what their applications share */
     void (*emptied)(struct process_table *table); /* called when the last one has gone; or NULL */
 };
 
@@ -43,6 +45,7 @@ struct process {
     bool ready, ending;
     char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */
     uint32_t tickets_sent;
+    struct exchange_share share;
     int fd; /* our end of the channel; -1: closed */
     uv_process_t child;
     uv_poll_t poll;

@@ -97,6 +97,14 @@ const struct range *range_table_at(const struct range_table *table, uint64_t bas
     return range != NULL && range->base == base ? range : NULL;
 }
 
+void range_table_share(struct range_table *table, uint64_t base)
+{
+    size_t at = count_below(table, base);
+    if (at > 0 && table->items[at - 1].base == base) {
+        table->items[at - 1].shared = true;
+    }
+}
+
 void range_table_remove(struct range_table *table, uint64_t base)
 {
     size_t at = count_below(table, base);

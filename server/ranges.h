@@ -20,6 +20,8 @@ struct range {
     bool allocated;             /* of a mapping: by cuMemAlloc, where there is no window */
     uint64_t physical;          /* of another mapping: the driver's allocation handle */
     struct server_physical *of; /* of a mapping that the program has made: of what; else NULL */
+    bool shared;                /* other applications may have been let have it */
+    bool opened;                /* it is another application's */
     uint16_t session;
 };
 
@@ -41,6 +43,8 @@ const struct range *range_table_at(const struct range_table *table, uint64_t bas
 bool range_table_touches(const struct range_table *table, uint64_t address, uint64_t bytes);
 /* The range with `address` in it, or NULL. */
 const struct range *range_table_find(const struct range_table *table, uint64_t address);
+/* Of the range that starts at `base`: it is shared. */
+void range_table_share(struct range_table *table, uint64_t base);
 void range_table_remove(struct range_table *table, uint64_t base);
 
 #endif

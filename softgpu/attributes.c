@@ -147,6 +147,7 @@ static bool config_attribute(const struct soft_device *config, CUdevice_attribut
         {CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, config->kernel_limit_ns != 0},
         {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, config->f64_ratio},
         {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, config->vmm},
+        {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, config->vmm},
         {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, config->vmm}, /* servers need it for them */
     };
     for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {

@@ -23,6 +23,7 @@ struct sg_slab {
 static struct sg_slab *slab_make(struct sg_device *device)
 {
     struct sg_slab *slab = calloc(1, sizeof *slab);
+    sg_vmm_sweep();
     if (slab == NULL || sg_physical_take(&device->memory, 1, &slab->chunk) != GA_OK) {
         free(slab);
         return NULL;
@@ -124,6 +125,7 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
     if (chunks > device->memory.total) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sg_vmm_sweep();
     range->kind = SG_RANGE_LARGE;
     range->chunk_count = (uint32_t)chunks;
     range->chunks = malloc(chunks * sizeof *range->chunks);

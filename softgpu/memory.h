@@ -147,6 +147,16 @@ CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t 
 CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes, bool used);
 CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsigned rights);
 
+/* With a handle that other processes may have, and the descriptor for them (the caller's to close).
+ * CUDA_ERROR_INVALID_VALUE: it is none of these. */
+void sg_vmm_allow_export(uint64_t handle);
+bool sg_vmm_exportable(uint64_t handle);
+CUresult sg_vmm_export(uint64_t handle, int *fd);
+/* `fd` stays the caller's. CUDA_ERROR_INVALID_VALUE: it is no such descriptor. */
+CUresult sg_vmm_import(int fd, uint64_t *handle);
+/* Takes back what no other process uses any more. Before anybody looks for free memory. */
+void sg_vmm_sweep(void);
+
 /* The allocation that is mapped there: its handle, to be released once more. */
 CUresult sg_vmm_retain(uint64_t address, uint64_t *handle);
 /* Of a mapping. */
@@ -159,6 +169,7 @@ struct sg_memory {
     struct sg_spans ranges;             /* struct sg_range */
     struct sg_spans reservations;       /* struct sg_reservation */
     struct ga_handle_table allocations; /* struct sg_allocation */
+    struct ga_list lingering;           /* those that only other processes use */
     uint64_t next_id;
 };
 

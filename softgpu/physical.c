@@ -140,6 +140,16 @@ enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t 
     return map_runs(file, memory->base, chunks, count, address);
 }
 
+enum ga_status sg_physical_grow(uint64_t bytes, uint64_t *at)
+{
+    return file_grow((bytes + SG_CHUNK_BYTES - 1) / SG_CHUNK_BYTES * SG_CHUNK_BYTES, at);
+}
+
+void sg_physical_punch(uint64_t at, uint64_t bytes)
+{
+    punch(at, (bytes + SG_CHUNK_BYTES - 1) / SG_CHUNK_BYTES * SG_CHUNK_BYTES);
+}
+
 int sg_physical_file(void)
 {
     return file;

@@ -38,6 +38,10 @@ void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32
 GA_CHECKED enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
                                           uint32_t count, uint64_t address);
 
+/* Room of its own in the file for `bytes`, and taking its pages away: the room is not given again.
+ */
+GA_CHECKED enum ga_status sg_physical_grow(uint64_t bytes, uint64_t *at);
+void sg_physical_punch(uint64_t at, uint64_t bytes);
 /* The file, and where a chunk lies in it, in chunks: what another process needs to map it. */
 int sg_physical_file(void);
 uint32_t sg_physical_place(const struct sg_physical *memory, uint32_t chunk);

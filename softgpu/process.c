@@ -44,6 +44,7 @@ static void tables_init(void)
     ga_handle_table_init(&sg_process.arrays, GA_HANDLE_ARRAY, OBJECTS_MAX);
     ga_handle_table_init(&sg_process.mipmaps, GA_HANDLE_MIPMAP, OBJECTS_MAX);
     ga_handle_table_init(&sg_process.memory.allocations, GA_HANDLE_NONE, OBJECTS_MAX);
+    ga_list_init(&sg_process.memory.lingering);
     ga_list_init(&sg_process.active);
     ga_list_init(&sg_process.waits);
 }

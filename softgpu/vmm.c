@@ -2,9 +2,13 @@
  * handle), mappings (ranges). A physical allocation lives while its handle or a mapping does. */
 #include "softgpu/memory.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "softgpu/process.h"
+#include "softgpu/shares.h"
 
 struct sg_reservation {
     struct sg_span span; /* first */
@@ -16,7 +20,11 @@ struct sg_allocation {
     unsigned holds; /* by handle: with cuMemRelease of the last it lives on in its mappings */
     unsigned mappings;
     uint64_t handle;
-    uint32_t chunks[];
+    bool exportable;
+    uint64_t record;          /* of shares.h; 0: never exported */
+    int foreign;              /* of another process: its descriptor; else -1 */
+    struct ga_list lingering; /* nobody here has it any more, but somebody else */
+    uint32_t chunks[];        /* foreign: places in that file */
 };
 
 static bool whole_chunks(uint64_t value)
@@ -70,6 +78,25 @@ CUresult sg_vmm_unreserve(uint64_t address, uint64_t bytes)
     return CUDA_SUCCESS;
 }
 
+/* Without chunks. */
+static struct sg_allocation *allocation_make(struct sg_device *device, uint32_t count)
+{
+    struct sg_allocation *made = calloc(1, sizeof *made + count * sizeof made->chunks[0]);
+    if (made == NULL) {
+        return NULL;
+    }
+    made->device = device;
+    made->holds = 1;
+    made->count = count;
+    made->foreign = -1;
+    ga_list_init(&made->lingering);
+    if (ga_handle_table_make(&sg_process.memory.allocations, made, &made->handle) != GA_OK) {
+        free(made);
+        return NULL;
+    }
+    return made;
+}
+
 CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handle)
 {
     if (bytes == 0 || !whole_chunks(bytes)) {
@@ -79,15 +106,9 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
     if (count > device->memory.total) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct sg_allocation *made = calloc(1, sizeof *made + count * sizeof made->chunks[0]);
+    sg_vmm_sweep();
+    struct sg_allocation *made = allocation_make(device, (uint32_t)count);
     if (made == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    made->device = device;
-    made->holds = 1;
-    made->count = (uint32_t)count;
-    if (ga_handle_table_make(&sg_process.memory.allocations, made, &made->handle) != GA_OK) {
-        free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (sg_physical_take(&device->memory, made->count, made->chunks) != GA_OK) {
@@ -105,14 +126,123 @@ static struct sg_allocation *allocation_find(uint64_t handle)
     return found != NULL && found->holds != 0 ? found : NULL;
 }
 
+static void allocation_free(struct sg_allocation *allocation)
+{
+    if (allocation->record != 0) {
+        sg_share_erase(allocation->record, allocation->count);
+    }
+    sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
+    free(allocation);
+}
+
 static void allocation_drop(struct sg_allocation *allocation)
 {
-    if (allocation->holds == 0 && allocation->mappings == 0) {
-        ga_handle_table_remove(&sg_process.memory.allocations, allocation->handle);
-        sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
+    if (allocation->holds != 0 || allocation->mappings != 0) {
+        return;
+    }
+    ga_handle_table_remove(&sg_process.memory.allocations, allocation->handle);
+    if (allocation->foreign >= 0) {
+        close(allocation->foreign);
         free(allocation);
+    } else if (allocation->record != 0 && sg_share_held(allocation->record)) {
+        ga_list_append(&sg_process.memory.lingering, &allocation->lingering);
+    } else {
+        allocation_free(allocation);
     }
 }
+
+void sg_vmm_sweep(void)
+{
+    ga_list_each (at, following, &sg_process.memory.lingering) {
+        struct sg_allocation *allocation = ga_container(at, struct sg_allocation, lingering);
+        if (!sg_share_held(allocation->record)) {
+            ga_list_remove(at);
+            allocation_free(allocation);
+        }
+    }
+}
+
+/* ---- other processes ---- */
+
+void sg_vmm_allow_export(uint64_t handle)
+{
+    struct sg_allocation *allocation = allocation_find(handle);
+    if (allocation != NULL) {
+        allocation->exportable = true;
+    }
+}
+
+bool sg_vmm_exportable(uint64_t handle)
+{
+    const struct sg_allocation *allocation = allocation_find(handle);
+    return allocation != NULL && allocation->exportable;
+}
+
+static enum ga_status record_write(struct sg_allocation *allocation)
+{
+    uint32_t *places = malloc(allocation->count * sizeof *places);
+    if (places == NULL) {
+        return GA_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < allocation->count; i++) {
+        places[i] = sg_physical_place(&allocation->device->memory, allocation->chunks[i]);
+    }
+    enum ga_status status = sg_share_write(allocation->device->config.uuid, places,
+                                           allocation->count, &allocation->record);
+    free(places);
+    return status;
+}
+
+CUresult sg_vmm_export(uint64_t handle, int *fd)
+{
+    struct sg_allocation *allocation = allocation_find(handle);
+    if (allocation == NULL || !allocation->exportable) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (allocation->foreign < 0 && allocation->record == 0 && record_write(allocation) != GA_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *fd = allocation->foreign >= 0 ? fcntl(allocation->foreign, F_DUPFD_CLOEXEC, 0)
+                                   : sg_share_open(allocation->record);
+    return *fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static struct sg_device *device_of(const uint8_t uuid[16])
+{
+    for (unsigned i = 0; i < sg_process.device_count; i++) {
+        if (memcmp(sg_process.devices[i].config.uuid, uuid, 16) == 0) {
+            return &sg_process.devices[i];
+        }
+    }
+    return NULL;
+}
+
+CUresult sg_vmm_import(int fd, uint64_t *handle)
+{
+    struct sg_share share;
+    uint32_t *places;
+    enum ga_status status = sg_share_read(fd, &share, &places);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct sg_device *device = device_of(share.uuid);
+    int own = device != NULL ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    struct sg_allocation *made = own >= 0 ? allocation_make(device, share.count) : NULL;
+    if (made != NULL) {
+        made->foreign = own;
+        made->exportable = true;
+        memcpy(made->chunks, places, share.count * sizeof *places);
+        *handle = made->handle;
+    } else if (own >= 0) {
+        close(own);
+    }
+    free(places);
+    return device == NULL ? CUDA_ERROR_INVALID_DEVICE
+           : made != NULL ? CUDA_SUCCESS
+                          : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* ---- mappings ---- */
 
 CUresult sg_vmm_release(uint64_t handle)
 {
@@ -149,7 +279,11 @@ CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t 
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sg_physical_map(&allocation->device->memory, allocation->chunks, count, address) != GA_OK) {
+    enum ga_status status =
+        allocation->foreign >= 0
+            ? sg_physical_map_foreign(allocation->foreign, allocation->chunks, count, address)
+            : sg_physical_map(&allocation->device->memory, allocation->chunks, count, address);
+    if (status != GA_OK) {
         sg_range_leave(range);
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -11,23 +11,19 @@ static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
     return ga_handle_table_find(&conn->objects.events, wire);
 }
 
-static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned flags)
+/* An event of the current context under the client's handle. Takes `ref`. */
+static CUresult event_put(struct server_conn *conn, uint64_t wire, struct event_ref *ref)
 {
-    if (conn->current == NULL) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
     struct server_event *event = calloc(1, sizeof *event);
     if (event == NULL) {
+        event_drop(&conn->completer, ref);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    /* Who waits blocks on the client: how, is not the server's business. */
-    flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
-    *event = (struct server_event){.context = conn->current, .handle = wire, .flags = flags};
-    CUresult rc = event_new(&conn->completer, conn->current, flags, &event->ref);
-    if (rc != CUDA_SUCCESS) {
-        free(event);
-        return rc;
-    }
+    *event = (struct server_event){.context = conn->current,
+                                   .handle = wire,
+                                   .flags = ref->flags,
+                                   .shared = (ref->flags & CU_EVENT_INTERPROCESS) != 0,
+                                   .ref = ref};
     enum ga_status status = ga_handle_table_take(&conn->objects.events, wire, event);
     if (status != GA_OK) {
         event_drop(&conn->completer, event->ref);
@@ -36,6 +32,26 @@ static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned fla
     }
     ga_list_append(&conn->current->events, &event->link);
     return CUDA_SUCCESS;
+}
+
+static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned flags)
+{
+    struct event_ref *ref;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    /* Who waits blocks on the client: how, is not the server's business. */
+    flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
+    CUresult rc = event_new(&conn->completer, conn->current, flags, &ref);
+    return rc == CUDA_SUCCESS ? event_put(conn, wire, ref) : rc;
+}
+
+CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real)
+{
+    const unsigned flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+    struct event_ref *ref;
+    CUresult rc = event_own(&conn->completer, conn->current, flags, real, &ref);
+    return rc == CUDA_SUCCESS ? event_put(conn, wire, ref) : rc;
 }
 
 bool server_call_cuEventCreate(struct server_conn *conn, const struct wire_header *header,
@@ -80,7 +96,8 @@ bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_h
 }
 
 /* An event that somebody still waits for must not change under him: a new record gets a new event
- * of the driver. */
+ * of the driver. One that is shared has but this one, and who waits for it has another: see
+ * shared_mark. */
 static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t stream_wire,
                              unsigned flags)
 {
@@ -92,7 +109,7 @@ static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t s
         return CUDA_ERROR_INVALID_HANDLE;
     }
     pthread_mutex_lock(&completer->lock);
-    bool watched = event->ref->refs > 1;
+    bool watched = event->ref->refs > 1 && !event->shared;
     pthread_mutex_unlock(&completer->lock);
     struct event_ref *ref = event->ref;
     if (watched) {
@@ -230,6 +247,46 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
     return true;
 }
 
+/* An event of our own behind what the shared one stands for now, whoever records that again. */
+static CUresult shared_mark(struct server_conn *conn, const struct server_event *event,
+                            struct event_ref **ref)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUstream stream;
+    context_apply(conn, event->context);
+    CUresult rc = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuStreamWaitEvent(stream, event->ref->real, 0);
+        if (rc == CUDA_SUCCESS) {
+            rc = event_mark(&conn->completer, event->context, stream, ref);
+        }
+        CUresult destroyed = driver->cuStreamDestroy_v2(stream); /* when it has nothing to do */
+        if (rc == CUDA_SUCCESS && destroyed != CUDA_SUCCESS) {
+            event_drop(&conn->completer, *ref);
+            rc = destroyed;
+        }
+    }
+    context_apply(conn, conn->current);
+    return rc;
+}
+
+static void shared_synchronize(struct server_conn *conn, const struct wire_header *header,
+                               const struct server_event *event)
+{
+    struct event_ref *ref;
+    CUresult rc = conn->driver->cuEventQuery(event->ref->real);
+    if (rc == CUDA_ERROR_NOT_READY) {
+        rc = shared_mark(conn, event, &ref);
+        if (rc == CUDA_SUCCESS) {
+            server_reply_after(conn, header, ref, 0);
+            return;
+        }
+    } else if (rc == CUDA_SUCCESS) {
+        output_of_event(conn, event->ref);
+    }
+    server_reply(conn, header, rc);
+}
+
 bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wire_header *header,
                                       struct ga_reader *reader)
 {
@@ -241,6 +298,10 @@ bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wir
     struct server_event *event = event_find(conn, args.event);
     if (event == NULL) {
         server_reply(conn, header, CUDA_ERROR_INVALID_HANDLE);
+        return true;
+    }
+    if (event->shared) {
+        shared_synchronize(conn, header, event);
         return true;
     }
     event_keep(&conn->completer, event->ref);

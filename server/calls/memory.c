@@ -74,6 +74,30 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     return rc;
 }
 
+CUresult memory_place(struct server_conn *conn, const struct server_session *session,
+                      uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle physical)
+{
+    const struct range range = {.base = address,
+                                .bytes = bytes,
+                                .owner = conn->current,
+                                .mapped = true,
+                                .opened = true,
+                                .physical = physical,
+                                .session = session->number};
+    if (!window_holds(session, address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    enum ga_status status = range_table_add(&conn->ranges, &range);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = physical_map(conn, session, address, bytes, physical);
+    if (rc != CUDA_SUCCESS) {
+        range_table_remove(&conn->ranges, address);
+    }
+    return rc;
+}
+
 bool server_call_ga_memory_map(struct server_conn *conn, const struct wire_header *header,
                                struct ga_reader *reader)
 {
@@ -149,6 +173,9 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
+    if (range.shared) {
+        ipc_withdraw(conn, range.base, range.bytes);
+    }
     conn_flush(conn);
     if (range.allocated) {
         return driver->cuMemFree_v2(range.base);

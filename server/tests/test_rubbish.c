@@ -83,6 +83,11 @@ static const struct {
     CALL(cuMemsetD32Async),
     CALL(cuMemcpyDtoDAsync_v2),
     CALL(cuMemcpyPeerAsync),
+    CALL(ga_ipc_share),
+    CALL(ga_ipc_withdraw),
+    CALL(ga_ipc_open),
+    CALL(ga_ipc_share_event),
+    CALL(ga_ipc_open_event),
     CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor),
 };
 

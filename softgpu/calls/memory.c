@@ -13,6 +13,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     if (free == NULL || total == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
+    sg_vmm_sweep();
     *free = sg_physical_free(&context->device->memory) * SG_CHUNK_BYTES;
     *total = context->device->memory.total * SG_CHUNK_BYTES;
     return sg_leave(CUDA_SUCCESS);

@@ -1,6 +1,12 @@
 /* Virtual memory management. No current context is needed. */
+#include <limits.h>
+#include <string.h>
+
 #include "softgpu/calls/call.h"
 #include "softgpu/memory.h"
+
+/* What other processes can have an allocation as. */
+#define EXPORTED_AS CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 /* What gives back does so in a condemned process too, and answers why it is condemned. */
 static CUresult leave_teardown(CUresult result)
@@ -59,7 +65,6 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemA
     return sg_leave(result);
 }
 
-/* Memory is not shared between processes yet: no handle types (attribute 103 says 0). */
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                              const CUmemAllocationProp *prop, unsigned long long flags)
 {
@@ -73,13 +78,54 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     if (handle == NULL || flags != 0) {
         result = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS && (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+    if (result == CUDA_SUCCESS && ((prop->requestedHandleTypes & ~(unsigned)EXPORTED_AS) != 0 ||
                                    prop->allocFlags.gpuDirectRDMACapable != 0)) {
         result = CUDA_ERROR_NOT_SUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
         result = sg_vmm_create(device, size, &made);
     }
+    if (result == CUDA_SUCCESS) {
+        if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+            sg_vmm_allow_export(made);
+        }
+        *handle = made;
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle,
+                                              CUmemGenericAllocationHandle handle,
+                                              CUmemAllocationHandleType handleType,
+                                              unsigned long long flags)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    int fd = -1;
+    result = shareableHandle == NULL || handleType != EXPORTED_AS || flags != 0
+                 ? CUDA_ERROR_INVALID_VALUE
+                 : sg_vmm_export(handle, &fd);
+    if (result == CUDA_SUCCESS) {
+        memcpy(shareableHandle, &fd, sizeof fd);
+    }
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
+                                                void *osHandle,
+                                                CUmemAllocationHandleType shHandleType)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    uint64_t made = 0;
+    uintptr_t fd = (uintptr_t)osHandle; /* the descriptor itself */
+    result = handle == NULL || shHandleType != EXPORTED_AS || fd > INT_MAX
+                 ? CUDA_ERROR_INVALID_VALUE
+                 : sg_vmm_import((int)fd, &made);
     if (result == CUDA_SUCCESS) {
         *handle = made;
     }
@@ -204,7 +250,7 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     return sg_leave(result);
 }
 
-/* As it was made: there is but one kind. */
+/* As it was made. */
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
                                                         CUmemGenericAllocationHandle handle)
 {
@@ -218,6 +264,7 @@ CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *pro
     }
     *prop = (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = sg_vmm_exportable(handle) ? EXPORTED_AS : CU_MEM_HANDLE_TYPE_NONE,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)device->ordinal}};
     return sg_leave(CUDA_SUCCESS);
 }

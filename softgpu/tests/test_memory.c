@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "softgpu/memory.h"
 #include "softgpu/process.h"
@@ -220,6 +222,48 @@ Test(memory, a_mapping_leads_back_to_its_handle, .init = setup)
     cr_assert_eq(sg_vmm_release(again), CUDA_SUCCESS);
     cr_assert_eq(free_bytes(), 64 * MIB);
     cr_assert_eq(sg_vmm_unreserve(space, 4 * MIB), CUDA_SUCCESS);
+}
+
+/* What is in it, and how much memory is free, whoever lets go first. */
+Test(memory, an_allocation_lives_while_anybody_has_its_descriptor, .init = setup)
+{
+    uint64_t space = 0, other = 0, handle = 0, imported = 0, plain = 0;
+    int fd = -1, ends[2];
+    struct stat facts;
+    cr_assert_eq(sg_vmm_reserve(0, 8 * MIB, 0, &space), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_create(device, 2 * MIB, &plain), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_export(plain, &fd), CUDA_ERROR_INVALID_VALUE, "it was not made for that");
+    cr_assert_eq(sg_vmm_create(device, 4 * MIB, &handle), CUDA_SUCCESS);
+    sg_vmm_allow_export(handle);
+    cr_assert_eq(sg_vmm_export(handle, &fd), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_map(space, 4 * MIB, 0, handle), CUDA_SUCCESS);
+    memset((void *)(uintptr_t)space, 6, 4 * MIB);
+    cr_assert_eq(sg_vmm_unmap(space, 4 * MIB, false), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_release(handle), CUDA_SUCCESS);
+    cr_assert_eq(free_bytes(), 58 * MIB, "it is on its way to somebody");
+    cr_assert_eq(sg_vmm_create(device, 2 * MIB, &other), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_map(space + 4 * MIB, 2 * MIB, 0, other), CUDA_SUCCESS);
+    memset((void *)(uintptr_t)(space + 4 * MIB), 7, 2 * MIB);
+
+    cr_assert_eq(sg_vmm_import(fd, &imported), CUDA_SUCCESS);
+    cr_assert_eq(close(fd), 0);
+    cr_assert_eq(sg_vmm_device(imported), device);
+    cr_assert_eq(sg_vmm_map(space, 4 * MIB, 0, imported), CUDA_SUCCESS);
+    cr_assert_eq(*(const char *)(uintptr_t)(space + 3 * MIB), 6);
+    sg_vmm_sweep();
+    cr_assert_eq(free_bytes(), 56 * MIB);
+    cr_assert_eq(sg_vmm_release(imported), CUDA_SUCCESS);
+    cr_assert_eq(sg_vmm_unmap(space, 4 * MIB, false), CUDA_SUCCESS);
+    sg_vmm_sweep();
+    cr_assert_eq(free_bytes(), 60 * MIB, "nobody has it any more");
+
+    cr_assert_eq(fstat(sg_physical_file(), &facts), 0);
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(sg_vmm_import(ends[0], &imported), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(sg_vmm_import(-1, &imported), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(sg_vmm_import(sg_physical_file(), &imported), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(lseek(sg_physical_file(), facts.st_size - 1, SEEK_SET), facts.st_size - 1);
+    cr_assert_eq(sg_vmm_import(sg_physical_file(), &imported), CUDA_ERROR_INVALID_VALUE);
 }
 
 Test(memory, one_handle_maps_twice, .init = setup)

@@ -127,6 +127,13 @@ uint64_t new_event(void)
     return HANDLE(event);
 }
 
+uint64_t new_shared_event(void)
+{
+    CUevent event;
+    MUST(driver.cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+    return HANDLE(event);
+}
+
 uint64_t new_dead_event(void)
 {
     uint64_t event = new_event();
@@ -280,27 +287,6 @@ uint64_t new_pooled(void)
 {
     CUdeviceptr address;
     MUST(driver.cuMemAllocAsync(&address, HOST, (CUstream)good.stream));
-    return address;
-}
-
-uint64_t new_reserved(void)
-{
-    CUdeviceptr address;
-    MUST(driver.cuMemAddressReserve(&address, BLOCK, 0, 0, 0));
-    return address;
-}
-
-uint64_t new_physical(void)
-{
-    CUmemGenericAllocationHandle handle;
-    MUST(driver.cuMemCreate(&handle, BLOCK, (const void *)good.allocation, 0));
-    return handle;
-}
-
-uint64_t new_mapped(void)
-{
-    CUdeviceptr address = new_reserved();
-    MUST(driver.cuMemMap(address, BLOCK, 0, new_physical(), 0));
     return address;
 }
 

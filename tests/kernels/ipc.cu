@@ -1,5 +1,6 @@
 // ipc: memory and events of one process used by another, which is the child: it exports, is used,
 // and is killed. Both are this program; it forks before its first CUDA call.
+// semantics S66
 #include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -192,8 +193,15 @@ static void import_all(int from, int to, pid_t exporter)
     check_data(data, rounds - 1, "memory whose exporter is gone");
     CHECK(cudaIpcCloseMemHandle(data));
     expect(cudaIpcCloseMemHandle(data), cudaErrorInvalidValue, "closing it again");
-    expect(cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess),
-           cudaErrorInvalidResourceHandle, "a handle of a process that is gone");
+    cudaError_t late = cudaSuccess; // a server may hear of the end of the other one a little later
+    for (int i = 0; late == cudaSuccess && i < 1000; i++) {
+        late = cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess);
+        if (late == cudaSuccess) {
+            CHECK(cudaIpcCloseMemHandle(data));
+            usleep(10000);
+        }
+    }
+    expect(late, cudaErrorInvalidResourceHandle, "a handle of a process that is gone");
     cudaEvent_t gone;
     expect(cudaIpcOpenEventHandle(&gone, got.event), cudaErrorInvalidResourceHandle,
            "an event of a process that is gone");
@@ -204,26 +212,9 @@ static void import_all(int from, int to, pid_t exporter)
         fail("%zu bytes are in use after all", total - free_bytes);
 }
 
-// Through a server
-static int refused()
-{
-    int *data;
-    cudaIpcMemHandle_t memory;
-    cudaEvent_t event;
-    CHECK(cudaMalloc(&data, 4));
-    expect(cudaIpcGetMemHandle(&memory, data), cudaErrorNotSupported, "cudaIpcGetMemHandle");
-    expect(cudaIpcOpenMemHandle((void **)&data, memory, cudaIpcMemLazyEnablePeerAccess),
-           cudaErrorNotSupported, "cudaIpcOpenMemHandle");
-    expect(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming),
-           cudaErrorInvalidValue, "cudaEventCreateWithFlags");
-    return passed();
-}
-
-int main(int argc, char **argv)
+int main()
 {
     int there[2], back[2];
-    if (argc > 1 && !strcmp(argv[1], "refused"))
-        return refused();
     if (pipe(there) != 0 || pipe(back) != 0)
         fail("pipe");
     pid_t exporter = fork();

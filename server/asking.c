@@ -1,0 +1,55 @@
+/* A question of the submit thread to gpuaasd about what applications share. The main thread reads
+ * the channel, so the answer comes from there. */
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/admission.h"
+
+#define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
+
+void asking_answered(struct backend *backend, const struct channel_exchange *packet, int fd)
+{
+    struct backend_question *question = &backend->question;
+    if (!question->waiting || packet->request != question->packet.request) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    question->packet = *packet;
+    question->fd = fd;
+    question->waiting = false;
+    pthread_cond_broadcast(&question->answered);
+}
+
+enum ga_status asking_ask(struct backend *backend, struct channel_exchange *packet, int *fd)
+{
+    struct backend_question *question = &backend->question;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ANSWER_S;
+    pthread_mutex_lock(&backend->ticket_lock);
+    packet->kind = CHANNEL_EXCHANGE;
+    packet->request = ++question->last;
+    question->packet = *packet;
+    question->waiting = true;
+    enum ga_status status = channel_send_with(CHANNEL_FD, packet, sizeof *packet, *fd);
+    while (status == GA_OK && question->waiting) {
+        if (atomic_load(&backend->gpuaasd_gone)) {
+            status = GA_LOST;
+        } else if (pthread_cond_timedwait(&question->answered, &backend->ticket_lock, &until) !=
+                   0) {
+            ga_warn("gpuaasd has not answered in %u s", ANSWER_S);
+            status = GA_TIMEOUT;
+        }
+    }
+    question->waiting = false;
+    if (status == GA_OK) {
+        *packet = question->packet;
+        *fd = question->fd;
+    }
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return status;
+}

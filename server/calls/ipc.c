@@ -1,0 +1,249 @@
+/* Memory and events that other applications of this gpuaasd open. The bytes of a mapping go as a
+ * descriptor of the driver from one backend process over gpuaasd to the other, which maps them
+ * where its client wants them; an event goes as the driver's handle. Clients see neither: they have
+ * keys (exchange.h). */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "base/log.h"
+#include "server/conn.h"
+
+_Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_exchange *)NULL)->event,
+               "it travels as it is");
+
+/* gpuaasd's answer; a descriptor comes only with CUDA_SUCCESS. */
+static CUresult ask(struct server_conn *conn, struct channel_exchange *packet, int *fd)
+{
+    if (conn->host->exchange == NULL ||
+        conn->host->exchange(conn->host->user, packet, fd) != GA_OK) {
+        *fd = -1;
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    return (CUresult)packet->result;
+}
+
+/* ---- memory */
+
+static CUresult share(struct server_conn *conn, const struct ga_ipc_share_args *args,
+                      struct ga_ipc_share_results *results)
+{
+    const struct range *range = range_table_find(&conn->ranges, args->address);
+    if (range == NULL || !range->mapped || range->owner == NULL || range->opened ||
+        args->bytes == 0 || !range_table_holds(&conn->ranges, args->address, args->bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const struct server_session *session = conn->sessions[range->session];
+    if (range->allocated || session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
+        return CUDA_ERROR_NOT_SUPPORTED; /* the driver shares no memory that it maps for us */
+    }
+    int made = -1;
+    CUresult rc = conn->driver->cuMemExportToShareableHandle(
+        &made, range->physical, (CUmemAllocationHandleType)session->handle_types, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct channel_exchange packet = {.verb = CHANNEL_SHARE,
+                                      .what = CHANNEL_MEMORY,
+                                      .address = args->address,
+                                      .bytes = args->bytes,
+                                      .offset = args->address - range->base,
+                                      .mapping_bytes = range->bytes};
+    int fd = made;
+    rc = ask(conn, &packet, &fd);
+    if (fd >= 0 && fd != made) {
+        close(fd);
+    }
+    close(made);
+    if (rc == CUDA_SUCCESS) {
+        range_table_share(&conn->ranges, range->base);
+        memcpy(results->key, packet.key, sizeof results->key);
+        results->offset = packet.offset;
+        results->mapping_bytes = packet.mapping_bytes;
+    }
+    return rc;
+}
+
+bool server_call_ga_ipc_share(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct ga_ipc_share_args args;
+    struct ga_ipc_share_results results = {0};
+    ga_ipc_share_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = share(conn, &args, &results);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_ipc_share_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_ipc_share_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
+void ipc_withdraw(struct server_conn *conn, uint64_t address, uint64_t bytes)
+{
+    struct channel_exchange packet = {.verb = CHANNEL_WITHDRAW, .address = address, .bytes = bytes};
+    int fd = -1;
+    if (ask(conn, &packet, &fd) != CUDA_SUCCESS) {
+        ga_warn("what is freed could not be withdrawn from others");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+bool server_call_ga_ipc_withdraw(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_ipc_withdraw_args args;
+    ga_ipc_withdraw_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = server_range_check(conn, args.address, 1);
+    if (rc == CUDA_SUCCESS) {
+        ipc_withdraw(conn, args.address, 1);
+    }
+    server_reply(conn, header, rc);
+    return true;
+}
+
+/* Maps what the descriptor stands for. */
+static CUresult import(struct server_conn *conn, const struct server_session *session, int fd,
+                       uint64_t address, uint64_t bytes)
+{
+    CUmemGenericAllocationHandle physical;
+    if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    CUresult rc = conn->driver->cuMemImportFromShareableHandle(
+        &physical, (void *)(uintptr_t)fd, (CUmemAllocationHandleType)session->handle_types);
+    if (rc != CUDA_SUCCESS) {
+        return rc == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : rc;
+    }
+    rc = memory_place(conn, session, address, bytes, physical);
+    if (rc != CUDA_SUCCESS) {
+        (void)conn->driver->cuMemRelease(physical);
+    }
+    return rc;
+}
+
+static CUresult memory_open(struct server_conn *conn, const struct wire_header *header,
+                            const struct ga_ipc_open_args *args)
+{
+    struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_MEMORY};
+    int fd = -1;
+    if (conn->current == NULL || conn->current->session != conn_session(conn, header)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    memcpy(packet.key, args->key, sizeof packet.key);
+    CUresult rc = ask(conn, &packet, &fd);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (fd < 0 || packet.offset != args->offset || packet.bytes != args->bytes ||
+        packet.mapping_bytes != args->mapping_bytes) {
+        rc = CUDA_ERROR_INVALID_HANDLE; /* the handle says otherwise */
+    } else {
+        rc = import(conn, conn->current->session, fd, args->address, packet.mapping_bytes);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return rc;
+}
+
+bool server_call_ga_ipc_open(struct server_conn *conn, const struct wire_header *header,
+                             struct ga_reader *reader)
+{
+    struct ga_ipc_open_args args;
+    ga_ipc_open_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, memory_open(conn, header, &args));
+    return true;
+}
+
+/* ---- events */
+
+static CUresult share_event(struct server_conn *conn, uint64_t wire, uint64_t key[4])
+{
+    const struct server_event *event = ga_handle_table_find(&conn->objects.events, wire);
+    struct channel_exchange packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
+    CUipcEventHandle handle;
+    int fd = -1;
+    if (event == NULL || !event->shared) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CUresult rc = conn->driver->cuIpcGetEventHandle(&handle, event->ref->real);
+    if (rc == CUDA_SUCCESS) {
+        memcpy(packet.event, &handle, sizeof packet.event);
+        rc = ask(conn, &packet, &fd);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (rc == CUDA_SUCCESS) {
+        memcpy(key, packet.key, sizeof packet.key);
+    }
+    return rc;
+}
+
+bool server_call_ga_ipc_share_event(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_ipc_share_event_args args;
+    struct ga_ipc_share_event_results results = {0};
+    ga_ipc_share_event_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = share_event(conn, args.event, results.key);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_ipc_share_event_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_ipc_share_event_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
+static CUresult open_event(struct server_conn *conn, const struct ga_ipc_open_event_args *args)
+{
+    struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_EVENT};
+    CUipcEventHandle handle;
+    CUevent real;
+    int fd = -1;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    memcpy(packet.key, args->key, sizeof packet.key);
+    CUresult rc = ask(conn, &packet, &fd);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    memcpy(&handle, packet.event, sizeof handle);
+    rc = conn->driver->cuIpcOpenEventHandle(&real, handle);
+    return rc == CUDA_SUCCESS ? event_adopt(conn, args->event, real) : rc;
+}
+
+bool server_call_ga_ipc_open_event(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_ipc_open_event_args args;
+    ga_ipc_open_event_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, open_event(conn, &args));
+    return true;
+}
