@@ -32,6 +32,16 @@ static bool copy_inside(const CUDA_MEMCPY3D *copy)
     return true;
 }
 
+/* One value, in device memory. */
+static bool value_inside(const struct front_values_node *values)
+{
+    struct front_value step;
+    unsigned made = 0;
+    return values->count == 1 && values->ops[0].operation != CU_STREAM_MEM_OP_BARRIER &&
+           front_values_read(1, values->ops, values->flags, &step, &made) == CUDA_SUCCESS &&
+           made == 1 && !client_stream_value_host(&step);
+}
+
 bool client_graph_inside(const struct front_node_params *params)
 {
     switch (params->type) {
@@ -41,8 +51,7 @@ bool client_graph_inside(const struct front_node_params *params)
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return copy_inside(&params->copy.copy);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return params->values.count == 1 &&
-               params->values.ops[0].operation != CU_STREAM_MEM_OP_BARRIER;
+        return value_inside(&params->values);
     default:
         return false;
     }

@@ -56,6 +56,39 @@ bool client_host_pinned(const void *start, uint64_t bytes)
            bytes <= memory.bytes - (address - memory.start);
 }
 
+static bool word_there(uint64_t address, unsigned bytes)
+{
+    const struct pinned *found = pinned_at(address);
+    return found != NULL && bytes <= found->range.bytes - (address - found->range.start);
+}
+
+bool client_host_load(uint64_t address, unsigned bytes, uint64_t *value)
+{
+    void *at = (void *)(uintptr_t)address;
+    pthread_mutex_lock(&lock);
+    bool there = word_there(address, bytes);
+    if (there) {
+        *value = bytes == 4 ? __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE)
+                            : __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
+    }
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+bool client_host_store(uint64_t address, unsigned bytes, uint64_t value)
+{
+    void *at = (void *)(uintptr_t)address;
+    pthread_mutex_lock(&lock);
+    bool there = word_there(address, bytes);
+    if (there && bytes == 4) {
+        __atomic_store_n((uint32_t *)at, (uint32_t)value, __ATOMIC_RELEASE);
+    } else if (there) {
+        __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
 static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered, bool placed)
 {
     struct pinned *made = calloc(1, sizeof *made);

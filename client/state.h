@@ -280,6 +280,8 @@ struct front_value;
 CUresult client_stream_values(CUstream stream, const struct front_value *values, unsigned count);
 struct client_call;
 CUresult client_stream_value_check(struct client_call *call, const struct front_value *value);
+/* Whether the client does it. */
+bool client_stream_value_host(const struct front_value *value);
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);
@@ -381,6 +383,9 @@ void client_memory_trim(struct client_context *context);
 void client_memory_trim_session(const struct client_session *session);
 /* Pinned memory that went with its context. */
 void client_host_forget(uint64_t start);
+/* A word of 4 or 8 bytes in memory that is pinned meanwhile. False: it is not (any more). */
+bool client_host_load(uint64_t address, unsigned bytes, uint64_t *value);
+bool client_host_store(uint64_t address, unsigned bytes, uint64_t value);
 /* All bytes lie in memory that we pinned. */
 bool client_host_pinned(const void *start, uint64_t bytes);
 

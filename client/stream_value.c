@@ -1,14 +1,33 @@
-/* Streams that wait for a value in device memory or write one. */
+/* Streams that wait for a value in memory or write one: in device memory the server's driver does
+ * it, in pinned memory the client. */
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/host_function.h"
 #include "client/state.h"
+#include "client/twin.h"
 #include "front/front.h"
 
-/* The device does not see the program's memory (CAN_MAP_HOST_MEMORY is 0). */
+/* Its address as the program's, if it is of pinned memory; else 0. */
+static uint64_t host_address(const struct front_value *value)
+{
+    struct client_twin twin;
+    if (client_host_pinned((const void *)(uintptr_t)value->address, value->bytes)) {
+        return value->address;
+    }
+    bool mapped = client_twin_on_device(value->address, &twin) && twin.attach == TWIN_MAPPED &&
+                  value->bytes <= twin.bytes - (value->address - twin.device);
+    return mapped ? twin.host + (value->address - twin.device) : 0;
+}
+
+bool client_stream_value_host(const struct front_value *value)
+{
+    return host_address(value) != 0;
+}
+
 CUresult client_stream_value_check(struct client_call *call, const struct front_value *value)
 {
-    if (client_host_pinned((const void *)(uintptr_t)value->address, value->bytes)) {
-        return front_unsupported("a stream that waits for or writes a value in host memory");
+    if (host_address(value) != 0) {
+        return value->address % value->bytes == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
     return client_range_check(call, value->address, value->bytes, value->bytes);
 }
@@ -61,7 +80,14 @@ CUresult client_stream_values(CUstream handle, const struct front_value *values,
         rc = client_stream_value_check(&call, &values[i]);
     }
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        rc = post(&call, stream, &values[i]);
+        struct front_value value = values[i];
+        uint64_t host = host_address(&value);
+        if (host == 0) {
+            rc = post(&call, stream, &value);
+        } else {
+            value.address = host;
+            rc = client_host_submit_value(handle, &value);
+        }
     }
     return rc;
 }

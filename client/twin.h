@@ -112,6 +112,12 @@ uint64_t client_twins_mark(void);
 /* A wait has ended: of a stream, or with TWIN_ALL of all that the context does. */
 #define TWIN_ALL UINT64_MAX
 CUresult client_twins_after(struct client_context *context, uint64_t stream, uint64_t mark);
+/* What the device has in a word of 4 or 8 bytes, at an address of the program's; its own does not
+ * change. False: no work may use it, or it cannot be asked for. */
+bool client_twin_peek(struct client_context *context, uint64_t host, unsigned bytes,
+                      uint64_t *word);
+/* The program may have changed any of them: the next time all are looked at. */
+void client_twins_show(void);
 /* Sends what the program has changed, work or not. */
 CUresult client_twins_send(struct client_context *context);
 

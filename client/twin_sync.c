@@ -238,6 +238,34 @@ uint64_t client_twins_mark(void)
     return atomic_load(&last_use);
 }
 
+bool client_twin_peek(struct client_context *context, uint64_t host, unsigned bytes, uint64_t *word)
+{
+    struct client_call call;
+    uint64_t own = 0;
+    bool known = false;
+    *word = 0;
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin *at = client_twin_list; !known && at != NULL; at = at->next) {
+        if (host - at->host < at->bytes && bytes <= at->bytes - (host - at->host) &&
+            client_twin_of(at, context->session) && at->use_count != 0) {
+            known = enter(&call, context, &own) == CUDA_SUCCESS &&
+                    client_copy_out(&call, word, at->device + (host - at->host), bytes, own,
+                                    true) == CUDA_SUCCESS;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return known;
+}
+
+void client_twins_show(void)
+{
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        at->shown = true;
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+}
+
 CUresult client_twins_send(struct client_context *context)
 {
     return client_twins_some() ? before(context, TWIN_ALL, 0) : CUDA_SUCCESS;

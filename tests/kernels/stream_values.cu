@@ -1,5 +1,7 @@
-// Streams that wait for values in device memory and write them: what a kernel, a copy or another
-// stream writes lets a stream go on. In host memory only where the device sees that.
+// Streams that wait for values in memory and write them: what a kernel, a copy, another stream or
+// the program writes lets a stream go on. semantics S97
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -8,6 +10,11 @@
 __global__ void store(unsigned *at, unsigned value)
 {
     *at = value;
+}
+
+__global__ void copy(unsigned *to, const unsigned *from)
+{
+    *to = *from;
 }
 
 // Runs until another stream has written.
@@ -113,28 +120,131 @@ static void kernel_and_stream(CUdeviceptr words)
     CHECK_DRIVER(cuStreamDestroy(other));
 }
 
-// The host writes the word that a stream waits for, where the device can see it.
-static void host_memory()
+static void await(const volatile unsigned *word, unsigned value, const char *what)
 {
-    unsigned *word;
-    int mapped = 0;
-    CUdevice device;
-    CUstream stream = stream_new();
-    CHECK_DRIVER(cuCtxGetDevice(&device));
-    CHECK_DRIVER(
-        cuDeviceGetAttribute(&mapped, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device));
-    CHECK_DRIVER(cuMemHostAlloc((void **)&word, sizeof *word, CU_MEMHOSTALLOC_PORTABLE));
+    for (unsigned i = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) != value; i++) {
+        usleep(1000);
+        if (i == 60000)
+            fail("%s: %u has not come", what, value);
+    }
+}
+
+// The program and streams wait for each other's words, in memory that is only pinned: no call of
+// CUDA's is between.
+static void host_memory(unsigned *word)
+{
+    CUstream stream = stream_new(), other = stream_new();
+    CUdeviceptr at = (CUdeviceptr)word;
+    memset(word, 0, 64);
+    for (unsigned round = 1; round <= 20; round++) {
+        CHECK_DRIVER(cuStreamWaitValue32(stream, at, round, CU_STREAM_WAIT_VALUE_GEQ));
+        CHECK_DRIVER(cuStreamWriteValue32(stream, at + 4, round, 0));
+        CHECK_DRIVER(cuStreamWaitValue32(other, at + 4, round, CU_STREAM_WAIT_VALUE_EQ));
+        CHECK_DRIVER(cuStreamWriteValue64(other, at + 8, (cuuint64_t)round << 32, 0));
+        if (round == 1)
+            expect_held(stream, "host memory");
+        __atomic_store_n(word, round, __ATOMIC_RELEASE);
+        await(word + 3, round, "the second stream's word");
+        if (word[1] != round || word[2] != 0)
+            fail("round %u: the words are %u and %u", round, word[1], word[2]);
+    }
+    CHECK_DRIVER(cuStreamWaitValue32(stream, at, 12, CU_STREAM_WAIT_VALUE_NOR));
+    CHECK_DRIVER(cuStreamSynchronize(stream));
+    EXPECT_DRIVER(cuStreamWaitValue32(stream, at + 2, 1, CU_STREAM_WAIT_VALUE_GEQ),
+                  CUDA_ERROR_INVALID_VALUE);
+    CHECK_DRIVER(cuStreamDestroy(stream));
+    CHECK_DRIVER(cuStreamDestroy(other));
+}
+
+// A function of the program that waits for a word does not hold up the stream that writes it.
+static void CUDA_CB wait_for_word(void *data)
+{
+    await((const volatile unsigned *)data, 5, "a stream's word, in a function");
+}
+
+static void beside_functions(unsigned *word)
+{
+    CUstream stream = stream_new(), other = stream_new();
     *word = 0;
-    CUresult result = cuStreamWaitValue32(stream, (CUdeviceptr)word, 1, CU_STREAM_WAIT_VALUE_GEQ);
-    if (result != (mapped ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED))
-        fail("waiting for host memory that is %s: %d", mapped ? "mapped" : "not mapped", result);
-    if (mapped) {
-        expect_held(stream, "host memory");
+    CHECK_DRIVER(cuLaunchHostFunc(stream, wait_for_word, word));
+    CHECK_DRIVER(cuStreamWriteValue32(other, (CUdeviceptr)word, 5, 0));
+    CHECK_DRIVER(cuStreamSynchronize(stream));
+    CHECK_DRIVER(cuStreamDestroy(stream));
+    CHECK_DRIVER(cuStreamDestroy(other));
+}
+
+// Kernels use the memory, too: they see what the program wrote before the word, and what they write
+// lets a stream go on.
+static void with_kernels(unsigned *word)
+{
+    CUstream stream = stream_new(), other = stream_new();
+    unsigned *device;
+    CHECK(cudaHostGetDevicePointer(&device, word, 0));
+    for (unsigned round = 1; round <= 5; round++) {
+        memset(word, 0, 64);
+        CHECK_DRIVER(cuStreamWaitValue32(stream, (CUdeviceptr)device, 1, CU_STREAM_WAIT_VALUE_EQ));
+        copy<<<1, 1, 0, stream>>>(device + 5, device + 4);
+        CHECK(cudaGetLastError());
+        word[4] = 10 + round;
         __atomic_store_n(word, 1, __ATOMIC_RELEASE);
         CHECK_DRIVER(cuStreamSynchronize(stream));
+        if (word[5] != 10 + round)
+            fail("round %u: %u was copied behind the word", round, word[5]);
+        CHECK_DRIVER(cuStreamWaitValue32(stream, (CUdeviceptr)(device + 6), round,
+                                         CU_STREAM_WAIT_VALUE_EQ));
+        store<<<1, 1, 0, other>>>(device + 6, round);
+        CHECK(cudaGetLastError());
+        CHECK_DRIVER(cuStreamSynchronize(stream));
+        CHECK_DRIVER(cuStreamSynchronize(other));
+        if (word[6] != round)
+            fail("round %u: a kernel wrote %u", round, word[6]);
     }
     CHECK_DRIVER(cuStreamDestroy(stream));
-    CHECK_DRIVER(cuMemFreeHost(word));
+    CHECK_DRIVER(cuStreamDestroy(other));
+}
+
+// The same as nodes of a graph, each time anew.
+static void in_graphs(unsigned *word)
+{
+    CUstream stream = stream_new();
+    CUgraph graph;
+    CUgraphExec exec;
+    CUdeviceptr at = (CUdeviceptr)word;
+    CHECK_DRIVER(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CHECK_DRIVER(cuStreamWaitValue32(stream, at, 3, CU_STREAM_WAIT_VALUE_EQ));
+    CHECK_DRIVER(cuStreamWriteValue32(stream, at + 4, 4, 0));
+    CHECK_DRIVER(cuStreamEndCapture(stream, &graph));
+    CHECK_DRIVER(cuGraphInstantiate(&exec, graph, 0));
+    for (int round = 0; round < 3; round++) {
+        memset(word, 0, 64);
+        CHECK_DRIVER(cuGraphLaunch(exec, stream));
+        if (round == 0)
+            expect_held(stream, "a graph");
+        __atomic_store_n(word, 3, __ATOMIC_RELEASE);
+        await(word + 1, 4, "a graph's word");
+    }
+    CHECK_DRIVER(cuStreamSynchronize(stream));
+    CHECK_DRIVER(cuGraphExecDestroy(exec));
+    CHECK_DRIVER(cuGraphDestroy(graph));
+    CHECK_DRIVER(cuStreamDestroy(stream));
+}
+
+static void all_host_memory()
+{
+    unsigned *pinned, *mapped, *own = (unsigned *)aligned_alloc(64, 64);
+    CHECK_DRIVER(cuMemHostAlloc((void **)&pinned, 64, CU_MEMHOSTALLOC_PORTABLE));
+    CHECK_DRIVER(cuMemHostAlloc((void **)&mapped, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+    CHECK_DRIVER(cuMemHostRegister(own, 64, CU_MEMHOSTREGISTER_DEVICEMAP));
+    for (unsigned *word : {pinned, mapped, own}) {
+        host_memory(word);
+        beside_functions(word);
+        with_kernels(word);
+        in_graphs(word);
+    }
+    CHECK_DRIVER(cuMemHostUnregister(own));
+    CHECK_DRIVER(cuMemFreeHost(mapped));
+    CHECK_DRIVER(cuMemFreeHost(pinned));
+    free(own);
 }
 
 int main()
@@ -145,6 +255,6 @@ int main()
     chain(words);
     conditions(words);
     kernel_and_stream(words);
-    host_memory();
+    all_host_memory();
     return passed();
 }
