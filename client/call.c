@@ -88,6 +88,19 @@ static CUresult route(struct client_call *call, struct client_context *context)
     return CUDA_SUCCESS;
 }
 
+/* A context of another server: its memory is out of reach, as cuDeviceCanAccessPeer says. */
+static CUresult apart(uint16_t op)
+{
+    switch (op) {
+    case API_OP_cuCtxEnablePeerAccess:
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    case API_OP_cuCtxDisablePeerAccess:
+        return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    default:
+        return client_call_between_nodes("a call");
+    }
+}
+
 CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire)
 {
     struct client_context *context;
@@ -99,7 +112,7 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (context->session->link != call->link) {
-        return client_call_between_nodes("a call");
+        return apart(call->op);
     }
     *wire = context->object.handle;
     return CUDA_SUCCESS;

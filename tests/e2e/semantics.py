@@ -158,7 +158,8 @@ for device in range(2):
     contexts.append(context)
 size = ctypes.c_size_t(64)
 print(cuda.cuMemcpyDtoD_v2(memory[0], memory[1], size),
-      cuda.cuMemcpyPeer(memory[0], contexts[0], memory[1], contexts[1], size))
+      cuda.cuMemcpyPeer(memory[0], contexts[0], memory[1], contexts[1], size),
+      cuda.cuCtxEnablePeerAccess(contexts[0], 0), cuda.cuCtxDisablePeerAccess(contexts[0]))
 """
 
 
@@ -176,7 +177,7 @@ def test_copies_between_servers(build):
     """semantics S19"""
     with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:
         process = harness.run([sys.executable, "-c", ACROSS], build.remote([one, two]))
-        expect(process.out.text == "801 801", f"801 is due\n{process.report()}")
+        expect(process.out.text == "801 801 217 705", f"these are due\n{process.report()}")
         expect("different nodes" in process.err.text, f"it is named\n{process.report()}")
 
 
