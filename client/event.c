@@ -59,6 +59,19 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     return rc;
 }
 
+#if CUDA_VERSION >= 12050
+/* An active context. */
+static CUresult context_of(CUcontext handle, struct client_context **context)
+{
+    CUresult rc = client_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = handle == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(handle, context);
+    }
+    return rc == CUDA_SUCCESS && !atomic_load(&(*context)->active) ? CUDA_ERROR_INVALID_CONTEXT
+                                                                   : rc;
+}
+#endif
+
 /* Inside the sender's lock. */
 static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
@@ -186,6 +199,66 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     }
     return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
 }
+
+#if CUDA_VERSION >= 12050
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct client_context *context;
+    CUresult rc = context_of(hCtx, &context);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS && event->object.context != context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter_in(&call, API_OP_cuCtxRecordEvent, context);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct cuCtxRecordEvent_args args = {.hCtx = context->object.handle,
+                                               .hEvent = event->object.handle};
+    rc = client_call_begin(&call, cuCtxRecordEvent_args_bound(&args));
+    if (rc == CUDA_SUCCESS) {
+        atomic_fetch_add(&event->recorded, 1);
+        cuCtxRecordEvent_args_write(&call.writer, &args);
+        remember(event, &call, 0); /* the legacy stream's work is part of it */
+        atomic_store(&event->twin_stream, TWIN_ALL);
+        rc = client_call_post(&call);
+    }
+    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+}
+
+CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct client_call call;
+    struct client_context *context;
+    struct client_event *event;
+    struct cuCtxWaitEvent_args args;
+    CUresult rc = context_of(hCtx, &context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter_in(&call, API_OP_cuCtxWaitEvent, context);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &args.hEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        args.hCtx = context->object.handle;
+        rc = client_call_begin(&call, cuCtxWaitEvent_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        cuCtxWaitEvent_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+}
+#endif
 
 /* Asks the server, which tells later when it has become ready. */
 static CUresult query_remote(struct client_call *call, struct client_event *event)

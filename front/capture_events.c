@@ -285,6 +285,35 @@ static CUresult context_use(CUcontext context)
     return capture_unlock(rc);
 }
 
+#if CUDA_VERSION >= 12050
+CUresult CUDAAPI front_capture_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    CUresult rc = context_use(hCtx);
+    if (rc == FRONT_CAPTURE_RUN) {
+        capture_lock();
+        event_forget(event_find(hEvent)); /* its last recording is a real one now */
+        (void)capture_unlock(rc);
+    }
+    return rc;
+}
+
+/* An event whose recording was captured cannot be waited for outside of the capture. */
+CUresult CUDAAPI front_capture_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    CUresult rc = context_use(hCtx);
+    if (rc != FRONT_CAPTURE_RUN) {
+        return rc;
+    }
+    capture_lock();
+    const struct capture_event *found = event_find(hEvent);
+    if (found != NULL) {
+        invalidate(capture_of(found->capture));
+        rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return capture_unlock(rc);
+}
+#endif
+
 CUresult CUDAAPI front_capture_cuCtxSynchronize(void)
 {
     return context_use(front_context_current());

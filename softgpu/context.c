@@ -80,6 +80,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
     made->api_version = 3020;
     made->id = ++sg_process.next_context_id;
     ga_list_init(&made->streams);
+    ga_list_init(&made->gates);
     ga_list_init(&made->events);
     ga_list_init(&made->modules);
     ga_list_init(&made->ranges);
@@ -117,6 +118,8 @@ static void context_empty(struct sg_context *context)
         }
     }
     context->legacy = NULL;
+    context->gather = NULL;
+    sg_context_drop_gates(context);
     sg_graph_drop_context(context);
     sg_condition_drop_context(context);
     sg_sampled_drop_context(context);

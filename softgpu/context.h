@@ -29,6 +29,8 @@ struct sg_context {
     unsigned api_version;
     struct sg_stream *legacy; /* the default stream that waits for the others */
     struct ga_list streams;   /* all, the legacy one included */
+    struct sg_stream *gather; /* waits for all others (whole.c); NULL: not yet */
+    struct ga_list gates;     /* what new streams wait for */
     struct ga_list events;
     struct ga_list modules;
     struct ga_list ranges;

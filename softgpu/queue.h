@@ -157,6 +157,18 @@ CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 struct sg_mark *sg_stream_mark(struct sg_stream *stream);
 CUresult sg_stream_follow(struct sg_stream *stream, struct sg_mark *mark);
 
+/* ---- whole.c: all streams of a context at once ---- */
+
+/* The mark is done when all that the context's streams were given so far is. */
+CUresult sg_context_record(struct sg_context *context, struct sg_mark *mark);
+/* What the context's streams are given from now on waits for the mark, in streams that are made
+ * later as well. */
+CUresult sg_context_follow(struct sg_context *context, struct sg_mark *mark);
+/* The stream is new. */
+CUresult sg_context_follow_gates(struct sg_stream *stream);
+/* The context is emptied. */
+void sg_context_drop_gates(struct sg_context *context);
+
 /* ---- values.c: values in memory that streams write and wait for ---- */
 
 struct sg_value {

@@ -36,6 +36,11 @@ CUresult sg_stream_make(struct sg_context *context, unsigned flags, int priority
     ga_list_init(&made->in_active);
     ga_list_append(&context->streams, &made->in_context);
     sg_context_hold(context);
+    CUresult result = sg_context_follow_gates(made);
+    if (result != CUDA_SUCCESS) {
+        sg_stream_destroy(made);
+        return result;
+    }
     *stream = made;
     return CUDA_SUCCESS;
 }

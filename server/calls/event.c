@@ -95,19 +95,33 @@ bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_h
     return true;
 }
 
+/* Where an event is recorded. */
+struct recording {
+    CUcontext context; /* NULL: in the stream */
+    CUstream stream;
+    unsigned flags;
+};
+
+static CUresult record_now(const struct cuda_driver *driver, CUevent event,
+                           const struct recording *at)
+{
+#if CUDA_VERSION >= 12050
+    if (at->context != NULL) {
+        return driver->cuCtxRecordEvent(at->context, event);
+    }
+#endif
+    return at->flags == 0 ? driver->cuEventRecord(event, at->stream)
+                          : driver->cuEventRecordWithFlags(event, at->stream, at->flags);
+}
+
 /* An event that somebody still waits for must not change under him: a new record gets a new event
  * of the driver. One that is shared has but this one, and who waits for it has another: see
  * shared_mark. */
-static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t stream_wire,
-                             unsigned flags)
+static CUresult event_record_at(struct server_conn *conn, struct server_event *event,
+                                const struct recording *at)
 {
     struct completer *completer = &conn->completer;
-    struct server_event *event = event_find(conn, wire);
-    CUstream stream;
-    CUresult rc = server_handle_stream(conn, stream_wire, &stream);
-    if (event == NULL || rc != CUDA_SUCCESS) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
+    CUresult rc = CUDA_SUCCESS;
     pthread_mutex_lock(&completer->lock);
     bool watched = event->ref->refs > 1 && !event->shared;
     pthread_mutex_unlock(&completer->lock);
@@ -116,8 +130,7 @@ static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t s
         rc = event_take(completer, event->context, event->flags, &ref);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = flags == 0 ? conn->driver->cuEventRecord(ref->real, stream)
-                        : conn->driver->cuEventRecordWithFlags(ref->real, stream, flags);
+        rc = record_now(conn->driver, ref->real, at);
     }
     if (watched && rc == CUDA_SUCCESS) {
         event_drop(completer, event->ref);
@@ -127,6 +140,39 @@ static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t s
     }
     return rc;
 }
+
+static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t stream_wire,
+                             unsigned flags)
+{
+    struct server_event *event = event_find(conn, wire);
+    struct recording at = {.flags = flags};
+    CUresult rc = server_handle_stream(conn, stream_wire, &at.stream);
+    return event == NULL || rc != CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE
+                                               : event_record_at(conn, event, &at);
+}
+
+#if CUDA_VERSION >= 12050
+bool server_call_cuCtxRecordEvent(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct cuCtxRecordEvent_args args;
+    cuCtxRecordEvent_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_event *event = event_find(conn, args.hEvent);
+    struct recording at = {0};
+    CUresult rc = server_handle_context(conn, args.hCtx, &at.context);
+    if (rc == CUDA_SUCCESS) {
+        rc = event == NULL || at.context == NULL ? CUDA_ERROR_INVALID_HANDLE
+                                                 : event_record_at(conn, event, &at);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+#endif
 
 bool server_call_cuEventRecord(struct server_conn *conn, const struct wire_header *header,
                                struct ga_reader *reader)

@@ -75,6 +75,10 @@ static const struct {
     CALL(cuEventRecord),
     CALL(cuEventRecordWithFlags),
     CALL(cuEventElapsedTime_v2),
+#if CUDA_VERSION >= 12050
+    CALL(cuCtxRecordEvent),
+    CALL(cuCtxWaitEvent),
+#endif
     CALL(cuCtxSetLimit),
     CALL(cuCtxGetLimit),
     CALL(cuCtxEnablePeerAccess),

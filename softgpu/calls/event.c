@@ -44,6 +44,37 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
     return sg_leave(sg_process_state());
 }
 
+/* The event is recorded anew, by `submit`; if that fails it stays recorded as it was. */
+static CUresult record(struct sg_event *event, void *where,
+                       CUresult (*submit)(void *where, struct sg_mark *mark))
+{
+    struct sg_mark *mark = sg_mark_make();
+    if (mark == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct sg_mark *before = event->mark;
+    event->mark = mark;
+    sg_mark_number(mark, event);
+    CUresult result = submit(where, mark);
+    if (result != CUDA_SUCCESS) {
+        sg_mark_set_done(mark);
+        event->mark = before;
+        before = mark;
+    }
+    sg_mark_drop(before);
+    return result;
+}
+
+static CUresult record_in_stream(void *stream, struct sg_mark *mark)
+{
+    return sg_submit_record(stream, mark);
+}
+
+static CUresult record_in_context(void *context, struct sg_mark *mark)
+{
+    return sg_context_record(context, mark);
+}
+
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
     struct sg_stream *stream;
@@ -60,30 +91,52 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     if (result == CUDA_SUCCESS && stream->context != event->context) {
         result = CUDA_ERROR_INVALID_HANDLE;
     }
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
-    }
-    struct sg_mark *mark = sg_mark_make();
-    if (mark == NULL) {
-        return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    struct sg_mark *before = event->mark;
-    event->mark = mark;
-    sg_mark_number(mark, event);
-    result = sg_submit_record(stream, mark);
-    if (result != CUDA_SUCCESS) { /* it stays recorded as it was */
-        sg_mark_set_done(mark);
-        event->mark = before;
-        before = mark;
-    }
-    sg_mark_drop(before);
-    return sg_leave(result);
+    return sg_leave(result == CUDA_SUCCESS ? record(event, stream, record_in_stream) : result);
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
 {
     return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
+
+#if CUDA_VERSION >= 12050
+/* Enters and finds both; the lock is held on success. */
+static CUresult context_event_enter(CUcontext handle, CUevent of, struct sg_context **context,
+                                    struct sg_event **event)
+{
+    CUresult result = sg_enter_process();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *context = sg_context_find(handle);
+    result = *context == NULL || !(*context)->alive ? CUDA_ERROR_INVALID_CONTEXT
+                                                    : sg_call_event(of, event);
+    return result == CUDA_SUCCESS ? result : sg_leave(result);
+}
+
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct sg_context *context;
+    struct sg_event *event;
+    CUresult result = context_event_enter(hCtx, hEvent, &context, &event);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(event->context == context ? record(event, context, record_in_context)
+                                              : CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct sg_context *context;
+    struct sg_event *event;
+    CUresult result = context_event_enter(hCtx, hEvent, &context, &event);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(event->mark != NULL ? sg_context_follow(context, event->mark) : CUDA_SUCCESS);
+}
+#endif
 
 /* Events need no current context. */
 static CUresult event_enter(CUevent handle, struct sg_event **event)
