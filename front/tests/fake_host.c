@@ -94,6 +94,27 @@ static CUresult stream_id(CUcontext context, CUstream stream, unsigned long long
     return CUDA_SUCCESS;
 }
 
+static CUresult stream(CUstream handle, struct front_stream_facts *facts)
+{
+    uintptr_t number = (uintptr_t)handle - (uintptr_t)FAKE_STREAM(0);
+    if (number >= 32) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *facts = (struct front_stream_facts){.context = number < 16 ? FAKE_EXPLICIT : FAKE_OTHER,
+                                         .blocking = number % 16 < 8};
+    return CUDA_SUCCESS;
+}
+
+static CUresult event_context(CUevent event, CUcontext *context)
+{
+    uintptr_t number = (uintptr_t)event - (uintptr_t)FAKE_EVENT(0);
+    if (number >= 32) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *context = number < 16 ? FAKE_EXPLICIT : FAKE_OTHER;
+    return CUDA_SUCCESS;
+}
+
 struct front_value fake_values[256];
 unsigned fake_value_count;
 
@@ -271,6 +292,8 @@ const struct front_host front_host = {
     .context_id = context_id,
     .context_api_version = context_api_version,
     .stream_id = stream_id,
+    .stream = stream,
+    .event_context = event_context,
     .stream_values = stream_values,
     .host_call = host_call,
     .mempool = &mempool,

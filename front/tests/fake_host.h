@@ -11,6 +11,11 @@
 #define FAKE_DEAD            ((CUcontext)0x4000)
 #define FAKE_NONSENSE        ((CUcontext)0x5000)
 
+/* Streams 0 to 15 of FAKE_EXPLICIT, of which those from 8 on are not blocking, and the same of
+ * FAKE_OTHER from 16 on; events likewise, without a difference at 8. */
+#define FAKE_STREAM(number) ((CUstream)(uintptr_t)(0x60000 + (number)))
+#define FAKE_EVENT(number)  ((CUevent)(uintptr_t)(0x61000 + (number)))
+
 extern int fake_init_failures; /* so many calls of init fail */
 extern int fake_init_calls;
 
