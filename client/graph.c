@@ -90,7 +90,8 @@ static CUresult graph_check(const struct front_node_params *params)
     }
 }
 
-static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context)
+static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context,
+                                 CUkernel *kernel)
 {
     struct client_call call;
     struct client_function *function;
@@ -102,7 +103,7 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
             return CUDA_ERROR_INVALID_HANDLE;
         }
         *context = (CUcontext)(uintptr_t)found->object.handle;
-        return CUDA_SUCCESS;
+        return client_library_kernel(function, kernel);
     }
     CUresult rc = enter(current, &call);
     if (rc == CUDA_SUCCESS) {
@@ -110,6 +111,7 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
     }
     if (rc == CUDA_SUCCESS) {
         *context = current;
+        rc = client_library_kernel(function, kernel);
     }
     return rc;
 }

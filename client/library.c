@@ -276,6 +276,19 @@ static CUresult make_kernel(struct client_library *library, const char *name,
     return CUDA_SUCCESS;
 }
 
+CUresult client_library_kernel(const struct client_function *function, CUkernel *kernel)
+{
+    struct client_kernel *found;
+    *kernel = NULL;
+    CUresult rc = function->module->library != NULL
+                      ? make_kernel(function->module->library, function->name, &found)
+                      : CUDA_SUCCESS;
+    if (rc == CUDA_SUCCESS && function->module->library != NULL) {
+        *kernel = (CUkernel)(uintptr_t)found->object.handle;
+    }
+    return rc;
+}
+
 /* Whether the library has it is known as soon as there is a context to load it in. */
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {

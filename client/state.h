@@ -160,7 +160,6 @@ struct client_function {
     struct client_object object;
     struct client_function *next; /* of the module */
     struct client_module *module;
-    struct client_kernel *kernel; /* NULL: not of a library */
     char *name;
     int32_t attributes[16];
     uint32_t param_count, param_bytes;
@@ -307,6 +306,8 @@ CUresult client_function_resolve(struct client_context *context, CUfunction hand
 CUresult client_library_module(struct client_library *library, struct client_context *context,
                                struct client_module **module);
 /* The same in the current context, or in any if there is none: for what is the same in all. */
+/* The library's kernel that the function is; NULL: it is of a module that is in no library. */
+CUresult client_library_kernel(const struct client_function *function, CUkernel *kernel);
 CUresult client_library_module_anywhere(struct client_library *library,
                                         struct client_module **module);
 /* A handle of a program; its own context counts, not the current one. */

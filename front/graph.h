@@ -23,6 +23,7 @@
 struct front_kernel_node {
     CUfunction function; /* never NULL; a CUkernel as it was given, cast, if `of_kernel` */
     bool of_kernel;
+    CUkernel kernel; /* of a library, whose function it is or was given as; NULL: of a module */
     CUcontext context;
     unsigned grid[3], block[3], shared_bytes;
     unsigned
@@ -153,8 +154,10 @@ struct front_graph_host {
      * that context. Called before a node is added, and again for new parameters of a node or of an
      * executable. Types as in plans, but for CONDITIONAL, MEM_ALLOC and MEM_FREE. */
     CUresult (*check)(const struct front_node_params *params);
-    /* The function's context; `current` is the one that a CUkernel means. */
-    CUresult (*function_context)(CUfunction function, CUcontext current, CUcontext *context);
+    /* The function's context, where `current` is the one that a CUkernel means, and of which kernel
+     * of a library it is (NULL: of none). */
+    CUresult (*function_context)(CUfunction function, CUcontext current, CUcontext *context,
+                                 CUkernel *kernel);
 
     /* The variable of a conditional node, with the value that it gets whenever an executable is
      * launched (`assigned`), or has at first. The handle is what kernels give to

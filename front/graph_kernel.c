@@ -33,7 +33,7 @@ static CUresult kernel_get(CUgraphNode handle, void *out, size_t bytes)
         .blockDimZ = kernel->block[2],
         .sharedMemBytes = kernel->shared_bytes,
         .kernelParams = kernel->param_count != 0 ? kernel->param_values : NULL,
-        .kern = kernel->of_kernel ? (CUkernel)kernel->function : NULL,
+        .kern = kernel->kernel, /* beside func, too: the CUDA runtime knows its kernels by it */
         .ctx = kernel->context};
     memcpy(out, &found, bytes);
     return front_graph_leave(CUDA_SUCCESS);

@@ -132,7 +132,8 @@ CUresult front_kernel_node_make(struct front_node_params *params, CUcontext cont
     *params = (struct front_node_params){.type = CU_GRAPH_NODE_TYPE_KERNEL};
     struct front_kernel_node *kernel = &params->kernel;
     struct front_launch_options options;
-    CUresult rc = front_graph_host.function_context(function, context, &kernel->context);
+    CUresult rc =
+        front_graph_host.function_context(function, context, &kernel->context, &kernel->kernel);
     if (rc == CUDA_SUCCESS) {
         rc = front_launch_options_read(config, &options);
     }

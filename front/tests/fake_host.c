@@ -319,9 +319,11 @@ static CUresult graph_check(const struct front_node_params *params)
     return CUDA_SUCCESS;
 }
 
-static CUresult function_context(CUfunction function, CUcontext current, CUcontext *context)
+static CUresult function_context(CUfunction function, CUcontext current, CUcontext *context,
+                                 CUkernel *kernel)
 {
     *context = current;
+    *kernel = NULL;
     return function == FAKE_FUNCTION ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

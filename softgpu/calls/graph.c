@@ -49,7 +49,8 @@ static CUresult check(const struct front_node_params *params)
     return sg_leave(result);
 }
 
-static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context)
+static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context,
+                                 CUkernel *kernel)
 {
     struct sg_function *function = NULL;
     CUresult result = sg_enter_process();
@@ -60,7 +61,12 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
     result = found != NULL && found->alive ? sg_function_find(handle, found, &function)
                                            : CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS) {
-        *context = sg_context_handle(function->module->context);
+        const struct sg_module *module = function->module;
+        *context = sg_context_handle(module->context);
+        *kernel =
+            module->library != NULL
+                ? (CUkernel)(uintptr_t)module->library->kernels[function - module->functions].handle
+                : NULL;
     }
     return sg_leave(result);
 }

@@ -81,6 +81,33 @@ static Nodes build(int more, int *calls)
     return made;
 }
 
+// Nodes know their kernel as the program does, whether it was added or captured, and take back what
+// they have said.
+static void asked_back()
+{
+    int calls = 0, value = 0;
+    Nodes nodes = build(2, &calls);
+    cudaKernelNodeParams found = {};
+    CHECK(cudaGraphKernelNodeGetParams(nodes.last, &found));
+    if (found.func != (void *)add || found.gridDim.x != 8 || *(int *)found.kernelParams[1] != 2)
+        fail("a node says another kernel than it was given");
+    CHECK(cudaGraphKernelNodeSetParams(nodes.last, &found));
+    CHECK(cudaGraphDestroy(nodes.graph));
+
+    cudaGraph_t captured;
+    cudaGraphNode_t node;
+    size_t count = 1;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    multiply<<<8, 128, 0, stream>>>(data, value, 0);
+    CHECK(cudaStreamEndCapture(stream, &captured));
+    CHECK(cudaGraphGetNodes(captured, &node, &count));
+    CHECK(cudaGraphKernelNodeGetParams(node, &found));
+    if (found.func != (void *)multiply)
+        fail("a captured node says another kernel than was launched");
+    CHECK(cudaGraphKernelNodeSetParams(node, &found));
+    CHECK(cudaGraphDestroy(captured));
+}
+
 static void changes()
 {
     int calls = 0, value = 7;
@@ -242,6 +269,7 @@ int main()
     source = (int *)malloc(BYTES);
     for (int i = 0; i < COUNT; i++)
         source[i] = 1;
+    asked_back();
     changes();
     changes_between_launches();
     events();
