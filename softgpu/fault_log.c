@@ -28,7 +28,8 @@ static uint64_t distance(const struct sg_span *span, uint64_t address)
                                           : 0;
 }
 
-static void say_nearest(uint64_t address, const struct sg_device *device, char *text, size_t size)
+/* True: the device may read what is there, and not write it. */
+static bool say_nearest(uint64_t address, const struct sg_device *device, char *text, size_t size)
 {
     const struct sg_spans *ranges = &sg_process.memory.ranges;
     const struct sg_range *nearest = NULL;
@@ -41,7 +42,8 @@ static void say_nearest(uint64_t address, const struct sg_device *device, char *
         }
     }
     text[0] = '\0';
-    if (nearest != NULL && distance(&nearest->span, address) == 0) {
+    const bool inside = nearest != NULL && distance(&nearest->span, address) == 0;
+    if (inside) {
         snprintf(text, size, ", inside an allocation of %" PRIu64 " bytes at 0x%" PRIx64,
                  nearest->span.bytes, nearest->span.base);
     } else if (nearest != NULL) {
@@ -51,23 +53,25 @@ static void say_nearest(uint64_t address, const struct sg_device *device, char *
             distance(&nearest->span, address), address < nearest->span.base ? "before" : "after",
             nearest->span.base, nearest->span.bytes);
     }
+    return inside && nearest->rights[device->ordinal] == SG_MAP_READ;
 }
 
 static void say_address(const struct sg_fault *fault, const struct sg_device *device, char *text,
                         size_t size)
 {
     char nearest[160] = "";
-    bool wrong = fault->code == SG_FAULT_ILLEGAL_ADDRESS;
+    bool wrong = fault->code == SG_FAULT_ILLEGAL_ADDRESS, only_read = false;
     text[0] = '\0';
     if (wrong && fault->address < SG_WINDOW_SHARED) {
         sg_lock();
-        say_nearest(fault->address, device, nearest, sizeof nearest);
+        only_read = say_nearest(fault->address, device, nearest, sizeof nearest);
         sg_unlock();
     }
     if (wrong || fault->code == SG_FAULT_MISALIGNED || fault->code == SG_FAULT_HEAP ||
         fault->code == SG_FAULT_INVALID_PC) {
         snprintf(text, size, ": address 0x%" PRIx64 "%s%s", fault->address,
-                 wrong                                ? " is out of bounds"
+                 only_read                            ? " may only be read"
+                 : wrong                              ? " is out of bounds"
                  : fault->code == SG_FAULT_MISALIGNED ? " is misaligned"
                                                       : "",
                  nearest);

@@ -70,6 +70,20 @@ def test_faults_are_told(build):
     both_ways(build, check)
 
 
+def test_writes_to_what_may_only_be_read_are_told(build):
+    """semantics S42: memory that was mapped for reading is not called out of bounds."""
+    wanted = re.compile(r"error: softgpu: kernel \S+: illegal address: Invalid __global__ write "
+                        r".*: address 0x[0-9a-f]+ may only be read, inside an allocation of ")
+
+    def check(env):
+        process = harness.run_passing([build.program("virtual_memory")], env)
+        told = [line for line in process.err.lines if "softgpu" in line]
+        expect(len(told) == 1 and wanted.search(told[0]), process.report())
+    check(build.local(DEVICES + ";" + DEVICES))
+    with harness.serving(build, gpus=2) as server:
+        check(build.remote([server]))
+
+
 def test_refused_code_is_told(build):
     """A program without PTX: 209, and what to build it with."""
     def check(env):
