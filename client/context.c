@@ -287,6 +287,10 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     if (was_active) {
         rc = empty_primary(context);
         context->fresh = true;
+        const struct client_session *session = atomic_load(&context->device->session);
+        if (rc == CUDA_SUCCESS && session != NULL) { /* who wants to go on must know of it */
+            rc = (CUresult)atomic_load(&session->link->dead);
+        }
     }
     pthread_mutex_unlock(&context->device->open_lock);
     if (was_active) {

@@ -203,6 +203,9 @@ static int fail_with(const Error &error)
         for (const Error &call : further)
             expect(call, error.code);
     }
+    // Starting anew is no way out either.
+    EXPECT_ERROR(cudaDeviceReset(), (cudaError_t)error.code);
+    EXPECT_ERROR(cudaMalloc(&memory, 64), (cudaError_t)error.code);
     return passed();
 }
 
