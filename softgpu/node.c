@@ -95,6 +95,7 @@ static struct sg_node_event *event_place(struct sg_node *node)
 struct sg_node_event *sg_node_event_make(void)
 {
     struct sg_node *node = self.node;
+    assert(node != NULL); /* it is open */
     struct sg_node_event *event = event_place(node);
     if (event == NULL) {
         for (uint32_t s = 0; s < node->slots; s++) {
