@@ -292,6 +292,14 @@ uint64_t new_pooled(void)
 
 /* ---- in another context */
 
+void good_other_wait(void)
+{
+    CUcontext popped;
+    MUST(driver.cuCtxPushCurrent_v2((CUcontext)good.other_context));
+    MUST(driver.cuCtxSynchronize());
+    MUST(driver.cuCtxPopCurrent_v2(&popped));
+}
+
 #define OTHER(name)                                                                                \
     uint64_t new_other_##name(void)                                                                \
     {                                                                                              \

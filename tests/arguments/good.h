@@ -22,6 +22,8 @@ void good_program(void);
 
 /* Ends what new_capturing and new_idle_stream have begun. */
 void good_capture_end(void);
+/* Waits for what has been begun in the other context. */
+void good_other_wait(void);
 
 /* A kernel writes where no memory is: condemns the process. */
 void good_fault(void);

@@ -124,7 +124,10 @@ static void make_nodes(CUgraph graph, struct good_graph *made)
     MUST(driver.cuGraphAddKernelNode_v2((CUgraphNode *)(void *)&made->kernel_node, graph, NULL, 0,
                                         PASSED(node_kernel)));
     ADD(Memcpy, copy_node, PASSED(flat_box), context);
-    ADD(Memset, fill_node, PASSED(node_fill), context);
+    /* Behind the other: both write the block. */
+    MUST(driver.cuGraphAddMemsetNode((CUgraphNode *)(void *)&made->fill_node, graph,
+                                     (CUgraphNode *)(void *)&made->copy_node, 1, PASSED(node_fill),
+                                     context));
     ADD(Host, host_node, PASSED(node_host));
     ADD(EventRecord, record_node, (CUevent)good_event());
     ADD(EventWait, wait_node, (CUevent)good_event());

@@ -98,7 +98,7 @@ static void is_counted()
 // More address space than any device has memory, of which parts are used, as growing arrays do it.
 static void grows()
 {
-    const size_t space_bytes = (size_t)64 << 30;
+    const size_t space_bytes = (size_t)32 << 30;
     CUdeviceptr space;
     unsigned *wrong, counted;
     CHECK_DRIVER(cuMemAddressReserve(&space, space_bytes, 16 * piece, 0, 0));
