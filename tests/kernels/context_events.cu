@@ -51,6 +51,7 @@ static void check_wait(CUcontext context, CUcontext other, CUdeviceptr data)
     CUstream held, before, after;
     CUevent event, done;
     CHECK_DRIVER(cuMemsetD32(data, 0, 4));
+    CHECK_DRIVER(cuCtxSynchronize()); // streams that do not wait for the legacy one follow
     CHECK_DRIVER(cuStreamCreate(&before, CU_STREAM_NON_BLOCKING));
     CHECK_DRIVER(cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));
     CHECK_DRIVER(cuCtxSetCurrent(other));
