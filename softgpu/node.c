@@ -40,7 +40,7 @@ static void repair(struct sg_node *node)
 
 void sg_node_lock(void)
 {
-    if (pthread_mutex_lock(&self.node->lock) == EOWNERDEAD) {
+    if (sg_node_lock_take(self.node) == EOWNERDEAD) {
         repair(self.node);
         pthread_mutex_consistent(&self.node->lock);
     }

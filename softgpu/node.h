@@ -158,4 +158,9 @@ GA_CHECKED enum ga_status sg_node_attach(const char *name, struct sg_node **node
 GA_CHECKED enum ga_status sg_node_make_own(struct sg_node **node, const char **why);
 void sg_node_detach(struct sg_node *node);
 
+/* ---- node_lock.c ---- */
+
+/* As pthread_mutex_lock: 0, or EOWNERDEAD. */
+int sg_node_lock_take(struct sg_node *node);
+
 #endif

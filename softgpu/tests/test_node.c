@@ -165,6 +165,30 @@ Test(node, killed_within_the_lock, .init = setup)
     cr_assert_eq(sg_node_free(device), CHUNKS);
 }
 
+static void stop_in_the_lock(int in, int out)
+{
+    sg_node_lock();
+    raise(SIGSTOP);
+    sg_node_unlock();
+    tell(out);
+    hear(in);
+}
+
+Test(node, stopped_within_the_lock, .init = setup, .timeout = 60)
+{
+    int status;
+    struct other other = other_start(stop_in_the_lock);
+    cr_assert_eq(waitpid(other.pid, &status, WUNTRACED), other.pid);
+    cr_assert(WIFSTOPPED(status));
+    join();
+    cr_assert_eq(sg_node_free(device), CHUNKS);
+    cr_assert_eq(waitpid(other.pid, &status, WUNTRACED), other.pid);
+    cr_assert(WIFSTOPPED(status), "it is stopped again");
+    kill(other.pid, SIGCONT);
+    hear(other.out);
+    other_kill(&other);
+}
+
 static void hold_the_turn(int in, int out)
 {
     if (!sg_turn_begin(engine)) {
