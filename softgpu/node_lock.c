@@ -6,7 +6,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
