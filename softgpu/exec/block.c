@@ -84,6 +84,24 @@ void sg_block_destroy(struct sg_block *block)
     sg_pool_return_memory(block->grid->pool, block, block->bytes);
 }
 
+static inline void start(struct sg_warp *warp, uint32_t lanes)
+{
+    const struct sg_code *code = sg_block_code(warp->block);
+    if (code->function_count > 1) {
+        sg_call_free_frames(warp);
+    }
+    warp->live = lanes;
+    warp->cluster_arrived = 0;
+    warp->group_count = 1;
+    warp->groups[0] = (struct sg_group){.mask = lanes};
+    warp->spin = warp->fair = 0;
+    warp->sp = 0;
+    if (code->allocates) { /* nobody else moves them */
+        sg_warp_empty_stacks(warp);
+    }
+    warp->faulted = false;
+}
+
 void sg_block_begin(struct sg_block *block, uint64_t linear)
 {
     const struct sg_grid *grid = block->grid;
@@ -111,7 +129,7 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     for (uint32_t w = 0; w < block->warp_count; w++) {
         uint32_t left = grid->threads - w * SG_LANES;
         struct sg_warp *warp = sg_block_warp(block, w);
-        sg_warp_start(warp, left >= SG_LANES ? UINT32_MAX : (1u << left) - 1);
+        start(warp, left >= SG_LANES ? UINT32_MAX : (1u << left) - 1);
         warp->fast = grid->fast && left >= SG_LANES;
         sg_consts_fill_block(warp, warp->fast);
     }
@@ -181,6 +199,7 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
         }
         struct sg_warp *warp = sg_block_warp(block, block->next_warp);
         idle = sg_warp_run(warp) ? 0 : idle + 1;
+        warp = sg_block_warp(block, block->next_warp); /* it may have gone on with others */
         const uint32_t cost = warp->fast && idle == 0 ? FAST_TURN_COST : TURN_COST;
         left -= cost;
         since_look += cost;

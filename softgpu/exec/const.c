@@ -200,9 +200,10 @@ static uint64_t block_value(uint32_t which, const struct sg_block *block)
 void sg_consts_fill_block(struct sg_warp *warp, bool fast)
 {
     const struct sg_code *code = warp->block->code;
-    for (uint32_t k = 0; k < code->block_const_count; k++) {
-        const struct sg_const *c = &code->consts[k];
-        uint64_t value = warp->block->const_values[k];
+    const uint64_t *values = warp->block->const_values;
+    const struct sg_const *c = code->consts, *end = c + code->block_const_count;
+    for (; c < end; c++) {
+        const uint64_t value = *values++;
         if (!fast || !c->pair_only) {
             fill_row(warp, c, value);
         }

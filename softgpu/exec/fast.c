@@ -23,11 +23,48 @@ __attribute__((noinline)) void sg_fast_leave(struct sg_warp *warp, const struct 
     warp->fast = false;
 }
 
+static inline const struct sg_insn *stands_at(const struct sg_warp *warp)
+{
+    const struct sg_fast *fast = sg_block_code(warp->block)->fast;
+    return fast->insns + fast->at[warp->groups[0].pc];
+}
+
+static inline bool may_run(const struct sg_warp *warp)
+{
+    return warp->fast && warp->group_count != 0 && warp->groups[0].state == SG_GROUP_READY;
+}
+
+/* At the end of a warp the turn of the one next to it begins at once, without the way through the
+ * block's loop, if it can. */
+static inline struct sg_warp *neighbour(struct sg_warp *warp)
+{
+    struct sg_block *block = warp->block;
+    struct sg_warp *next = (struct sg_warp *)(void *)((char *)warp + block->warp_stride);
+    if (warp->index + 1 >= block->warp_count || !may_run(next)) {
+        return NULL;
+    }
+    block->next_warp = next->index;
+    next->spin = 0;
+    next->sp = 0;
+    return next;
+}
+
 void sg_fast_exit(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    (void)in;
+    struct sg_block *block = warp->block;
+    (void)mask;
     warp->group_count = 0;
-    sg_warp_exit_lanes(warp, mask);
+    warp->live = 0;
+    block->live_threads -= SG_LANES;
+    if (block->barriers_used) {
+        sg_barrier_threads_gone(block);
+    }
+    warp = neighbour(warp);
+    if (!warp) {
+        return;
+    }
+    in = stands_at(warp);
+    SG_FAST_GO(warp, in);
 }
 
 /* These never part lanes that are all here. */
@@ -100,7 +137,8 @@ static __attribute__((noinline)) const struct sg_insn *special(struct sg_warp *w
         return in + 1;
     }
     if (mask == UINT32_MAX && in->kind == SG_KIND_EXIT) {
-        sg_fast_exit(warp, in, mask);
+        warp->group_count = 0;
+        sg_warp_exit_lanes(warp, mask);
         return NULL;
     }
     if (mask != UINT32_MAX || !keeps_together(in)) {
@@ -126,12 +164,10 @@ void sg_fast_special(struct sg_warp *warp, const struct sg_insn *in, uint32_t ma
 
 bool sg_fast_run(struct sg_warp *warp)
 {
-    const struct sg_fast *fast = sg_block_code(warp->block)->fast;
-    const struct sg_group *group = &warp->groups[0];
-    if (warp->group_count == 0 || group->state != SG_GROUP_READY) {
+    if (!may_run(warp)) {
         return false;
     }
-    const struct sg_insn *in = fast->insns + fast->at[group->pc];
+    const struct sg_insn *in = stands_at(warp);
     warp->sp = 0;
     in->full(warp, in, UINT32_MAX);
     return true;

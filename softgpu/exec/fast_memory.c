@@ -350,7 +350,7 @@ TYPES(DO)
     DO(b64, uint64_t)
 #define DO(name, T)                                                                                \
     FUSED(load_next, name, T, SG_MAP_READ, LOOK_AHEAD)                                             \
-    FUSED(store_next, name, T, SG_MAP_WRITE, )
+    FUSED(store_next, name, T, SG_MAP_WRITE, LOOK_AHEAD)
 FUSED_TYPES(DO)
 #undef DO
 #define DO(name, R, ...)                                                                           \

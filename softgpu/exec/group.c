@@ -8,23 +8,6 @@ void sg_warp_empty_stacks(struct sg_warp *warp)
     }
 }
 
-void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
-{
-    if (sg_block_code(warp->block)->function_count > 1) {
-        sg_call_free_frames(warp);
-    }
-    warp->live = lanes;
-    warp->cluster_arrived = 0;
-    warp->group_count = 1;
-    warp->groups[0] = (struct sg_group){.mask = lanes};
-    warp->spin = warp->fair = 0;
-    warp->sp = 0;
-    if (sg_block_code(warp->block)->allocates) { /* nobody else moves them */
-        sg_warp_empty_stacks(warp);
-    }
-    warp->faulted = false;
-}
-
 /* Takes the lanes of `mask` out of `group` into a new one with the same state. There are never
  * more groups than lanes. */
 struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask)

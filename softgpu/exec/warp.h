@@ -165,7 +165,6 @@ bool sg_warp_run(struct sg_warp *warp);
 
 /* group.c */
 void sg_warp_empty_stacks(struct sg_warp *warp); /* of alloca */
-void sg_warp_start(struct sg_warp *warp, uint32_t lanes);
 struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
 void sg_group_remove(struct sg_warp *warp, struct sg_group *group);
 bool sg_group_merge(struct sg_warp *warp, struct sg_group *group);
