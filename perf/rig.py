@@ -144,9 +144,11 @@ class Rig:
         return self.loops(self.build.environment(self.build.path("lib", name)), core)
 
     def kernels(self, cores_used):
-        """The kernels on softgpu, which has so many multiprocessors, and one core if it has one."""
+        """The kernels on softgpu, which has so many multiprocessors, and one core if it has one;
+        and plain C with as many threads."""
         env = self.build.environment(self.build.path("lib", "softgpu"))
         env["SOFTGPU_DEVICES"] = f"sms={cores_used},memory=2GiB"
         core = self.client_core if cores_used == 1 else -1
         return self.speaker([self.build.path("perf", "perf_soft"),
-                             self.build.path("perf", "soft_kernels.ptx"), str(core)], env)
+                             self.build.path("perf", "soft_kernels.ptx"), str(core),
+                             str(cores_used)], env)

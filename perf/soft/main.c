@@ -1,14 +1,16 @@
 /* Kernels of kernels.cu on the driver that LD_LIBRARY_PATH leads to, each next to the same work in
  * plain C, and the results compared.
  *
- *     soft KERNELS.ptx CORE
+ *     soft KERNELS.ptx CORE THREADS
  *
  * Each line on stdin, "NAME SIZE", is a measurement, each answer a line of JSON: the nanoseconds of
- * the launch until it is over, and those of C. "load LINES" times the loading of a text of at least
- * so many lines, which has these kernels several times. A wrong result ends the program. CORE is
- * negative for all of them. */
+ * the launch until it is over, and those of C, which does the work once in each of THREADS threads
+ * at the same time (the nanoseconds of all, divided by THREADS). "load LINES" times the loading of
+ * a text of at least so many lines, which has these kernels several times. A wrong result ends the
+ * program. CORE is negative for all of them. */
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -61,9 +63,12 @@ static CUstream stream;
 static CUmodule module;
 static char text[1 << 20]; /* of the kernels */
 
+#define THREADS_MAX 16
+static unsigned threads; /* of the reference */
+
 struct run { /* a workload of one size: made at its first turn */
     const struct workload *work;
-    struct soft_data data; /* the reference's */
+    struct soft_data data[THREADS_MAX]; /* the reference's: other outputs for each thread */
     CUdeviceptr in[3], out[2];
     void *got[2];
     size_t in_elements, out_elements;
@@ -117,22 +122,27 @@ static void fill(void *at, size_t bytes, unsigned element, unsigned seed)
 static void run_make(struct run *run, const struct workload *work, int n)
 {
     size_t all = (size_t)n * (work->square != 0 ? (size_t)n : 1);
-    *run = (struct run){.work = work, .data = {.n = n}};
+    *run = (struct run){.work = work, .data[0].n = n};
     run->in_elements = all;
     run->out_elements = work->out_elements != 0 ? work->out_elements : all;
     for (unsigned i = 0; i < work->in_count; i++) {
         size_t bytes = run->in_elements * work->in_bytes;
         void *at = memory(bytes);
         fill(at, bytes, work->in_bytes, i);
-        run->data.in[i] = at;
+        run->data[0].in[i] = at;
         CHECK(cuMemAlloc_v2(&run->in[i], bytes));
         CHECK(cuMemcpyHtoD_v2(run->in[i], at, bytes));
     }
     for (unsigned i = 0; i < work->out_count; i++) {
         size_t bytes = run->out_elements * work->out_bytes;
-        run->data.out[i] = memory(bytes);
         run->got[i] = memory(bytes);
         CHECK(cuMemAlloc_v2(&run->out[i], bytes));
+    }
+    for (unsigned t = 0; t < threads; t++) {
+        run->data[t] = run->data[0];
+        for (unsigned i = 0; i < work->out_count; i++) {
+            run->data[t].out[i] = memory(run->out_elements * work->out_bytes);
+        }
     }
     CHECK(cuModuleGetFunction(&run->function, module, work->name));
 }
@@ -141,9 +151,9 @@ static uint64_t launch_ns(const struct run *run)
 {
     const struct workload *work = run->work;
     void *params[6];
-    unsigned count = 0, n = (unsigned)run->data.n;
+    unsigned count = 0, n = (unsigned)run->data[0].n;
     CUdeviceptr pointers[5];
-    int size = run->data.n;
+    int size = run->data[0].n;
     for (unsigned i = 0; i < work->in_count; i++) {
         pointers[count++] = run->in[i];
     }
@@ -165,11 +175,34 @@ static uint64_t launch_ns(const struct run *run)
     return ga_clock_ns() - start_ns;
 }
 
+struct part {
+    soft_reference *reference;
+    const struct soft_data *data;
+};
+
+static void *part_main(void *argument)
+{
+    const struct part *part = argument;
+    part->reference(part->data);
+    return NULL;
+}
+
 static uint64_t reference_ns(const struct run *run)
 {
+    pthread_t others[THREADS_MAX];
+    struct part parts[THREADS_MAX];
     uint64_t start_ns = ga_clock_ns();
-    run->work->reference(&run->data);
-    return ga_clock_ns() - start_ns;
+    for (unsigned t = 1; t < threads; t++) {
+        parts[t] = (struct part){run->work->reference, &run->data[t]};
+        if (pthread_create(&others[t], NULL, part_main, &parts[t]) != 0) {
+            fail("no thread");
+        }
+    }
+    run->work->reference(&run->data[0]);
+    for (unsigned t = 1; t < threads; t++) {
+        pthread_join(others[t], NULL);
+    }
+    return (ga_clock_ns() - start_ns) / threads;
 }
 
 static void compare(const struct run *run)
@@ -178,8 +211,8 @@ static void compare(const struct run *run)
     for (unsigned k = 0; k < work->out_count; k++) {
         size_t words = run->out_elements * work->out_bytes / 4, different = 0;
         CHECK(cuMemcpyDtoH_v2(run->got[k], run->out[k], words * 4));
-        const uint32_t *got = run->got[k], *want = run->data.out[k];
-        const float *got_floats = run->got[k], *want_floats = run->data.out[k];
+        const uint32_t *got = run->got[k], *want = run->data[0].out[k];
+        const float *got_floats = run->got[k], *want_floats = run->data[0].out[k];
         for (size_t i = 0; i < words; i++) {
             float apart = fabsf(got_floats[i] - want_floats[i]);
             float size = fmaxf(1.0f, fabsf(want_floats[i]));
@@ -200,7 +233,7 @@ static struct run *run_find(const char *name, int n)
     static struct run runs[32];
     static unsigned count;
     for (unsigned i = 0; i < count; i++) {
-        if (strcmp(runs[i].work->name, name) == 0 && runs[i].data.n == n) {
+        if (strcmp(runs[i].work->name, name) == 0 && runs[i].data[0].n == n) {
             return &runs[i];
         }
     }
@@ -299,8 +332,9 @@ int main(int argc, char **argv)
 {
     char line[256], name[32];
     int size;
-    if (argc != 3) {
-        fprintf(stderr, "usage: soft KERNELS.ptx CORE, measurements on stdin (see main.c)\n");
+    threads = argc == 4 ? (unsigned)atoi(argv[3]) : 0;
+    if (threads == 0 || threads > THREADS_MAX) {
+        fprintf(stderr, "usage: soft KERNELS.ptx CORE THREADS, measurements on stdin (main.c)\n");
         return 2;
     }
     timing_pin(atoi(argv[2]));
