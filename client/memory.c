@@ -271,20 +271,46 @@ static int map_block(void *user, uint64_t *address, uint64_t bytes)
     return (int)(*address != 0 ? map(user, *address, bytes) : ask_blocks(user, bytes, address));
 }
 
-void client_memory_trim(struct client_context *context)
-{
-    client_allocator_trim(&context->session->allocator, unmap_idle, context);
-}
-
 void client_memory_trim_session(const struct client_session *session)
 {
     uint32_t index = 0;
     struct client_context *context;
     while ((context = client_context_next(&index)) != NULL) {
         if (context->session == session && atomic_load(&context->active)) {
-            client_memory_trim(context); /* all of the session */
+            /* Any context will do: all of the session is given back. */
+            client_allocator_trim(&context->session->allocator, unmap_idle, context);
             return;
         }
+    }
+}
+
+static CUdevice device_of(const struct client_session *session)
+{
+    int at = 0;
+    while (atomic_load(&client_devices[at]->session) != session) {
+        at++;
+    }
+    return at;
+}
+
+bool client_memory_relieve(const struct client_session *session, unsigned step)
+{
+    switch (step) {
+    case 0:
+        client_memory_trim_session(session);
+        return true;
+    case 1:
+        (void)client_mempool_release(device_of(session));
+        return true;
+    case 2:
+        if (!client_mempool_release(device_of(session)) ||
+            client_session_wait(session) != CUDA_SUCCESS) {
+            return false;
+        }
+        (void)client_mempool_release(device_of(session));
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -293,8 +319,8 @@ CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUde
     struct client_allocator *allocator = &context->session->allocator;
     uint64_t address, owner = context->object.handle;
     int rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
-    if (rc == ALLOCATOR_FULL) {
-        client_memory_trim(context);
+    for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_relieve(context->session, step);
+         step++) {
         rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
     }
     if (rc == ALLOCATOR_OK) {
@@ -338,17 +364,9 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     return rc;
 }
 
-/* Any stream of the device may use it: waits for all its work. */
 static CUresult pooled_free(const struct client_session *session, uint64_t address)
 {
-    CUresult rc = CUDA_SUCCESS;
-    uint32_t index = 0;
-    struct client_context *context;
-    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
-            rc = client_context_synchronize(context);
-        }
-    }
+    CUresult rc = client_session_wait(session);
     if (rc == CUDA_SUCCESS && !client_mempool_free(address)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -1,6 +1,7 @@
 /* What memory pools ask of the client (front/mempool.h): chunks are mapped by the server at
  * addresses that the client's allocator picks. What has passed is what the client knows of: work
- * that the program has waited for. Finding out more would cost round trips. */
+ * that the program has waited for. Finding out more costs round trips, so that is done only when
+ * memory is used up. */
 #include <stdlib.h>
 
 #include "api/calls.h"
@@ -154,6 +155,18 @@ static bool pool_passed(const void *at)
            client_stream_passed(context, mark->stream, mark->mark);
 }
 
+/* That the stream has nothing left to do says more than need be. */
+static bool pool_ask(const void *at)
+{
+    const struct mark *mark = at;
+    struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, mark->context);
+    if (!pool_passed(at) &&
+        (mark->stream == 0 || client_object_find(GA_HANDLE_STREAM, mark->stream) != NULL)) {
+        client_stream_ask(context, mark->stream);
+    }
+    return pool_passed(at);
+}
+
 static CUresult wait_by_event(const struct front_stream *stream, const struct mark *mark)
 {
     const struct client_stream *made = stream->stream;
@@ -210,6 +223,7 @@ const struct front_mempool_host client_mempool = {
     .access = pool_access,
     .mark = pool_mark,
     .passed = pool_passed,
+    .ask = pool_ask,
     .wait = pool_wait,
     .drop = pool_drop,
 };
@@ -230,6 +244,14 @@ bool client_mempool_free(uint64_t address)
     bool known = front_mempool_free(address);
     pthread_mutex_unlock(&lock);
     return known;
+}
+
+bool client_mempool_release(CUdevice device)
+{
+    pthread_mutex_lock(&lock);
+    bool pending = front_mempool_release(device);
+    pthread_mutex_unlock(&lock);
+    return pending;
 }
 
 void client_mempool_reset(CUdevice device)

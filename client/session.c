@@ -291,3 +291,16 @@ CUresult client_session_need(CUdevice device, struct client_session **session)
     }
     return rc;
 }
+
+CUresult client_session_wait(const struct client_session *session)
+{
+    CUresult rc = CUDA_SUCCESS;
+    uint32_t index = 0;
+    struct client_context *context;
+    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
+        if (context->session == session && atomic_load(&context->active)) {
+            rc = client_context_synchronize(context);
+        }
+    }
+    return rc;
+}

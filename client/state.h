@@ -85,6 +85,7 @@ struct client_context {
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
     _Atomic uint64_t legacy_ready;                    /* likewise: as client_stream.ready */
     uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
+    uint64_t copy_stream;                             /* likewise (copy_across.c) */
     bool streamed; /* it has, or had, streams besides the default one */
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
@@ -226,6 +227,8 @@ CUresult client_session_open(const struct client_context *context, struct client
                              struct client_first *first);
 /* That of a device, opened if no context has done so; no `open_lock` is held. */
 CUresult client_session_need(CUdevice device, struct client_session **session);
+/* Waits for the work of all its contexts. */
+CUresult client_session_wait(const struct client_session *session);
 /* Asks for a ticket, without waiting for it (ticket.c). */
 GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
                                             uint64_t deadline_ns, char *why, size_t why_size);
@@ -289,6 +292,8 @@ unsigned long long client_stream_id(const struct client_context *context,
 uint64_t client_stream_mark(const struct client_link *link);
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
+/* Asks whether the stream (0: the legacy one) has ended its work, so that it is known. */
+void client_stream_ask(struct client_context *context, uint64_t stream);
 /* A new stream of the context. */
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out);
@@ -337,6 +342,7 @@ struct front_mempool_found;
 /* Locked, as the functions of front/mempool.h want it. */
 bool client_mempool_find(uint64_t address, struct front_mempool_found *found);
 bool client_mempool_free(uint64_t address);
+bool client_mempool_release(CUdevice device);
 void client_mempool_reset(CUdevice device);
 
 /* ---- memory (memory.c, host_memory.c) */
@@ -380,8 +386,10 @@ CUresult client_memory_give(struct client_context *context, uint64_t address,
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes);
 void client_memory_forget(struct client_context *context);
 /* The server has no memory left: gives back what the allocator holds and nobody uses. */
-void client_memory_trim(struct client_context *context);
 void client_memory_trim_session(const struct client_session *session);
+/* The same with more effort at each step, from 0 on: what pools do not use, too; then what they
+ * will not use when the work has ended. False: there is nothing more that could be tried. */
+bool client_memory_relieve(const struct client_session *session, unsigned step);
 /* Pinned memory that went with its context. */
 void client_host_forget(uint64_t start);
 /* A word of 4 or 8 bytes in memory that is pinned meanwhile. False: it is not (any more). */

@@ -193,6 +193,26 @@ static CUresult query_remote(struct client_call *call, struct client_stream *str
     return rc;
 }
 
+void client_stream_ask(struct client_context *context, uint64_t stream)
+{
+    struct client_call call;
+    struct ga_reader reader;
+    const struct ga_stream_query_args args = {.stream = stream};
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_stream_query, context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_stream_query_args_bound(&args));
+    }
+    if (rc != CUDA_SUCCESS) {
+        return;
+    }
+    ga_stream_query_args_write(&call.writer, &args);
+    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
+    client_call_end(&call);
+    if (rc == CUDA_SUCCESS) {
+        client_stream_reached(context, stream, mark_of(call.link, call.sequence));
+    }
+}
+
 /* A program that only polls: while a watch is outstanding, work before it is not done, and neither
  * is the stream; nothing travels then. */
 static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire)

@@ -199,9 +199,9 @@ CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physic
     made->session = session;
     made->bytes = bytes;
     rc = ask_memory(session, made->object.handle, bytes);
-    if (rc == CUDA_ERROR_OUT_OF_MEMORY) { /* it may be what the allocator holds for nobody */
-        client_memory_trim_session(session);
-        rc = ask_memory(session, made->object.handle, bytes);
+    for (unsigned step = 0; rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_relieve(session, step);
+         step++) {
+        rc = ask_memory(session, made->object.handle, bytes); /* it may be what nobody uses */
     }
     if (rc != CUDA_SUCCESS) {
         client_object_drop(made);

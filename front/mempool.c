@@ -1,6 +1,7 @@
 /* Memory pools: where an allocation comes from, and what goes back when. In this order: memory that
  * is the stream's own or whose last user has ended; new memory; memory of another stream, which the
- * allocating one then waits for; what other pools of the device do not use. */
+ * allocating one then waits for; what other streams turn out to have done with; what other pools of
+ * the device do not use. */
 #include "front/mempool_state.h"
 
 #include <stdatomic.h>
@@ -198,22 +199,35 @@ static CUresult adopt(const struct mempool *pool, const struct front_stream *str
     return CUDA_SUCCESS;
 }
 
-static void sweep(const struct mempool *pool)
+static void sweep(const struct mempool *pool, bool ask)
 {
     for (size_t i = 0; i < mempool_chunk_count; i++) {
         if (mempool_chunks[i]->pool == pool) {
-            mempool_chunk_sweep(mempool_chunks[i], pool->opportunistic);
+            mempool_chunk_sweep(mempool_chunks[i], pool->opportunistic, ask);
         }
     }
 }
 
-/* What other pools of the device hold and do not use is better used here. */
-static void trim_others(const struct mempool *pool)
+/* Chunks of which nothing is used go, as long as `keep` bytes stay. */
+static void trim(struct mempool *pool, uint64_t keep, bool ask)
+{
+    sweep(pool, ask);
+    for (size_t i = mempool_chunk_count; i-- > 0;) {
+        const struct mempool_chunk *chunk = mempool_chunks[i];
+        if (chunk->pool == pool && mempool_chunk_idle(chunk) && chunk->bytes <= pool->reserved &&
+            pool->reserved - chunk->bytes >= keep) {
+            chunk_leave(i);
+        }
+    }
+}
+
+/* What pools of the device hold and do not use is better used elsewhere. */
+static void trim_all(CUdevice device)
 {
     ga_list_each (at, following, &pools) {
-        struct mempool *other = ga_container(at, struct mempool, link);
-        if (other != pool && other->device == pool->device) {
-            mempool_trim(other, 0);
+        struct mempool *pool = ga_container(at, struct mempool, link);
+        if (pool->device == device) {
+            trim(pool, 0, true);
         }
     }
 }
@@ -225,9 +239,13 @@ static CUresult make_room(struct mempool *pool, const struct front_stream *strea
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
         rc = adopt(pool, stream, bytes);
     }
+    struct mempool_chunk *chunk;
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        trim_others(pool);
-        mempool_trim(pool, 0); /* pieces too small may make room for a larger one */
+        sweep(pool, true);
+        rc = pool_fit(pool, bytes, stream->id, &chunk) != NULL ? CUDA_SUCCESS : rc;
+    }
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+        trim_all(pool->device); /* pieces too small may make room for a larger one */
         rc = grow_generously(pool, bytes);
     }
     return rc;
@@ -243,7 +261,7 @@ CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, u
     }
     struct mempool_block *block = pool_fit(pool, rounded, stream->id, &chunk);
     if (block == NULL) {
-        sweep(pool);
+        sweep(pool, false);
         block = pool_fit(pool, rounded, stream->id, &chunk);
     }
     if (block == NULL) {
@@ -286,14 +304,7 @@ CUresult mempool_give(uint64_t address, const struct front_stream *stream)
 
 void mempool_trim(struct mempool *pool, uint64_t keep)
 {
-    sweep(pool);
-    for (size_t i = mempool_chunk_count; i-- > 0;) {
-        const struct mempool_chunk *chunk = mempool_chunks[i];
-        if (chunk->pool == pool && mempool_chunk_idle(chunk) && chunk->bytes <= pool->reserved &&
-            pool->reserved - chunk->bytes >= keep) {
-            chunk_leave(i);
-        }
-    }
+    trim(pool, keep, false);
 }
 
 /* A destroyed pool ends with its last chunk. */
@@ -336,6 +347,20 @@ CUresult mempool_access(struct mempool *pool, CUdevice by, CUmemAccess_flags fla
 bool front_mempool_free(uint64_t address)
 {
     return mempool_give(address, NULL) == CUDA_SUCCESS;
+}
+
+bool front_mempool_release(CUdevice device)
+{
+    bool pending = false;
+    if (devices == NULL) {
+        return false;
+    }
+    trim_all(device);
+    for (size_t i = 0; i < mempool_chunk_count; i++) {
+        pending |=
+            mempool_chunks[i]->pool->device == device && mempool_chunk_pending(mempool_chunks[i]);
+    }
+    return pending;
 }
 
 void front_mempool_reset(CUdevice device)

@@ -39,6 +39,9 @@ struct front_mempool_host {
     /* Everything submitted to the stream so far. NULL: no memory. */
     void *(*mark)(const struct front_stream *stream);
     bool (*passed)(const void *mark);
+    /* The same, and finds out what is not known yet, without waiting for work. NULL: as `passed`.
+     */
+    bool (*ask)(const void *mark);
     /* Lets what the stream is given from now on wait for the mark. */
     CUresult (*wait)(const struct front_stream *stream, void *mark);
     void (*drop)(void *mark);
@@ -57,6 +60,10 @@ struct front_mempool_found {
 bool front_mempool_find(uint64_t address, struct front_mempool_found *found);
 /* Frees an allocation that nothing uses any more: the caller has waited. False: there is none. */
 bool front_mempool_free(uint64_t address);
+/* Memory of the device is used up: what its pools hold and do not use goes, in all of them. True:
+ * they have memory that was freed in the order of work which has not ended; more goes after that.
+ */
+bool front_mempool_release(CUdevice device);
 /* A device was reset: its pools are as at first. All work on it has ended. */
 void front_mempool_reset(CUdevice device);
 

@@ -191,11 +191,18 @@ void mempool_chunk_give(struct mempool_chunk *chunk, struct mempool_block *block
     }
 }
 
-void mempool_chunk_sweep(struct mempool_chunk *chunk, bool anybody)
+void mempool_chunk_sweep(struct mempool_chunk *chunk, bool anybody, bool ask)
 {
+    uint64_t busy = 0; /* the stream that was asked about last, in vain */
     for (size_t i = 0; i < chunk->count; i++) {
         struct mempool_block *block = &chunk->blocks[i];
-        if (block->mark != NULL && mempool_host->passed(block->mark)) {
+        bool passed = block->mark != NULL && mempool_host->passed(block->mark);
+        if (block->mark != NULL && !passed && ask && mempool_host->ask != NULL &&
+            block->stream != busy) {
+            passed = mempool_host->ask(block->mark);
+            busy = passed ? busy : block->stream;
+        }
+        if (passed) {
             mark_drop(block);
         }
         if (anybody && block->asked == 0 && block->mark == NULL) {
@@ -215,6 +222,15 @@ bool mempool_chunk_idle(const struct mempool_chunk *chunk)
         }
     }
     return true;
+}
+
+bool mempool_chunk_pending(const struct mempool_chunk *chunk)
+{
+    bool pending = false;
+    for (size_t i = 0; i < chunk->count; i++) {
+        pending |= chunk->blocks[i].mark != NULL;
+    }
+    return pending;
 }
 
 struct mempool_block *mempool_chunk_live(uint64_t address, struct mempool_chunk **chunk)

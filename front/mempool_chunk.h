@@ -49,8 +49,11 @@ struct mempool_block *mempool_chunk_block(const struct mempool_chunk *chunk, uin
 /* Frees a block, and joins it with its neighbours. `mark` is taken; NULL: nothing uses it. */
 void mempool_chunk_give(struct mempool_chunk *chunk, struct mempool_block *block, uint64_t stream,
                         uint64_t serial, void *mark);
-/* Looks which marks are passed; memory becomes anybody's with that if `anybody`. */
-void mempool_chunk_sweep(struct mempool_chunk *chunk, bool anybody);
+/* Looks which marks are passed; memory becomes anybody's with that if `anybody`. `ask`: what is not
+ * known is found out. */
+void mempool_chunk_sweep(struct mempool_chunk *chunk, bool anybody, bool ask);
+/* Something of it was freed behind work that is not known to have ended. */
+bool mempool_chunk_pending(const struct mempool_chunk *chunk);
 /* Nothing of it is in use, or may be by work that has not ended. */
 bool mempool_chunk_idle(const struct mempool_chunk *chunk);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "front/front.h"
 #include "softgpu/process.h"
 
 #define UNITS       ((unsigned)(SG_CHUNK_BYTES / SG_ALLOC_ALIGN))
@@ -148,6 +149,12 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+static CUresult alloc(struct sg_device *device, struct sg_range *range)
+{
+    return range->span.bytes <= SMALL_BYTES ? small_alloc(device, range)
+                                            : large_alloc(device, range);
+}
+
 const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base)
 {
     bool small = range->kind == SG_RANGE_SMALL;
@@ -194,7 +201,11 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
         sg_peer_rights(context, made->rights);
     }
     ga_list_init(&made->in_context);
-    CUresult result = bytes <= SMALL_BYTES ? small_alloc(device, made) : large_alloc(device, made);
+    CUresult result = alloc(device, made);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && context != NULL) { /* else a pool asks, and knows */
+        (void)front_mempool_release((CUdevice)device->ordinal);
+        result = alloc(device, made);
+    }
     if (result != CUDA_SUCCESS) {
         free(made);
         return result;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "front/front.h"
 #include "softgpu/process.h"
 #include "softgpu/shares.h"
 
@@ -111,7 +112,12 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sg_physical_take(&device->memory, made->count, made->chunks) != GA_OK) {
+    enum ga_status status = sg_physical_take(&device->memory, made->count, made->chunks);
+    if (status != GA_OK) { /* pools may hold what they do not use */
+        (void)front_mempool_release((CUdevice)device->ordinal);
+        status = sg_physical_take(&device->memory, made->count, made->chunks);
+    }
+    if (status != GA_OK) {
         ga_handle_table_remove(&sg_process.memory.allocations, made->handle);
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;

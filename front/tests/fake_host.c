@@ -202,7 +202,7 @@ static CUresult module_functions(CUfunction *functions, unsigned int capacity, C
 /* ---- memory pools: marks are numbers, addresses are never used twice */
 
 uint64_t fake_pool_bytes, fake_pool_most = UINT64_MAX;
-uintptr_t fake_pool_marks, fake_pool_passed;
+uintptr_t fake_pool_marks, fake_pool_passed, fake_pool_askable;
 unsigned fake_pool_waits;
 
 static CUresult pool_enter(void)
@@ -244,6 +244,11 @@ static bool pool_passed(const void *mark)
     return (uintptr_t)mark <= fake_pool_passed;
 }
 
+static bool pool_ask(const void *mark)
+{
+    return (uintptr_t)mark <= fake_pool_askable;
+}
+
 static CUresult pool_wait(const struct front_stream *stream, void *mark)
 {
     (void)stream, (void)mark;
@@ -263,6 +268,7 @@ static const struct front_mempool_host mempool = {
     .unmap = pool_unmap,
     .mark = pool_mark,
     .passed = pool_passed,
+    .ask = pool_ask,
     .wait = pool_wait,
     .drop = pool_drop,
 };

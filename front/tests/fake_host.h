@@ -30,9 +30,10 @@ extern struct front_host_call fake_host_call; /* the last one */
 extern const struct front_plan *fake_plan;
 extern unsigned fake_sets, fake_set_number;
 extern int fake_conditions;
-/* What pools have mapped, and may; marks that were made, those that are passed, waits for one. */
+/* What pools have mapped, and may; marks that were made, those that are passed,
+ * those that asking finds passed, waits for one. */
 extern uint64_t fake_pool_bytes, fake_pool_most;
-extern uintptr_t fake_pool_marks, fake_pool_passed;
+extern uintptr_t fake_pool_marks, fake_pool_passed, fake_pool_askable;
 extern unsigned fake_pool_waits;
 
 #endif

@@ -98,6 +98,34 @@ Test(mempool, a_destroyed_pool_ends_with_its_memory)
     cr_assert_eq(fake_pool_bytes, 0);
 }
 
+Test(mempool, what_pools_do_not_use_goes_when_memory_is_used_up)
+{
+    struct mempool *pool = make(0), *other = make(0);
+    pool->threshold = other->threshold = UINT64_MAX;
+    uint64_t first = take(pool, &one, 2 * MIB), second = take(other, &one, 2 * MIB);
+    cr_assert_not(front_mempool_release(0));
+    cr_assert_eq(fake_pool_bytes, 4 * MIB, "all of it is in use");
+    cr_assert_eq(mempool_give(first, &one), CUDA_SUCCESS);
+    cr_assert_eq(mempool_give(second, NULL), CUDA_SUCCESS);
+    cr_assert(front_mempool_release(0), "a stream may use the first");
+    cr_assert_eq(fake_pool_bytes, 2 * MIB);
+    fake_pool_askable = fake_pool_marks;
+    cr_assert_not(front_mempool_release(0));
+    cr_assert_eq(fake_pool_bytes, 0);
+}
+
+Test(mempool, a_pool_that_is_full_asks_before_it_gives_up)
+{
+    struct mempool *pool = make(8 * MIB);
+    uint64_t first = take(pool, &one, 4 * MIB), second = take(pool, &one, 4 * MIB), both;
+    cr_assert_eq(mempool_give(first, &one), CUDA_SUCCESS);
+    cr_assert_eq(mempool_give(second, &one), CUDA_SUCCESS);
+    cr_assert_eq(mempool_take(pool, &one, 8 * MIB, &both), CUDA_ERROR_OUT_OF_MEMORY);
+    fake_pool_askable = fake_pool_marks;
+    (void)take(pool, &one, 8 * MIB);
+    cr_assert_eq(fake_pool_bytes, 8 * MIB);
+}
+
 Test(mempool, what_other_pools_hold_is_given_to_who_needs_it)
 {
     struct mempool *pool = make(0), *other = make(0);

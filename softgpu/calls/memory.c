@@ -30,6 +30,21 @@ static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint
     return result;
 }
 
+/* What pools have been given back and work may still use is to be had when that has ended. */
+static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
+{
+    CUresult result = device_alloc(context, dptr, bytes);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY ||
+        !front_mempool_release((CUdevice)context->device->ordinal)) {
+        return sg_leave(result);
+    }
+    result = sg_leave(sg_process_wait());
+    if (result == CUDA_SUCCESS) {
+        result = sg_enter(&context); /* meanwhile it may have gone */
+    }
+    return result == CUDA_SUCCESS ? sg_leave(device_alloc(context, dptr, bytes)) : result;
+}
+
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct sg_context *context;
@@ -37,8 +52,8 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sg_leave(dptr == NULL ? CUDA_ERROR_INVALID_VALUE
-                                 : device_alloc(context, dptr, bytesize));
+    return dptr == NULL ? sg_leave(CUDA_ERROR_INVALID_VALUE)
+                        : device_alloc_late(context, dptr, bytesize);
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
@@ -56,11 +71,11 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
         __builtin_mul_overflow(pitch, Height, &bytes)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    result = device_alloc(context, dptr, bytes);
+    result = device_alloc_late(context, dptr, bytes);
     if (result == CUDA_SUCCESS) {
         *pPitch = pitch;
     }
-    return sg_leave(result);
+    return result;
 }
 
 static bool may_free(const struct sg_range *range, uint64_t address)

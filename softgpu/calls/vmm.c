@@ -84,6 +84,11 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     }
     if (result == CUDA_SUCCESS) {
         result = sg_vmm_create(device, size, &made);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY &&
+            front_mempool_release((CUdevice)device->ordinal)) { /* some is free after the work */
+            result = sg_process_wait();
+            result = result == CUDA_SUCCESS ? sg_vmm_create(device, size, &made) : result;
+        }
     }
     if (result == CUDA_SUCCESS) {
         if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
