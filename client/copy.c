@@ -85,9 +85,9 @@ CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream)
     return rc;
 }
 
-/* Enters, checks the stream and the device range. */
-static CUresult enter(struct client_call *call, CUstream stream, uint64_t device, uint64_t bytes,
-                      const void *host, uint64_t *wire)
+/* Enters and checks the stream. */
+static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes, const void *host,
+                      uint64_t *wire)
 {
     CUresult rc = client_call_enter_handle(call, API_OP_ga_copy_in);
     if (rc == CUDA_SUCCESS && bytes != 0 && !client_copy_host_side(host)) {
@@ -96,7 +96,7 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t device
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(call, stream, wire);
     }
-    return rc == CUDA_SUCCESS ? client_range_check(call, device, 1, bytes) : rc;
+    return rc;
 }
 
 /* A copy into memory that is the program's, too, is complete when a call returns that waits. */
@@ -122,11 +122,19 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     if (client_twin_translate(&device)) {
         return device_to_device(to, device, bytes, stream, wait);
     }
-    CUresult rc = enter(&call, stream, to, bytes, from, &wire);
+    CUresult rc = enter(&call, stream, bytes, from, &wire);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     client_copy_source(from, bytes);
+    const struct front_box line = client_copy_line(to, true, device, false, bytes);
+    if (client_copy_leaves(&call, &line)) {
+        return client_copy_across(&call, &line, wire);
+    }
+    rc = client_range_check(&call, to, 1, bytes);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
     return settled(client_copy_in(&call, to, from, bytes, wire), to, stream, wait);
 }
 
@@ -137,7 +145,15 @@ static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstrea
     if (client_twin_translate(&device)) {
         return device_to_device(device, from, bytes, stream, wait);
     }
-    CUresult rc = enter(&call, stream, from, bytes, to, &wire);
+    CUresult rc = enter(&call, stream, bytes, to, &wire);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct front_box line = client_copy_line(device, false, from, true, bytes);
+    if (client_copy_leaves(&call, &line)) {
+        return client_copy_across(&call, &line, wire);
+    }
+    rc = client_range_check(&call, from, 1, bytes);
     if (rc != CUDA_SUCCESS || bytes == 0) {
         return rc;
     }

@@ -39,6 +39,19 @@ struct copy_rows {
 /* Device ranges have been checked. */
 CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows);
 
+/* Whether a side of the box is on another server than the call's, so that client_copy_across has to
+ * do it: complete when it returns, or at least in the order of the stream. */
+bool client_copy_leaves(const struct client_call *call, const struct front_box *box);
+CUresult client_copy_across(struct client_call *call, const struct front_box *box, uint64_t stream);
+/* Bytes in a row, as a box. */
+struct front_box client_copy_line(uint64_t to, bool to_device, uint64_t from, bool from_device,
+                                  uint64_t bytes);
+/* The contexts that a copy names are there, on whichever servers. */
+CUresult client_copy_contexts(CUcontext to, CUcontext from);
+/* A box within the reach of the call's server. */
+CUresult client_copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
+                         bool wait);
+
 /* Whether linear memory of a box is a device's, and in `call`'s reach. */
 CUresult client_copy_side(struct client_call *call, const struct front_box *box,
                           const struct front_side *said, bool *device);

@@ -25,8 +25,8 @@ static CUresult side_of(struct client_call *call, const struct front_box *box,
     return client_copy_side(call, box, said, &side->device);
 }
 
-static CUresult copy_once(struct client_call *call, const struct front_box *box, uint64_t stream,
-                          bool wait)
+CUresult client_copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
+                         bool wait)
 {
     struct copy_rows rows = {
         .width = box->width, .count = box->height, .stream = stream, .wait = wait};
@@ -46,6 +46,13 @@ static CUresult copy_once(struct client_call *call, const struct front_box *box,
         rows.to.at += box->to.slice;
     }
     return rc;
+}
+
+static CUresult copy_once(struct client_call *call, const struct front_box *box, uint64_t stream,
+                          bool wait)
+{
+    return client_copy_leaves(call, box) ? client_copy_across(call, box, stream)
+                                         : client_copy_box(call, box, stream, wait);
 }
 
 static void side_translate(struct front_side *side)
@@ -114,7 +121,7 @@ static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream stream, bool 
 {
     struct client_call call;
     struct front_box box;
-    uint64_t wire, context;
+    uint64_t wire;
     CUresult rc = client_call_enter(&call, API_OP_ga_copy_2d);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, stream, &wire);
@@ -123,10 +130,7 @@ static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream stream, bool 
         rc = front_box_peer(copy, &box);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_context_check(&call, copy->dstContext, &context);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_context_check(&call, copy->srcContext, &context);
+        rc = client_copy_contexts(copy->dstContext, copy->srcContext);
     }
     return rc == CUDA_SUCCESS ? copy_box(&call, &box, wire, wait) : rc;
 }
