@@ -52,6 +52,21 @@ struct client_link *client_link_of_process(const struct client_server *server, u
     return NULL;
 }
 
+/* What has ended this program's connection to a backend process of the server: the error of an
+ * execution fault, or LINK_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
+ * process succeeds then, so no other process is asked for. */
+static int ended_before(const struct client_server *server)
+{
+    const struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        int dead = link->owner == server ? atomic_load(&link->dead) : 0;
+        if (dead != 0) {
+            return dead;
+        }
+    }
+    return 0;
+}
+
 void opening_refused(struct opening *opening, struct ga_reader *values)
 {
     struct handshake_refused refused;
@@ -215,11 +230,9 @@ static enum ga_status open_with_ticket(struct opening *opening, struct client_li
     return status;
 }
 
-/* Two devices of one process must not both connect: under the server's control_lock. */
-static enum ga_status open_device(struct opening *opening, struct client_link **link)
+static enum ga_status try_open(struct opening *opening, struct client_link **link)
 {
-    const struct client_server *server = opening->device->server;
-    if (atomic_load(&server->lost)) {
+    if (atomic_load(&opening->device->server->lost)) {
         return GA_LOST;
     }
     enum ga_status status = opening_ticket(opening, OPENING_GUESSED);
@@ -233,6 +246,23 @@ static enum ga_status open_device(struct opening *opening, struct client_link **
     opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
     GA_TRY(opening_ticket(opening, OPENING_ASKED));
     return open_with_ticket(opening, link);
+}
+
+/* Two devices of one process must not both connect: under the server's control_lock. */
+static enum ga_status open_device(struct opening *opening, struct client_link **link)
+{
+    const struct client_server *server = opening->device->server;
+    int ended = ended_before(server);
+    enum ga_status status = ended != 0 ? GA_LOST : try_open(opening, link);
+    if (status != GA_OK && ended == 0) {
+        ended = ended_before(server); /* meanwhile: whatever else failed then, failed of this */
+    }
+    if (ended != 0 && status != GA_OK) {
+        opening->result = (CUresult)ended;
+        snprintf(opening->why, sizeof opening->why,
+                 "this program's process there has ended with CUDA error %d", ended);
+    }
+    return status;
 }
 
 CUresult client_session_open(const struct client_context *context, struct client_session **out,
@@ -253,15 +283,17 @@ CUresult client_session_open(const struct client_context *context, struct client
     int before = client_cancel_off();
     pthread_mutex_lock(&server->control_lock);
     enum ga_status status = open_device(&opening, &link);
-    if (status != GA_OK && atomic_load(&server->lost)) {
+    if (status != GA_OK && atomic_load(&server->lost) &&
+        opening.result == CUDA_ERROR_DEVICE_UNAVAILABLE) {
         snprintf(opening.why, sizeof opening.why, "its gpuaasd ended");
     }
     pthread_mutex_unlock(&server->control_lock);
     client_cancel_back(before);
     client_trace_setup(opening.round_trips);
     if (status != GA_OK) {
-        ga_error("device %d (%s of %s) cannot be used: %s", device->ordinal, device->name,
-                 server->address, opening.why);
+        bool told = ended_before(server) != 0;
+        ga_log(told ? GA_LOG_DEBUG : GA_LOG_ERROR, "device %d (%s of %s) cannot be used: %s",
+               device->ordinal, device->name, server->address, opening.why);
         free(session);
         return opening.result;
     }

@@ -111,22 +111,21 @@ static void peer_refuse(struct peer *peer, uint64_t sequence, int32_t result, co
     peer_out_end(&peer->out, WIRE_REFUSED, sequence);
 }
 
-/* A right to connect: the backend process learns it before the client does. */
-static void peer_ticket(struct peer *peer, struct process *process, const struct peer_open *open)
+/* A right to connect: the backend process learns it before the client does. False: it is ending,
+ * and nothing has been answered. */
+static bool peer_ticket(struct peer *peer, struct process *process, const struct peer_open *open)
 {
     struct channel_ticket ticket = {.kind = CHANNEL_TICKET, .device = open->device};
     uint8_t random[sizeof ticket.id + sizeof ticket.key];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         peer_refuse(peer, open->sequence, CUDA_ERROR_UNKNOWN, "this machine has no randomness");
-        return;
+        return true;
     }
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
     if (GA_FAILPOINT("gpuaasd: before a ticket") ||
         channel_send(process->fd, &ticket, sizeof ticket) != GA_OK) {
-        peer_refuse(peer, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                    "the backend process does not answer");
-        return;
+        return false;
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     process->tickets_sent++;
@@ -137,6 +136,7 @@ static void peer_ticket(struct peer *peer, struct process *process, const struct
     handshake_ticket_write(writer, &message);
     peer_out_end(&peer->out, WIRE_TICKET, open->sequence);
     explicit_bzero(&ticket, sizeof ticket);
+    return true;
 }
 
 /* Answers the opens that waited for this process; `reason` NULL: it is ready. */
@@ -152,8 +152,9 @@ static void peer_answer_opens(struct peer *peer, struct process *process, int32_
             peer->opens[kept++] = open;
         } else if (reason != NULL) {
             peer_refuse(peer, open.sequence, result, reason);
-        } else {
-            peer_ticket(peer, process, &open);
+        } else if (!peer_ticket(peer, process, &open)) {
+            peer_refuse(peer, open.sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                        "the backend process does not answer");
         }
     }
     peer->open_count = kept;
@@ -235,6 +236,28 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
     return GA_OK;
 }
 
+/* Answers an open, at once or when a backend process is ready. One that is ending gets no tickets,
+ * though its exit has not been reported yet: another takes its place. */
+static void peer_open_device(struct peer *peer, enum conf_driver driver,
+                             const struct peer_open *wanted)
+{
+    char why[300];
+    struct process *process = peer->processes[driver];
+    if (process != NULL && process->ready) {
+        if (peer_ticket(peer, process, wanted)) {
+            return;
+        }
+        peer->processes[driver] = NULL;
+        process_end(process);
+    }
+    if (peer->processes[driver] == NULL &&
+        peer_process_start(peer, driver, why, sizeof why) != GA_OK) {
+        peer_refuse(peer, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    } else {
+        peer->opens[peer->open_count++] = *wanted;
+    }
+}
+
 static bool peer_open(struct peer *peer, const struct wire_header *header, struct ga_reader *reader)
 {
     struct handshake_open open;
@@ -250,15 +273,7 @@ static bool peer_open(struct peer *peer, const struct wire_header *header, struc
     }
     enum conf_driver driver = devices_visible(&control->devices, open.device)->gpu->driver;
     struct peer_open wanted = {.sequence = header->sequence, .device = open.device};
-    char why[300];
-    if (peer->processes[driver] == NULL &&
-        peer_process_start(peer, driver, why, sizeof why) != GA_OK) {
-        peer_refuse(peer, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
-    } else if (peer->processes[driver]->ready) {
-        peer_ticket(peer, peer->processes[driver], &wanted);
-    } else {
-        peer->opens[peer->open_count++] = wanted;
-    }
+    peer_open_device(peer, driver, &wanted);
     return true;
 }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What a program does wrong, or asks too much, is its own affair: others run on, and it is told."""
 
+import os
 import re
+import signal
 
 import harness
 from harness import expect
@@ -20,6 +22,33 @@ def test_fault_beside_others(build):
                 harness.run_passing([build.program("vector_add")], env)
             expect(idle.running(), f"the idle program has ended\n{idle.report()}")
         traces.expect_none()
+
+
+def expect_answers(process, *codes):
+    """What other_devices has been told: by its wait, then by each further device."""
+    told = [int(code) for code in re.findall(r"error (\d+)", process.out.text)]
+    expect(told == list(codes), f"{list(codes)} is due\n{process.report()}")
+
+
+def test_fault_and_other_devices(build):
+    """semantics S26"""
+    with harness.serving(build) as server, harness.serving(build, host="127.0.0.2") as other:
+        process = harness.run([build.program("other_devices"), "fault"],
+                              build.remote([server, other]))
+        expect_answers(process, 700, 700, 0, 0)
+
+
+def test_loss_and_other_devices(build):
+    """semantics S27"""
+    with harness.serving(build) as server, harness.serving(build, host="127.0.0.2") as other, \
+            harness.running([build.program("other_devices"), "spin"],
+                            build.remote([server, other])) as process:
+        process.wait_for_line("started", 60)
+        os.kill(server.backends()[0], signal.SIGKILL)
+        expect(process.wait(60) == 0, process.report())
+        expect_answers(process, 719, 719, 0, 0)
+        lost = [line for line in process.err.lines if "gpuaas" in line]
+        expect(len(lost) == 1, f"one line with the cause is due\n{process.report()}")
 
 
 def test_memory_comes_back(build):

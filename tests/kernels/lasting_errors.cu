@@ -1,6 +1,6 @@
-// Which errors last. An error of a call leaves the context as good as it was; an execution fault is
-// the answer of every further call, as cuda.h says ("any further CUDA work will return the same
-// error"). Each fault has a process of its own.
+// semantics S26. Which errors last. An error of a call leaves the context as good as it was; an
+// execution fault is the answer of every further call, as cuda.h says ("any further CUDA work will
+// return the same error"), on all devices. Each fault has a process of its own.
 #include <thread>
 
 #include <sys/wait.h>
@@ -195,8 +195,34 @@ static const Error further[] = {
     {__LINE__, CUDA_SUCCESS, [] { size_t a, b; return cuMemGetInfo(&a, &b); }},
 };
 
-static int fail_with(const Error &error)
+// Nor are other devices: one that was in use before, or not.
+static void expect_other_devices(CUresult code, bool used)
 {
+    int devices = 0;
+    CHECK(cudaGetDeviceCount(&devices));
+    if (devices < 2)
+        fail("this needs two devices");
+    for (int round = 0; round < 2; round++) {
+        // The CUDA runtime has an error of its own for whatever keeps a device's context from being
+        // made.
+        EXPECT_ERROR(cudaSetDevice(1), used ? cudaSuccess : cudaErrorDevicesUnavailable);
+        EXPECT_ERROR(cudaMalloc(&memory, 64),
+                     used ? (cudaError_t)code : cudaErrorDevicesUnavailable);
+        CUcontext other;
+        CUresult result = cuDevicePrimaryCtxRetain(&other, 1);
+        if (result != code)
+            fail("of device 1: %s where %s is due", driver_error_name(result),
+                 driver_error_name(code));
+    }
+}
+
+static int fail_with(const Error &error, bool used)
+{
+    if (used) {
+        CHECK(cudaSetDevice(1));
+        CHECK(cudaFree(nullptr));
+        CHECK(cudaSetDevice(0));
+    }
     CHECK(cudaGetFuncBySymbol((cudaFunction_t *)&function, (void *)trapping));
     CHECK_DRIVER(error.provoke());
     for (int round = 0; round < 2; round++) {
@@ -206,16 +232,17 @@ static int fail_with(const Error &error)
     // Starting anew is no way out either.
     EXPECT_ERROR(cudaDeviceReset(), (cudaError_t)error.code);
     EXPECT_ERROR(cudaMalloc(&memory, 64), (cudaError_t)error.code);
+    expect_other_devices(error.code, used);
     return passed();
 }
 
-static void expect_child(const char *which, CUresult code)
+static void expect_child(const char *which, const char *used, CUresult code)
 {
     int status = 0;
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
-        execl("/proc/self/exe", "lasting_errors", which, (char *)nullptr);
+        execl("/proc/self/exe", "lasting_errors", which, used, (char *)nullptr);
         _exit(127);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
@@ -229,14 +256,14 @@ int main(int count, char **arguments)
         for (int i = 0; i < ways; i++) {
             char which[16];
             snprintf(which, sizeof which, "%d", i);
-            expect_child(which, lasting[i].code);
+            expect_child(which, i % 2 == 0 ? "device 1 used before" : nullptr, lasting[i].code);
         }
     }
     CHECK(cudaMalloc(&memory, 256));
     CHECK_DRIVER(cuCtxGetCurrent(&context));
     CHECK_DRIVER(cuCtxGetDevice(&device));
     if (count > 1)
-        return fail_with(lasting[atoi(arguments[1]) % ways]);
+        return fail_with(lasting[atoi(arguments[1]) % ways], count > 2);
     expect_good();
     for (const Error &error : passing) {
         expect(error, error.code);
