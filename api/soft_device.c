@@ -2,7 +2,9 @@
 #include "api/soft_device.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/digits.h"
 
@@ -20,6 +22,8 @@ const struct soft_key soft_keys[] = {
 };
 const size_t soft_key_count = sizeof soft_keys / sizeof soft_keys[0];
 _Static_assert(sizeof soft_keys / sizeof soft_keys[0] <= 64, "a bit for each");
+
+#define SOFT_MEMORY_MOST (UINT64_C(4) << 30) /* unless it is given, or a model's */
 
 struct model {
     const char *key;
@@ -241,6 +245,22 @@ void soft_device_write(FILE *out, const struct soft_device *device, uint64_t giv
     }
 }
 
+static uint64_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)1 << 32;
+}
+
+static uint32_t machine_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
+        return (uint32_t)CPU_COUNT(&set);
+    }
+    return 1;
+}
+
 void soft_device_complete(struct soft_device *device, uint64_t given)
 {
     const struct soft_device *model = &models[device->model].device;
@@ -250,6 +270,13 @@ void soft_device_complete(struct soft_device *device, uint64_t given)
             memcpy((char *)device + key->offset, (const char *)model + key->offset,
                    type_bytes(key->type));
         }
+    }
+    if (device->sms == 0) {
+        device->sms = machine_cores();
+    }
+    if (device->memory == 0) {
+        uint64_t half = machine_memory() / 2;
+        device->memory = half < SOFT_MEMORY_MOST ? half : SOFT_MEMORY_MOST;
     }
 }
 

@@ -67,8 +67,9 @@ bool soft_key_read(const struct soft_key *key, const char *text, struct soft_dev
 /* "key=value" for the keys in `given` (a bit for each by its place) that have another value than
  * the device's model, each but the first behind ','. */
 void soft_device_write(FILE *out, const struct soft_device *device, uint64_t given);
-/* Gives the keys that are not in `given` the values of the device's model. The generic model has
- * no memory and no multiprocessors (0): they are the machine's. */
+/* Gives the keys that are not in `given` the values of the device's model. Of the generic model
+ * memory and multiprocessors are what the machine has: half of its memory, at most 4 GiB, and as
+ * many as this process has cores. */
 void soft_device_complete(struct soft_device *device, uint64_t given);
 /* NULL, or which keys of a complete device do not go together and what is allowed. */
 const char *soft_device_wrong(const struct soft_device *device);

@@ -21,6 +21,8 @@ struct reading {
     const char *next; /* text not yet given to inih */
     unsigned line;
     unsigned errors;
+    bool sections_lost; /* there are such, so what seems to be missing may stand there */
+    bool skipping; /* behind a section's line that is none: whose keys these are is not known */
     conf_complain *complain;
     void *user;
     unsigned server_seen[CONF_KEYS_MOST]; /* line of each key; 0: not given */
@@ -43,6 +45,40 @@ __attribute__((format(printf, 3, 4))) static void complain_at(struct reading *r,
     r->complain(r->user, text);
 }
 
+/* A line that begins a section, and does not end it. inih would tell of it last, and take the keys
+ * behind it for the section before. */
+static bool section_is_open(const char *line, size_t length)
+{
+    size_t comment = 1;
+    while (comment < length &&
+           !(line[comment] == ';' && strchr(" \t", line[comment - 1]) != NULL)) {
+        comment++;
+    }
+    return length != 0 && line[0] == '[' && memchr(line, ']', comment) == NULL;
+}
+
+/* What inih tells of when it has read all is told here, in the order of the lines. */
+static bool line_is_wrong(struct reading *r, const char *line, size_t length)
+{
+    int shown = (int)strcspn(line, "\r\n");
+    if (length != 0 && line[0] == '[') {
+        r->skipping = section_is_open(line, length);
+        r->sections_lost |= r->skipping;
+        if (r->skipping) {
+            complain_at(r, r->line, "\"%.*s\": ']' is missing", shown, line);
+        }
+        return r->skipping;
+    }
+    /* An indented line goes on with the one before, and the first may begin with a byte order
+     * mark. */
+    bool plain = shown != 0 && strchr(" \t;#\xef", line[0]) == NULL;
+    bool wrong = plain && !r->skipping && strcspn(line, "=:") >= (size_t)shown;
+    if (wrong) {
+        complain_at(r, r->line, "\"%.*s\" is neither [section] nor key = value", shown, line);
+    }
+    return wrong;
+}
+
 /* What inih calls for each line, with the manners of fgets. */
 static char *line_give(char *to, int size, void *stream)
 {
@@ -56,6 +92,9 @@ static char *line_give(char *to, int size, void *stream)
     r->next += length + (line[length] == '\n' ? 1 : 0);
     if (length + 2 > (size_t)size) {
         complain_at(r, r->line, "the line is longer than %d characters", size - 2);
+        length = 0;
+    }
+    if (line_is_wrong(r, line, length) || r->skipping) {
         length = 0;
     }
     memcpy(to, line, length);
@@ -170,13 +209,12 @@ static void section_check(struct reading *r, const char *section, enum conf_sect
     }
 }
 
-/* What gpuaasd says of a software GPU that neither its section nor a model says. */
 static void soft_complete(struct conf_gpu *gpu)
 {
-    for (size_t i = 0; i < soft_key_count && gpu->soft.model == 0; i++) {
-        gpu->soft_given |= soft_keys[i].standard[0] != 0 ? UINT64_C(1) << i : 0;
-    }
     soft_device_complete(&gpu->soft, gpu->soft_given);
+    if (gpu->soft.model == 0) { /* what the machine has is found once, here, and handed on */
+        gpu->soft_given = ~UINT64_C(0);
+    }
 }
 
 static void gpus_check(struct reading *r)
@@ -214,7 +252,7 @@ static void gpus_check(struct reading *r)
             }
         }
     }
-    if (count == 0) {
+    if (count == 0 && !r->sections_lost) {
         complain_at(r, 0,
                     "there is no GPU: a section [gpu.0] with driver = soft or nvidia is "
                     "missing");
@@ -242,7 +280,9 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
     } else if (bad_line < 0) {
         complain_at(r, 0, "no memory");
     }
-    section_check(r, "server", CONF_SECTION_SERVER, r->server_seen, 0, CONF_DRIVERS_ALL);
+    if (!r->sections_lost) {
+        section_check(r, "server", CONF_SECTION_SERVER, r->server_seen, 0, CONF_DRIVERS_ALL);
+    }
     gpus_check(r);
     enum ga_status status = r->errors == 0 ? GA_OK : GA_INVALID;
     free(r);

@@ -1,8 +1,8 @@
-/* Reads SOFTGPU_DEVICES. Names may hold anything but ',' and ';'. */
+/* Reads SOFTGPU_DEVICES. Names may hold anything but ',' and ';' and, so that a forgotten separator
+ * is no name, '='. */
 #include "softgpu/config.h"
 
 #include <ctype.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,35 +18,6 @@ struct reading {
     char *why;
     size_t why_bytes;
 };
-
-static uint64_t machine_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)1 << 32;
-}
-
-static uint32_t machine_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
-        return (uint32_t)CPU_COUNT(&set);
-    }
-    return 1;
-}
-
-/* What the generic model leaves to the machine. */
-static void config_machine(struct soft_device *device)
-{
-    if (device->sms == 0) {
-        device->sms = machine_cores();
-    }
-    if (device->memory == 0) {
-        uint64_t half = machine_memory() / 2;
-        device->memory = half < ((uint64_t)4 << 30) ? half : (uint64_t)4 << 30;
-    }
-    device->memory -= device->memory % SG_CHUNK_BYTES;
-}
 
 /* The same device on the same node has the same uuid in every process; nothing random in it. */
 static void config_uuid(struct soft_device *device, unsigned ordinal)
@@ -88,7 +59,7 @@ static bool read_uuid(const char *text, uint8_t uuid[16])
 
 static bool read_name(const char *text, char name[SOFT_NAME_BYTES])
 {
-    if (text[0] == 0 || strlen(text) >= SOFT_NAME_BYTES) {
+    if (text[0] == 0 || strlen(text) >= SOFT_NAME_BYTES || strchr(text, '=') != NULL) {
         return false;
     }
     memcpy(name, text, strlen(text) + 1);
@@ -105,6 +76,13 @@ static enum ga_status refuse_key(const struct reading *reading, const char *what
     return GA_INVALID;
 }
 
+static bool given_already(const struct reading *reading, const char *name, size_t key)
+{
+    return key < soft_key_count ? (reading->given >> key & 1) != 0
+                                : (reading->name && strcmp(name, "name") == 0) ||
+                                      (reading->uuid && strcmp(name, "uuid") == 0);
+}
+
 /* One "key=value" */
 static enum ga_status read_pair(char *pair, struct soft_device *device, struct reading *reading)
 {
@@ -118,9 +96,15 @@ static enum ga_status read_pair(char *pair, struct soft_device *device, struct r
     bool right;
     const char *allowed;
     size_t key = soft_key_find(pair);
+    if (given_already(reading, pair, key)) {
+        snprintf(reading->why, reading->why_bytes,
+                 "%s is given twice for a device; allowed: once (devices are separated by ';')",
+                 pair);
+        return GA_INVALID;
+    }
     if (strcmp(pair, "name") == 0) {
         right = reading->name = read_name(value, device->name);
-        allowed = "up to 127 characters without ',' and ';'";
+        allowed = "up to 127 characters without ',', ';' and '='";
     } else if (strcmp(pair, "uuid") == 0) {
         right = reading->uuid = read_uuid(value, device->uuid);
         allowed = "32 hexadecimal digits";
@@ -166,7 +150,7 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
         GA_TRY(read_pair(trim(pair), device, &reading));
     }
     soft_device_complete(device, reading.given);
-    config_machine(device);
+    device->memory -= device->memory % SG_CHUNK_BYTES;
     const char *wrong = soft_device_wrong(device);
     if (wrong != NULL) {
         snprintf(why, why_bytes, "%s", wrong);

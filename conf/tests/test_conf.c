@@ -52,8 +52,11 @@ Test(conf, smallest_file_gives_defaults)
     cr_assert_eq(conf.server.log_level, GA_LOG_INFO);
     cr_assert_eq(conf.gpu_count, 1);
     cr_assert_eq(conf.gpus[0].driver, CONF_DRIVER_SOFT);
-    cr_assert_eq(conf.gpus[0].soft.memory, 1u << 30);
-    cr_assert_eq(conf.gpus[0].soft.sms, 4);
+    struct soft_device alone = {0}; /* as softgpu makes it without a description */
+    soft_device_complete(&alone, 0);
+    cr_assert_eq(conf.gpus[0].soft.memory, alone.memory);
+    cr_assert_eq(conf.gpus[0].soft.sms, alone.sms);
+    cr_assert(alone.sms >= 1 && alone.memory <= UINT64_C(4) << 30);
     cr_assert_eq(conf.gpus[0].soft.capability, 75);
 }
 
@@ -75,6 +78,19 @@ Test(conf, lists_units_and_gpus_in_order_of_number)
     cr_assert_eq(conf.gpus[1].number, 7);
     cr_assert_str_eq(conf.gpus[1].name, "big one");
     cr_assert_eq(conf.gpus[1].soft.memory, UINT64_C(2) << 30);
+}
+
+/* The defaults that the example shows are those of the generic model. */
+Test(conf, soft_standards_are_the_generic_model)
+{
+    struct soft_device generic = {0};
+    soft_device_complete(&generic, 0);
+    for (size_t i = 0; i < soft_key_count; i++) {
+        struct soft_device changed = generic;
+        bool shown = soft_keys[i].standard[0] != 0;
+        cr_assert_eq(soft_key_read(&soft_keys[i], soft_keys[i].standard, &changed), shown);
+        cr_assert_eq(memcmp(&changed, &generic, sizeof generic), 0, "%s", soft_keys[i].name);
+    }
 }
 
 static struct soft_device model_read(const char *lines)
@@ -140,7 +156,9 @@ Test(conf, wrong_server_values)
          "f:7: [gpu.1] sms: is only allowed with driver = soft"},
         {"[gpu.1]\ndriver = soft\ndriver_path = lib.so", "an absolute path"},
         {"[gpu.1]\ndriver = soft\ndriver_path = /lib.so", "[gpu.1] driver_path: differs"},
-        {"what is this", "f:5: this is neither"},
+        {"what is this", "f:5: \"what is this\" is neither"},
+        {"[gpu.1\ndriver = soft\nlisten = b", "f:5: \"[gpu.1\": ']' is missing"},
+        {"[gpu.1 ; and ]\ndriver = soft", "f:5: \"[gpu.1 ; and ]\": ']' is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
@@ -160,6 +178,25 @@ Test(conf, all_errors_are_reported_at_once)
     complaints = (struct complaints){0};
     cr_assert_eq(conf_read_text("f", "", &conf, collect, &complaints), GA_INVALID);
     cr_assert_not_null(strstr(complaints.text, "there is no GPU"));
+}
+
+/* The first complaint is that of the first wrong line, and there are none that only follow. */
+Test(conf, errors_are_told_in_the_order_of_the_lines)
+{
+    struct conf conf;
+    struct complaints complaints = {0};
+    cr_assert_eq(conf_read_text("f",
+                                "[gpu.0\ndriver = soft\n[server]\nlisten = a\nwhat is this\n"
+                                "clients = no\n",
+                                &conf, collect, &complaints),
+                 GA_INVALID);
+    cr_assert_str_eq(complaints.text,
+                     "f:1: \"[gpu.0\": ']' is missing\n"
+                     "f:5: \"what is this\" is neither [section] nor key = value\n"
+                     "f:6: [server] clients: \"no\" is not allowed; allowed: 1 to 65536\n");
+    complaints = (struct complaints){0};
+    cr_assert_eq(conf_read_text("f", "\xef\xbb\xbf" SMALLEST, &conf, collect, &complaints), GA_OK,
+                 "%s", complaints.text);
 }
 
 Test(conf, long_line_is_an_error_not_two_lines)

@@ -87,6 +87,10 @@ Test(config, errors_name_what_is_allowed)
     refused("kernel_limit=999us", "1ms");
     refused("kernel_limit=2d", "86400s");
     refused("kernel_limit=18446744074s", "86400s"); /* more than 64 bits of nanoseconds */
+    refused("name=A,name=B", "name is given twice");
+    refused("name=A,sms=2,sms=2", "devices are separated by ';'");
+    refused("uuid=00112233445566778899aabbccddeeff,uuid=00112233445566778899aabbccddeeff", "uuid");
+    refused("name=A name=B", "'A name=B' is no value for name");
     refused("sms=4x", "sms");
     refused("uuid=12", "uuid");
 }
