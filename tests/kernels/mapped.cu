@@ -1,6 +1,9 @@
 // Pinned host memory that kernels use: allocated as mapped, allocated otherwise, and the program's
 // own, registered. The kernel's results are the host's when it has waited.
 // semantics S64
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check.h"
 
 __global__ void twice(const int *from, int *to, int n)
@@ -85,8 +88,43 @@ static void other(int n)
     free(own - 3);
 }
 
-int main()
+// A kernel uses registered memory by the host's address, where the device says that it can; where
+// it says otherwise that is an execution fault.
+static int by_host_address()
 {
+    static int own[1000];
+    int can, device;
+    CHECK(cudaGetDevice(&device));
+    CHECK(cudaDeviceGetAttribute(&can, cudaDevAttrCanUseHostPointerForRegisteredMem, device));
+    CHECK(cudaHostRegister(own, sizeof own, cudaHostRegisterMapped));
+    own[0] = 21;
+    if ((device_pointer(own) == own) != (can == 1))
+        fail("the attribute is %d, and the addresses say otherwise", can);
+    twice<<<1, 1>>>(own, own, 1);
+    EXPECT_ERROR(cudaDeviceSynchronize(), can ? cudaSuccess : cudaErrorIllegalAddress);
+    if (own[0] != (can ? 42 : 21))
+        fail("the word has become %d", own[0]);
+    return passed();
+}
+
+static void by_host_address_elsewhere() // before there is a context, of which a child has nothing
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/proc/self/exe", "mapped", "by host address", (char *)nullptr);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        fail("registered memory by the host's address: status %d", status);
+}
+
+int main(int count, char **)
+{
+    if (count > 1)
+        return by_host_address();
+    by_host_address_elsewhere();
     int can = 0, device;
     CHECK(cudaGetDevice(&device));
     CHECK(cudaDeviceGetAttribute(&can, cudaDevAttrCanMapHostMemory, device));
