@@ -8,8 +8,10 @@
 
 #define ENV_MOST 12u
 
-/* What a backend process may inherit: nothing but the options of sanitizers, in builds with one. */
-static const char *const env_inherited[] = {"ASAN_OPTIONS",      "UBSAN_OPTIONS", "TSAN_OPTIONS",
+/* What a backend process may inherit: where software GPUs write what they did, and the options of
+ * sanitizers, in builds with one. */
+static const char *const env_inherited[] = {"SOFTGPU_TRACE",     "ASAN_OPTIONS",
+                                            "UBSAN_OPTIONS",     "TSAN_OPTIONS",
 #if GPUAAS_FAULT
                                             "GPUAAS_TEST_FAULT",
 #endif

@@ -13,6 +13,7 @@
 #include "softgpu/process.h"
 #include "softgpu/timeline.h"
 #include "softgpu/timing_constants.h"
+#include "softgpu/trace.h"
 
 /* All under the process's lock, but for reading `started`. */
 static _Atomic bool started;
@@ -164,6 +165,7 @@ bool sg_clock_takes(struct sg_item *item)
     ready = item->submitted_ns > ready ? item->submitted_ns : ready;
     struct sg_period period = place(item, ready);
     item->end_ns = period.end_ns;
+    sg_trace_item(item, period.start_ns, period.end_ns);
     sg_clock_advance(stream, period.end_ns);
     count(stream->context->device->ordinal, &period, now);
     if (item->end_ns <= now) {

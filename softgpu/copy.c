@@ -177,11 +177,21 @@ static CUresult places_find(const struct front_box *box, struct places *places)
                : result;
 }
 
+static const char *copy_name(enum sg_engine_kind engine)
+{
+    return engine == SG_ENGINE_H2D   ? "copy to the device"
+           : engine == SG_ENGINE_D2H ? "copy to the host"
+                                     : "copy";
+}
+
 static struct copy *copy_new(const struct front_box *box, const struct places *places)
 {
     struct copy *copy = sg_item_make(sizeof *copy, copy_engine(places->to, places->from), copy_run);
     if (copy != NULL) {
         copy->item.drop = copy_drop;
+        copy->item.note = (struct sg_note){.name = copy_name(copy->item.engine),
+                                           .unit = "bytes",
+                                           .amount = box->width * box->height * box->depth};
         copy->box = *box;
         copy->to_checked = places->to != SG_PLACE_PAGEABLE;
         copy->from_checked = places->from != SG_PLACE_PAGEABLE;

@@ -4,11 +4,13 @@
  * can take; they live as long as the process. */
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "softgpu/clock.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
+#include "softgpu/trace.h"
 
 /* The device that this thread will look for work in as soon as it is done here. */
 static _Thread_local struct sg_device *about_to_look;
@@ -57,17 +59,22 @@ static void item_run(struct sg_engine *engine, struct sg_item *item)
     item->state = SG_ITEM_RUNNING;
     engine->running++;
     bool turn = engine->turn == NULL || sg_turn_begin(engine->turn);
+    bool traced = sg_trace_runs();
     sg_unlock();
     if (!turn) {
         sg_turn_wait(engine->turn, &sg_process.stop);
     }
+    uint64_t start_ns = traced ? ga_clock_ns() : 0;
     CUresult result = item->run(item);
     sg_lock();
     if (--engine->running == 0 && engine->turn != NULL) {
         sg_turn_end(engine->turn);
     }
-    if (result == CUDA_SUCCESS && sg_clock_runs(item->stream->context->device) &&
-        sg_clock_takes(item)) {
+    bool timed = result == CUDA_SUCCESS && sg_clock_runs(item->stream->context->device);
+    if (traced && (!timed || item->engine == SG_ENGINE_HOST)) {
+        sg_trace_item(item, start_ns, ga_clock_ns());
+    }
+    if (timed && sg_clock_takes(item)) {
         engine->timed++;
     } else {
         sg_item_finish(item, result);

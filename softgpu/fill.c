@@ -81,6 +81,8 @@ static CUresult fill_make(const struct sg_fill_shape *shape, struct sg_item **it
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     fill->shape = *shape;
+    fill->item.note = (struct sg_note){
+        .name = "fill", .unit = "bytes", .amount = shape->width * shape->element * shape->height};
     *item = &fill->item;
     return CUDA_SUCCESS;
 }

@@ -27,6 +27,7 @@ struct sg_item *sg_host_function_make(const struct front_host_call *call)
         return NULL;
     }
     made->call = *call;
+    made->item.note = (struct sg_note){.name = "host function", .unit = "calls", .amount = 1};
     made->item.always = call->callback != NULL; /* an error is told to it */
     return &made->item;
 }

@@ -283,6 +283,10 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
         return result;
     }
     launch->item.drop = launch_drop;
+    launch->item.note =
+        (struct sg_note){.name = function->kernel->name,
+                         .unit = "blocks",
+                         .amount = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2]};
     launch->item.prioritised = shape->prioritised;
     launch->item.priority = shape->priority;
     launch->module = function->module;

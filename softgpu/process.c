@@ -9,6 +9,7 @@
 #include "softgpu/clock.h"
 #include "softgpu/config.h"
 #include "softgpu/context.h"
+#include "softgpu/trace.h"
 
 /* Live objects at most, per kind: a loop that leaks must end in an error, not eat the machine. */
 #define OBJECTS_MAX (1u << 22)
@@ -115,25 +116,28 @@ static CUresult process_make(const char *text, const char *node)
     return CUDA_SUCCESS;
 }
 
-static CUresult process_init(const char *devices, const char *node)
+static CUresult process_init(const char *devices, const char *node, const char *trace)
 {
     if (atomic_load(&forked)) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     sg_lock();
     CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, node);
+    if (result == CUDA_SUCCESS) {
+        sg_trace_open(trace);
+    }
     sg_unlock();
     return result;
 }
 
 CUresult sg_process_init_with(const char *devices)
 {
-    return process_init(devices, SG_NODE_SELF);
+    return process_init(devices, SG_NODE_SELF, NULL);
 }
 
 CUresult sg_process_init(void)
 {
-    return process_init(getenv("SOFTGPU_DEVICES"), getenv("SOFTGPU_NODE"));
+    return process_init(getenv("SOFTGPU_DEVICES"), getenv("SOFTGPU_NODE"), getenv("SOFTGPU_TRACE"));
 }
 
 void sg_process_fini(void)

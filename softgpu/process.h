@@ -38,8 +38,8 @@ struct sg_process {
 
 extern struct sg_process sg_process;
 
-/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES and SOFTGPU_NODE. CUDA_ERROR_INVALID_VALUE
- * after a log line when that makes no sense. */
+/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES, SOFTGPU_NODE and SOFTGPU_TRACE.
+ * CUDA_ERROR_INVALID_VALUE after a log line when one of the first two makes no sense. */
 CUresult sg_process_init(void);
 /* The same with a given text, on a node of its own. Tests. */
 CUresult sg_process_init_with(const char *devices);

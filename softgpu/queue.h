@@ -68,6 +68,12 @@ struct sg_event {
 enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT, SG_ITEM_STEPS };
 enum sg_item_state { SG_ITEM_PENDING, SG_ITEM_QUEUED, SG_ITEM_RUNNING };
 
+/* What an item is, for people (trace.h). `name` lives as long as the item; NULL: not told of. */
+struct sg_note {
+    const char *name, *unit;
+    uint64_t amount; /* of `unit` */
+};
+
 struct sg_item {
     struct ga_list in_stream;
     struct ga_list in_engine;
@@ -84,6 +90,7 @@ struct sg_item {
      * and when it is over. */
     struct sg_demand demand;
     uint64_t submitted_ns, end_ns;
+    struct sg_note note;
     struct sg_mark *mark; /* RECORD, WAIT: held */
     /* STEPS: its turn has come, or something may have come that it waits for; true: it is done.
      * With the lock. */
