@@ -202,6 +202,8 @@ void handshake_ticket_write(struct ga_writer *w, const struct handshake_ticket *
     bytes_write(w, m->id, sizeof m->id);
     bytes_write(w, m->key, sizeof m->key);
     ga_write_string(w, m->address);
+    tail_write(w);
+    ga_write_string(w, m->local);
     ga_writer_finish(w);
 }
 
@@ -211,6 +213,7 @@ enum ga_status handshake_ticket_read(struct ga_reader *r, struct handshake_ticke
     bytes_read(r, m->id, sizeof m->id);
     bytes_read(r, m->key, sizeof m->key);
     m->address = text_read(r);
+    m->local = tail_read(r) ? text_read(r) : "";
     return read_end(r);
 }
 

@@ -57,9 +57,26 @@ unsigned client_environment_dead_after_s(void)
     return dead_after_s;
 }
 
+static bool shm = true;
+
+static void read_transport(void)
+{
+    const char *text = getenv("GPUAAS_TRANSPORT");
+    shm = text == NULL || strcmp(text, "tcp") != 0;
+    if (text != NULL && text[0] != 0 && strcmp(text, "tcp") != 0 && strcmp(text, "auto") != 0) {
+        ga_warn("GPUAAS_TRANSPORT=%s: it can be auto (the fastest that there is) or tcp", text);
+    }
+}
+
+bool client_environment_shm(void)
+{
+    return shm;
+}
+
 void client_environment_apply(void)
 {
     read_dead_after();
+    read_transport();
     const char *trace = getenv("GPUAAS_TRACE");
     if (trace == NULL || trace[0] == 0 || strcmp(trace, "none") == 0) {
         return;

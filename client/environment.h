@@ -13,6 +13,8 @@
 const char *client_environment_token(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);
+/* GPUAAS_TRANSPORT: may data go through shared memory where that is possible? */
+bool client_environment_shm(void);
 /* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER. */
 void client_environment_apply(void);
 

@@ -33,8 +33,11 @@ static enum ga_status wait_for(struct transport_conn *conn, short events, uint64
         snprintf(why, why_size, "no answer in time");
         return GA_TIMEOUT;
     }
-    struct pollfd at = {.fd = conn->fd, .events = events};
-    (void)poll(&at, 1, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count = conn->ops->await(conn, events, at);
+    if (count != 0) {
+        (void)poll(at, count, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
+    }
     return GA_OK;
 }
 

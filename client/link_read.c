@@ -157,8 +157,11 @@ static void lead(struct client_link *link, const struct link_record *record)
     }
     while (!atomic_load(&record->done)) {
         if (read_all(link, record) == GA_AGAIN) {
-            struct pollfd at = {.fd = link->data.fd, .events = POLLIN};
-            (void)poll(&at, 1, -1);
+            struct pollfd at[TRANSPORT_AWAIT_MOST];
+            unsigned count = link->data.ops->await(&link->data, POLLIN, at);
+            if (count != 0) {
+                (void)poll(at, count, -1);
+            }
         }
     }
     note_read(link);

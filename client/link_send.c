@@ -42,22 +42,23 @@ static enum ga_status push(struct client_link *link)
     return GA_OK;
 }
 
-/* Polls for room in the socket, reading meanwhile. Under no lock; `pumping` is ours. */
+static void sleep_until(struct client_link *link, short wanted, int timeout_ms)
+{
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count = link->data.ops->await(&link->data, wanted, at);
+    if (count != 0) {
+        (void)poll(at, count, timeout_ms);
+    }
+}
+
+/* Waits for room in the connection, reading meanwhile. Under no lock; `pumping` is ours. */
 static void pump_wait(struct client_link *link)
 {
-    struct pollfd at = {.fd = link->data.fd, .events = POLLIN | POLLOUT};
-    if (poll(&at, 1, -1) <= 0 || (at.revents & POLLIN) == 0) {
-        return;
-    }
-    pthread_mutex_lock(&link->read_lock);
-    bool taken = link->reading;
-    pthread_mutex_unlock(&link->read_lock);
-    if (!taken) {
+    if (link_read_free(link)) {
+        sleep_until(link, POLLIN | POLLOUT, -1);
         link_read_try(link);
-    } else if ((at.revents & POLLOUT) == 0) {
-        /* Another thread reads what made us wake up. Should it leave, we look again. */
-        at.events = POLLOUT;
-        (void)poll(&at, 1, 1);
+    } else {
+        sleep_until(link, POLLOUT, 1); /* should the other thread that reads leave, we look again */
     }
 }
 

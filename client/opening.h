@@ -11,6 +11,7 @@ struct opening {
     CUresult result;                /* the same for the program */
     struct handshake_ticket ticket; /* `address` is in `address` below */
     char address[300];
+    char local[128]; /* the way for programs on the server's machine; "" : there is none */
     struct handshake_window window;
     struct handshake_context context; /* to be made with the session */
     uint16_t session;

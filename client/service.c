@@ -131,6 +131,18 @@ static void watch(struct watched *w, int fd, short events, struct client_link *l
     }
 }
 
+static void watch_data(struct watched *w, struct client_link *link)
+{
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count;
+    while ((count = link->data.ops->await(&link->data, POLLIN, at)) == 0 && link_read_free(link)) {
+        link_read_try(link);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        watch(w, at[i].fd, at[i].events, link, NULL);
+    }
+}
+
 static void watch_all(struct watched *w)
 {
     w->count = 0;
@@ -147,7 +159,7 @@ static void watch_all(struct watched *w)
         }
         if (atomic_load(&link->dead) == 0 && atomic_load(&link->host_calls) != 0 &&
             link_read_free(link)) {
-            watch(w, link->data.fd, POLLIN, link, NULL);
+            watch_data(w, link);
         }
     }
 }

@@ -30,6 +30,7 @@ static enum ga_status read_ticket(struct opening *opening, uint64_t sequence)
             status = handshake_ticket_read(&values, &opening->ticket);
             if (status == GA_OK) {
                 snprintf(opening->address, sizeof opening->address, "%s", opening->ticket.address);
+                snprintf(opening->local, sizeof opening->local, "%s", opening->ticket.local);
             }
         } else if (mine) {
             opening_refused(opening, &values);

@@ -127,6 +127,16 @@ static bool driver_read(const char *text, enum conf_driver *driver)
     return false;
 }
 
+static bool flag_read(const char *text, bool *flag)
+{
+    bool yes = strcmp(text, "yes") == 0;
+    if (!yes && strcmp(text, "no") != 0) {
+        return false;
+    }
+    *flag = yes;
+    return true;
+}
+
 static bool soft_read(const struct conf_key *key, const char *text, unsigned line,
                       struct conf_gpu *gpu)
 {
@@ -161,6 +171,8 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return true;
     case CONF_TYPE_PORTS:
         return ports_read(text, member);
+    case CONF_TYPE_FLAG:
+        return flag_read(text, member);
     case CONF_TYPE_LEVEL:
         return ga_log_level_parse(text, member);
     case CONF_TYPE_DRIVER:

@@ -136,8 +136,8 @@ class Rig:
         speaker.opened = speaker.answer()
         return speaker
 
-    def loops_remote(self, server, **extra):
-        return self.loops(self.build.remote([server], **extra))
+    def loops_remote(self, server, transport="tcp"):
+        return self.loops(self.build.remote([server], GPUAAS_TRANSPORT=transport))
 
     def loops_local(self, name, core=None):
         """`name` is softgpu or null: a driver in the program's own process."""

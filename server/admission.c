@@ -102,10 +102,10 @@ bool admission_accepts(const struct backend *backend)
     return backend->newcomer_count < NEWCOMERS_MOST && ga_clock_ns() >= backend->accept_at_ns;
 }
 
-static enum ga_status newcomer_accept(struct backend *backend)
+static enum ga_status newcomer_accept(struct backend *backend, struct transport_listener *listener)
 {
     struct newcomer newcomer = {0};
-    GA_TRY(backend->listener.ops->accept(&backend->listener, &newcomer.conn));
+    GA_TRY(listener->ops->accept(listener, &newcomer.conn));
     if (GA_FAILPOINT("backend: accepted") ||
         frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
         newcomer.conn.ops->close(&newcomer.conn);
@@ -117,11 +117,11 @@ static enum ga_status newcomer_accept(struct backend *backend)
     return GA_OK;
 }
 
-void admission_accept(struct backend *backend)
+void admission_accept(struct backend *backend, struct transport_listener *listener)
 {
     enum ga_status status = GA_OK;
     while (status == GA_OK && admission_accepts(backend)) {
-        status = newcomer_accept(backend);
+        status = newcomer_accept(backend, listener);
     }
     if (status != GA_OK && status != GA_AGAIN) {
         if (backend->accept_at_ns == 0) { /* told once, not five times a second */

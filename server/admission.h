@@ -35,7 +35,8 @@ struct backend {
     struct channel_setup setup;
     struct channel_application application;
     struct cuda_driver driver;
-    struct transport_listener listener;
+    struct transport_listener listeners[2]; /* for everybody; for this machine */
+    unsigned listener_count;
     int wake_fd; /* the data connection has ended */
     struct server_host host;
     struct newcomer newcomers[NEWCOMERS_MOST];
@@ -59,7 +60,7 @@ void admission_init(struct backend *backend);
 void admission_tickets(struct backend *backend);
 /* Whether there is room for a newcomer. */
 bool admission_accepts(const struct backend *backend);
-void admission_accept(struct backend *backend);
+void admission_accept(struct backend *backend, struct transport_listener *listener);
 /* Looks at everybody. Not NULL: the process ends, and why. */
 const char *admission_turn(struct backend *backend);
 /* For how long poll may sleep. */

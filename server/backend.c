@@ -78,28 +78,59 @@ static void application_receive(struct channel_application *application)
 /* Everything that main waits for. */
 static void backend_turn(void)
 {
-    struct pollfd fds[4 + NEWCOMERS_MOST];
+    struct pollfd fds[5 + NEWCOMERS_MOST * TRANSPORT_AWAIT_MOST];
     nfds_t count = 0;
+    int timeout_ms = admission_timeout_ms(&backend);
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
     fds[count++] = backend.side_open
                        ? (struct pollfd){.fd = backend.side.conn.fd,
                                          .events = transport_side_events(&backend.side)}
                        : (struct pollfd){.fd = -1};
-    int listener = admission_accepts(&backend) ? backend.listener.fd : -1;
-    fds[count++] = (struct pollfd){.fd = listener, .events = POLLIN};
-    for (unsigned i = 0; i < backend.newcomer_count; i++) {
-        fds[count++] = (struct pollfd){.fd = backend.newcomers[i].conn.fd, .events = POLLIN};
+    const nfds_t listeners = count;
+    for (unsigned i = 0; i < backend.listener_count; i++) {
+        int listener = admission_accepts(&backend) ? backend.listeners[i].fd : -1;
+        fds[count++] = (struct pollfd){.fd = listener, .events = POLLIN};
     }
-    (void)poll(fds, count, admission_timeout_ms(&backend));
+    for (unsigned i = 0; i < backend.newcomer_count; i++) {
+        struct transport_conn *conn = &backend.newcomers[i].conn;
+        unsigned more = conn->ops->await(conn, POLLIN, fds + count);
+        timeout_ms = more != 0 ? timeout_ms : 0;
+        count += more;
+    }
+    (void)poll(fds, count, timeout_ms);
     admission_tickets(&backend);
-    if ((fds[3].revents & POLLIN) != 0) {
-        admission_accept(&backend);
+    for (unsigned i = 0; i < backend.listener_count; i++) {
+        if ((fds[listeners + i].revents & POLLIN) != 0) {
+            admission_accept(&backend, &backend.listeners[i]);
+        }
     }
     const char *why = admission_turn(&backend);
     if (why != NULL) {
         backend_leave(why);
     }
+}
+
+/* Besides, for programs on this machine: its name is random, so who knows it has been told it. How
+ * many listeners that makes. */
+static unsigned local_listen(struct transport_listener *listener, struct channel_ready *ready)
+{
+    struct transport_address address;
+    char why[400];
+    if (backend.setup.shm == 0 ||
+        transport_address_parse("shm:0", "0", &address, why, sizeof why) != GA_OK) {
+        return 0;
+    }
+    if (address.ops->listen(&address, listener, why, sizeof why) != GA_OK) {
+        ga_warn("no shared memory for programs on this machine: %s", why);
+        return 0;
+    }
+    if (listener->ops->local_address(listener->fd, ready->local, sizeof ready->local) != GA_OK) {
+        listener->ops->close_listener(listener);
+        ready->local[0] = 0;
+        return 0;
+    }
+    return 1;
 }
 
 static void backend_serve(void)
@@ -108,11 +139,12 @@ static void backend_serve(void)
     struct channel_ready ready = {.kind = CHANNEL_READY};
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (backend.wake_fd < 0 ||
-        data_ports_listen(&backend.setup, backend.application.bind_host, &backend.listener,
+        data_ports_listen(&backend.setup, backend.application.bind_host, &backend.listeners[0],
                           ready.url, sizeof ready.url, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
                      backend.wake_fd < 0 ? "no descriptors left" : why);
     }
+    backend.listener_count = 1 + local_listen(&backend.listeners[1], &ready);
     admission_init(&backend);
     if (GA_FAILPOINT("backend: before ready") ||
         channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {

@@ -50,6 +50,7 @@ struct channel_setup {
     enum ga_log_level log_level;
     char advertise[CONF_TEXT_MOST]; /* empty: bind_host */
     struct conf_ports data_ports;
+    uint32_t shm; /* 1: listens on shared memory, too */
     uint64_t session_queue_bytes;
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
     uint32_t device_count; /* GPUs of this driver */
@@ -72,6 +73,7 @@ struct channel_application {
 struct channel_ready {
     uint32_t kind;
     char url[CHANNEL_TEXT_MOST + 16];
+    char local[CHANNEL_TEXT_MOST]; /* "shm:name", or empty */
 };
 
 struct channel_failed {

@@ -346,9 +346,13 @@ static void completer_sleep(struct completer *completer, bool writable)
     if (!sleep) {
         return;
     }
-    struct pollfd fds[2] = {{.fd = completer->wake_fd, .events = POLLIN},
-                            {.fd = completer->conn->transport.fd, .events = POLLOUT}};
-    if (ppoll(fds, writable ? 2 : 1, timeout, NULL) > 0 && (fds[0].revents & POLLIN) != 0) {
+    struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = completer->wake_fd, .events = POLLIN}};
+    struct transport_conn *transport = &completer->conn->transport;
+    unsigned count = writable ? transport->ops->await(transport, POLLOUT, fds + 1) : 0;
+    if (writable && count == 0) {
+        return;
+    }
+    if (ppoll(fds, 1 + count, timeout, NULL) > 0 && (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(completer->wake_fd, &count);
     }

@@ -52,9 +52,15 @@ void conn_run_jobs(struct server_conn *conn)
 /* Waits for the wake-up and, with `input`, for bytes of the client. */
 static void conn_poll(struct server_conn *conn, bool input)
 {
-    struct pollfd fds[2] = {{.fd = conn->wake_fd, .events = POLLIN},
-                            {.fd = conn->transport.fd, .events = POLLIN}};
-    if (poll(fds, input ? 2 : 1, -1) > 0 && (fds[0].revents & POLLIN) != 0) {
+    struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = conn->wake_fd, .events = POLLIN}};
+    unsigned count = 0;
+    if (input) {
+        count = conn->transport.ops->await(&conn->transport, POLLIN, fds + 1);
+        if (count == 0) {
+            return;
+        }
+    }
+    if (poll(fds, 1 + count, -1) > 0 && (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(conn->wake_fd, &count);
     }

@@ -129,7 +129,8 @@ static bool peer_ticket(struct peer *peer, struct process *process, const struct
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     process->tickets_sent++;
-    struct handshake_ticket message = {.address = process->url, .process = process->number};
+    struct handshake_ticket message = {
+        .address = process->url, .local = process->local, .process = process->number};
     memcpy(message.id, ticket.id, sizeof message.id);
     memcpy(message.key, ticket.key, sizeof message.key);
     struct ga_writer *writer = peer_out_begin(&peer->out);
@@ -197,12 +198,16 @@ static void peer_process_ended(struct process *process, const char *why)
 static const struct process_events peer_process_events = {.packet = peer_process_packet,
                                                           .ended = peer_process_ended};
 
-/* The host part of an address "tcp://host:port", without the brackets of IPv6. */
+/* The host part of an address "tcp://host:port", without the brackets of IPv6; who comes through
+ * shared memory is on this machine. */
 static void host_of(const char *url, char *host, size_t size)
 {
     struct transport_address address;
     char why[600];
     host[0] = 0;
+    if (strncmp(url, "shm:", 4) == 0) {
+        url = "127.0.0.1";
+    }
     if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
         strlen(address.host) < size) {
         memcpy(host, address.host, strlen(address.host) + 1);

@@ -80,6 +80,7 @@ static void packet_take(struct process *process, const union channel_packet *pac
         (void)GA_FAILPOINT("gpuaasd: backend process ready");
         process->ready = true;
         memcpy(process->url, packet->ready.url, sizeof process->url);
+        memcpy(process->local, packet->ready.local, sizeof process->local);
         (void)uv_timer_stop(&process->timer);
     } else if (packet->kind == CHANNEL_FAILED) {
         snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);

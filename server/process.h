@@ -44,6 +44,7 @@ struct process {
     bool assigned; /* to an application; else it is a spare or a probe */
     bool ready, ending;
     char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */
+    char local[CHANNEL_TEXT_MOST];    /* the same */
     uint32_t tickets_sent;
     struct exchange_share share;
     int fd; /* our end of the channel; -1: closed */

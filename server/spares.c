@@ -32,6 +32,7 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         .kind = CHANNEL_SETUP,
         .log_level = server->log_level,
         .data_ports = server->data_ports,
+        .shm = server->shm,
         .session_queue_bytes = server->session_queue_bytes,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,

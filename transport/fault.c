@@ -275,6 +275,13 @@ static bool corrupt_next(const struct fault_conn *state, enum direction way)
     return is_chosen(state) && state->moved[way] == state->faults.corrupt[way];
 }
 
+/* Silence of a connection whose bytes do not pass through the descriptor */
+static bool is_mute(const struct fault_conn *state)
+{
+    int fds[TRANSPORT_FDS_MOST];
+    return atomic_load(&state->silent) && state->inner.ops->descriptors(&state->inner, fds) > 1;
+}
+
 static enum ga_status fault_send(struct transport_conn *conn, const struct iovec *pieces, int count,
                                  size_t *sent)
 {
@@ -284,6 +291,13 @@ static enum ga_status fault_send(struct transport_conn *conn, const struct iovec
     int used = 0;
     uint8_t wrong;
     GA_TRY(fault_begin(state, OUT, &most));
+    if (is_mute(state)) {
+        *sent = 0;
+        for (int i = 0; i < count; i++) {
+            *sent += pieces[i].iov_len;
+        }
+        return GA_OK;
+    }
     for (int i = 0; i < count && used < PIECES_MOST && most != 0; i++) {
         less[used] = pieces[i];
         less[used].iov_len = pieces[i].iov_len < most ? pieces[i].iov_len : most;
@@ -306,6 +320,9 @@ static enum ga_status fault_receive(struct transport_conn *conn, void *to, size_
     struct fault_conn *state = conn->state;
     size_t most;
     GA_TRY(fault_begin(state, IN, &most));
+    if (is_mute(state)) {
+        return GA_AGAIN;
+    }
     bool wrong = corrupt_next(state, IN);
     GA_TRY(state->inner.ops->receive(&state->inner, to, size < most ? size : most, got));
     if (wrong) {
@@ -318,15 +335,46 @@ static enum ga_status fault_receive(struct transport_conn *conn, void *to, size_
 
 /* ---- the rest is as it was */
 
+static enum ga_status fault_widen(struct transport_conn *conn)
+{
+    struct fault_conn *state = conn->state;
+    return state->inner.ops->widen != NULL ? state->inner.ops->widen(&state->inner)
+                                           : GA_UNSUPPORTED;
+}
+
+/* After silence nothing ever comes. */
+static unsigned fault_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+{
+    struct fault_conn *state = conn->state;
+    if (atomic_load(&state->silent)) {
+        fds[0] = (struct pollfd){.fd = conn->fd, .events = wanted};
+        return 1;
+    }
+    return state->inner.ops->await(&state->inner, wanted, fds);
+}
+
+static unsigned fault_descriptors(const struct transport_conn *conn, int *fds)
+{
+    const struct fault_conn *state = conn->state;
+    return state->inner.ops->descriptors(&state->inner, fds);
+}
+
 static enum ga_status fault_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
     struct fault_conn *state = conn->state;
     return state->inner.ops->set_dead_after(&state->inner, timeout_ms);
 }
 
+/* Of whatever is wrapped: the descriptor knows. */
 static enum ga_status fault_local_address(int fd, char *url, size_t size)
 {
-    return transport_all[0]->local_address(fd, url, size);
+    enum ga_status status = GA_LOST;
+    for (size_t i = 0; i < transport_count && status != GA_OK; i++) {
+        if (transport_all[i] != &transport_fault) {
+            status = transport_all[i]->local_address(fd, url, size);
+        }
+    }
+    return status;
 }
 
 static void fault_close_listener(struct transport_listener *listener)
@@ -355,8 +403,11 @@ const struct transport_ops transport_fault = {
     .accept = fault_accept,
     .connect_begin = fault_connect_begin,
     .connect_end = fault_connect_end,
+    .widen = fault_widen,
     .send = fault_send,
     .receive = fault_receive,
+    .await = fault_await,
+    .descriptors = fault_descriptors,
     .set_dead_after = fault_set_dead_after,
     .local_address = fault_local_address,
     .close_listener = fault_close_listener,

@@ -232,6 +232,18 @@ static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t 
     }
 }
 
+static unsigned tcp_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+{
+    fds[0] = (struct pollfd){.fd = conn->fd, .events = wanted};
+    return 1;
+}
+
+static unsigned tcp_descriptors(const struct transport_conn *conn, int *fds)
+{
+    fds[0] = conn->fd;
+    return 1;
+}
+
 static enum ga_status tcp_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
     /* Probes start after a third of the time and come every sixth, so the kernel looks at the
@@ -253,6 +265,7 @@ static enum ga_status tcp_local_address(int fd, char *url, size_t size)
     socklen_t length = sizeof local;
     char host[NI_MAXHOST], port[NI_MAXSERV];
     if (getsockname(fd, (struct sockaddr *)&local, &length) != 0 ||
+        (local.ss_family != AF_INET && local.ss_family != AF_INET6) ||
         getnameinfo((struct sockaddr *)&local, length, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
         return GA_LOST;
@@ -283,6 +296,8 @@ const struct transport_ops transport_tcp = {
     .connect_end = tcp_connect_end,
     .send = tcp_send,
     .receive = tcp_receive,
+    .await = tcp_await,
+    .descriptors = tcp_descriptors,
     .set_dead_after = tcp_set_dead_after,
     .local_address = tcp_local_address,
     .close_listener = tcp_close_listener,

@@ -8,10 +8,12 @@
 
 #include "base/clock.h"
 #include "transport/fault.h"
+#include "transport/shm.h"
 #include "transport/tcp.h"
 
 const struct transport_ops *const transport_all[] = {
     &transport_tcp,
+    &transport_shm,
 #if GPUAAS_FAULT
     &transport_fault,
 #endif
@@ -44,14 +46,39 @@ static bool port_is_valid(const char *text, size_t length)
 static enum ga_status address_error(const char *text, const char *what, char *why, size_t why_size)
 {
     /* The beginning of a long one will do: what is wrong must be seen. */
-    snprintf(why, why_size, "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port)",
+    snprintf(why, why_size,
+             "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port, shm:, "
+             "shm:name)",
              text, what);
     return GA_INVALID;
+}
+
+/* "shm:", "shm:name": the name of a port or any other one. */
+static enum ga_status shm_parse(const char *text, const char *default_port,
+                                struct transport_address *out, char *why, size_t why_size)
+{
+    static const char allowed[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.";
+    const char *name = text[4] != 0 ? text + 4 : default_port;
+    struct transport_address address = {.ops = &transport_shm};
+    size_t length = strlen(name);
+    if (length > SHM_NAME_MOST || strspn(name, allowed) != length) {
+        return address_error(text,
+                             "the name has other characters than letters, digits, -, _ and "
+                             "., or is too long",
+                             why, why_size);
+    }
+    memcpy(address.host, name, length + 1);
+    *out = address;
+    return GA_OK;
 }
 
 static enum ga_status plain_parse(const char *text, const char *default_port,
                                   struct transport_address *out, char *why, size_t why_size)
 {
+    if (strncmp(text, "shm:", 4) == 0) {
+        return shm_parse(text, default_port, out, why, why_size);
+    }
     struct transport_address address = {.ops = transport_all[0]};
     const char *host = text;
     const char *scheme_end = strstr(text, "://");

@@ -1,12 +1,14 @@
 /* Bytes between two processes, behind one table.
  *
  * A transport is a reliable, ordered stream of bytes that never blocks: what cannot be done now is
- * GA_AGAIN, and poll(2) on the descriptor says when to ask again. Frames are made of those bytes by
+ * GA_AGAIN, and poll(2) says when to ask again: on what `await` names, or, for a connection that is
+ * not wide, on the descriptor. Frames are made of those bytes by
  * transport/frame.h. A new transport is one file with a struct transport_ops, one line in
  * transport_all[] and one line in the contract test. */
 #ifndef TRANSPORT_H
 #define TRANSPORT_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +18,10 @@
 
 struct transport_ops;
 
-/* "tcp://host:port", "host:port", "host" or "[v6]:port". */
+#define TRANSPORT_AWAIT_MOST 2 /* descriptors to poll, at most */
+#define TRANSPORT_FDS_MOST   2 /* descriptors of a connection, at most */
+
+/* "tcp://host:port", "host:port", "host", "[v6]:port", or "shm:name" (the name is the host). */
 struct transport_address {
     const struct transport_ops *ops;
     const struct transport_ops *inner; /* what a wrapper wraps, else NULL */
@@ -55,12 +60,22 @@ struct transport_ops {
     /* GA_AGAIN: not yet. GA_LOST with `why`: refused, unreachable, ... */
     GA_CHECKED enum ga_status (*connect_end)(struct transport_conn *conn, char *why,
                                              size_t why_size);
+    /* Of a connection that will carry much, before its first byte, at the end that connects: makes
+     * it faster if the transport can. NULL: it cannot. On failure it is as it was. */
+    GA_CHECKED enum ga_status (*widen)(struct transport_conn *conn);
     /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. */
     GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
                                       int count, size_t *sent);
     /* Receives some bytes: GA_OK with *got > 0, GA_AGAIN, or GA_LOST (also at a clean end). */
     GA_CHECKED enum ga_status (*receive)(struct transport_conn *conn, void *to, size_t size,
                                          size_t *got);
+    /* Before sleeping until some of `wanted` (POLLIN, POLLOUT) may be possible: fills in what to
+     * poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event, ask again. 0: ask now.
+     * Any thread. */
+    unsigned (*await)(struct transport_conn *conn, short wanted, struct pollfd *fds);
+    /* All descriptors of the connection, TRANSPORT_FDS_MOST at most, for who must close them after
+     * a fork. */
+    unsigned (*descriptors)(const struct transport_conn *conn, int *fds);
     /* The peer's machine gives no sign of life for so long, asked or not: GA_LOST. For connections
      * whose peer always reads: a full receive window counts as silence too. */
     GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);

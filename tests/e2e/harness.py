@@ -3,7 +3,9 @@ that run on them or locally, all of it bounded in time and ended by process id, 
 is left behind. Unmodified programs get the sanitizer's runtime preloaded where our library is
 built with one.
 
-A script defines functions test_* that take a Build and calls main(); ctest runs the script."""
+A script defines functions test_* that take a Build and calls main(); ctest runs the script.
+Programs reach their servers over TCP, as from other machines, unless GPUAAS_TEST_TRANSPORT says
+otherwise: some scripts run twice."""
 
 import argparse
 import contextlib
@@ -75,6 +77,7 @@ class Build:
 
     def remote(self, servers, **extra):
         extra["GPUAAS_SERVERS"] = ",".join(server.address for server in servers)
+        extra.setdefault("GPUAAS_TRANSPORT", os.environ.get("GPUAAS_TEST_TRANSPORT", "tcp"))
         return self.environment(self.path("lib", "gpuaas"), extra)
 
     def keeping_ptx(self, env):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """program.py local|remote NAME: the unmodified program NAME of tests/kernels, with the static and
-with the shared CUDA runtime, on the software GPU in its own process or on a server's."""
+with the shared CUDA runtime, on the software GPU in its own process or on a server's: over TCP the
+one, through shared memory the other."""
 
 import argparse
 import sys
@@ -14,10 +15,11 @@ CAPABILITIES = {"clusters": "9.0"}
 ARGUMENTS = {"threads_waits": ["8000"], "graph_branches": ["200"]}
 
 
-def run_both(build, name, env):
+def run_both(build, name, env, shared_env=None):
     arguments = ARGUMENTS.get(name, []) if build.sanitize != "none" else []
     for shared in (False, True):
-        process = harness.run_passing([build.program(name, shared), *arguments], env)
+        process = harness.run_passing([build.program(name, shared), *arguments],
+                                      shared_env if shared and shared_env else env)
         print(f"{'shared' if shared else 'static'}: {process.seconds:.2f} s: "
               f"{process.out.lines[-2] if len(process.out.lines) > 1 else ''}")
 
@@ -28,7 +30,8 @@ def run_remote(build, name):
     config = "".join(line + (capability if line.startswith("driver") else "") for line in lines)
     with harness.serving(build, config=config) as server:
         traces = harness.Traces(server)
-        run_both(build, name, build.remote([server]))
+        run_both(build, name, build.remote([server]),
+                 build.remote([server], GPUAAS_TRANSPORT="auto"))
         traces.expect_none()
 
 

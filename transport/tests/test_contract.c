@@ -2,19 +2,25 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "transport/transport.h"
 
-/* One line per transport. */
+/* One line per transport, and one more where it can be wide. */
 static const struct url {
-    const char *scheme, *options;
+    const char *scheme, *address, *options;
+    bool wide;
 } urls[] = {
-    {"tcp", ""},
+    {"tcp", "tcp://127.0.0.1:0", "", false},
+    {"shm", "shm:0", "", false},
+    {"shm", "shm:0", "", true},
 #if GPUAAS_FAULT
-    {"fault+tcp", "?most=5000&again=3"},
+    {"fault", "fault+tcp://127.0.0.1:0", "?most=5000&again=3", false},
+    {"fault", "fault+shm:0", "?most=5000&again=3", false},
+    {"fault", "fault+shm:0", "?most=5000&again=3", true},
 #endif
 };
 
@@ -24,29 +30,41 @@ struct pair {
     char url[300]; /* to connect to */
 };
 
-static void wait_for(int fd, short events)
+static void wait_accept(const struct transport_listener *listener)
 {
-    struct pollfd p = {.fd = fd, .events = events};
+    struct pollfd p = {.fd = listener->fd, .events = POLLIN};
     cr_assert_eq(poll(&p, 1, 5000), 1);
+}
+
+static void wait_for(struct transport_conn *conn, short events)
+{
+    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    unsigned count = conn->ops->await(conn, events, fds);
+    cr_assert(count <= TRANSPORT_AWAIT_MOST);
+    cr_assert(count == 0 || poll(fds, count, 5000) > 0);
 }
 
 static struct pair pair_open(const struct url *url)
 {
-    char listen_at[100], bound[300];
+    char listen_at[100], bound[200];
     struct pair pair;
     struct transport_address address;
     char why[256] = "";
-    snprintf(listen_at, sizeof listen_at, "%s://127.0.0.1:0%s", url->scheme, url->options);
+    snprintf(listen_at, sizeof listen_at, "%s%s", url->address, url->options);
     cr_assert_eq(transport_address_parse(listen_at, "1", &address, why, sizeof why), GA_OK);
     cr_assert_eq(address.ops->listen(&address, &pair.listener, why, sizeof why), GA_OK, "%s", why);
     cr_assert_eq(address.ops->local_address(pair.listener.fd, bound, sizeof bound), GA_OK);
-    snprintf(pair.url, sizeof pair.url, "%s%s%s", url->scheme, strstr(bound, "://"), url->options);
+    snprintf(pair.url, sizeof pair.url, "%s%s%s",
+             strncmp(url->address, "fault+", 6) == 0 ? "fault+" : "", bound, url->options);
     cr_assert_eq(address.ops->accept(&pair.listener, &pair.server), GA_AGAIN);
     cr_assert_eq(transport_address_parse(pair.url, "1", &address, why, sizeof why), GA_OK);
     cr_assert_eq(transport_connect(&address, 2000, &pair.client, why, sizeof why), GA_OK, "%s",
                  why);
-    wait_for(pair.listener.fd, POLLIN);
+    wait_accept(&pair.listener);
     cr_assert_eq(address.ops->accept(&pair.listener, &pair.server), GA_OK);
+    if (url->wide) {
+        cr_assert_eq(pair.client.ops->widen(&pair.client), GA_OK);
+    }
     return pair;
 }
 
@@ -59,13 +77,24 @@ static void pair_close(struct pair *pair)
     pair->server.ops->close(&pair->server);
 }
 
+#define URLS (sizeof urls / sizeof *urls)
 #define each_transport(url)                                                                        \
-    for (size_t i_ = 0; i_ < transport_count; i_++)                                                \
+    for (size_t i_ = 0; i_ < URLS; i_++)                                                           \
         for (const struct url *url = &urls[i_]; url != NULL; url = NULL)
 
 Test(contract, every_transport_is_tested)
 {
-    cr_assert_eq(transport_count, sizeof urls / sizeof *urls);
+    for (size_t i = 0; i < transport_count; i++) {
+        bool tested = false, tested_wide = false;
+        each_transport(url)
+        {
+            bool same = strcmp(url->scheme, transport_all[i]->scheme) == 0;
+            tested |= same && !url->wide;
+            tested_wide |= same && url->wide;
+        }
+        cr_assert(tested, "%s", transport_all[i]->scheme);
+        cr_assert(tested_wide == (transport_all[i]->widen != NULL), "%s", transport_all[i]->scheme);
+    }
 }
 
 Test(contract, bytes_arrive_in_order_and_a_full_stream_says_again)
@@ -73,7 +102,7 @@ Test(contract, bytes_arrive_in_order_and_a_full_stream_says_again)
     each_transport(url)
     {
         struct pair pair = pair_open(url);
-        size_t total = 64u << 20, sent = 0, received = 0;
+        size_t total = 16u << 20, sent = 0, received = 0;
         uint32_t next_out = 0;
         uint8_t *out = malloc(65536), *in = malloc(100000);
         bool was_full = false;
@@ -103,9 +132,15 @@ Test(contract, bytes_arrive_in_order_and_a_full_stream_says_again)
             size_t got;
             enum ga_status status = pair.server.ops->receive(&pair.server, in, 100000, &got);
             if (status == GA_AGAIN) {
-                struct pollfd either[2] = {{pair.server.fd, POLLIN, 0},
-                                           {pair.client.fd, POLLOUT, 0}};
-                cr_assert(poll(either, sent < total ? 2 : 1, 5000) > 0);
+                struct pollfd either[2 * TRANSPORT_AWAIT_MOST];
+                unsigned to_read = pair.server.ops->await(&pair.server, POLLIN, either);
+                unsigned to_write =
+                    sent < total ? pair.client.ops->await(&pair.client, POLLOUT, either + to_read)
+                                 : 1;
+                if (to_read != 0 && to_write != 0) {
+                    unsigned count = sent < total ? to_read + to_write : to_read;
+                    cr_assert(poll(either, count, 5000) > 0);
+                }
                 continue;
             }
             cr_assert_eq(status, GA_OK);
@@ -131,10 +166,10 @@ Test(contract, the_end_of_the_peer_is_lost)
         size_t got;
         cr_assert_eq(pair.server.ops->receive(&pair.server, &byte, 1, &got), GA_AGAIN);
         pair.client.ops->close(&pair.client);
-        wait_for(pair.server.fd, POLLIN);
+        wait_for(&pair.server, POLLIN);
         enum ga_status status;
         while ((status = pair.server.ops->receive(&pair.server, &byte, 1, &got)) == GA_AGAIN) {
-            wait_for(pair.server.fd, POLLIN);
+            wait_for(&pair.server, POLLIN);
         }
         cr_assert_eq(status, GA_LOST);
         struct iovec piece = {"x", 1};
@@ -163,13 +198,130 @@ Test(contract, nobody_listening_is_said_with_its_cause)
     }
 }
 
+static void send_byte(struct transport_conn *conn, uint8_t byte)
+{
+    struct iovec piece = {&byte, 1};
+    size_t part;
+    enum ga_status status;
+    while ((status = conn->ops->send(conn, &piece, 1, &part)) == GA_AGAIN) {
+        wait_for(conn, POLLOUT);
+    }
+    cr_assert_eq(status, GA_OK);
+}
+
+static uint8_t receive_byte(struct transport_conn *conn)
+{
+    uint8_t byte = 0;
+    size_t part;
+    enum ga_status status;
+    while ((status = conn->ops->receive(conn, &byte, 1, &part)) == GA_AGAIN) {
+        wait_for(conn, POLLIN);
+    }
+    cr_assert_eq(status, GA_OK);
+    return byte;
+}
+
+static void exchange(struct pair *pair)
+{
+    send_byte(&pair->client, 7);
+    cr_assert_eq(receive_byte(&pair->server), 7);
+    send_byte(&pair->server, 9);
+    cr_assert_eq(receive_byte(&pair->client), 9);
+}
+
+static void *echo(void *argument)
+{
+    struct transport_conn *conn = argument;
+    for (int i = 0; i < 2000; i++) {
+        send_byte(conn, (uint8_t)(receive_byte(conn) + 1));
+    }
+    return NULL;
+}
+
+/* Both ends sleep for every byte: a doorbell that is lost would be a sleep of five seconds. */
+Test(contract, whoever_sleeps_is_woken)
+{
+    each_transport(url)
+    {
+        struct pair pair = pair_open(url);
+        pthread_t thread;
+        cr_assert_eq(pthread_create(&thread, NULL, echo, &pair.server), 0);
+        for (int i = 0; i < 2000; i++) {
+            send_byte(&pair.client, (uint8_t)i);
+            cr_assert_eq(receive_byte(&pair.client), (uint8_t)(i + 1));
+        }
+        pthread_join(thread, NULL);
+        pair_close(&pair);
+    }
+}
+
+/* One thread fills what the other empties: each sleeps now and then until the other one is done. */
+#define FLOOD (8u << 20)
+
+static void *flood(void *argument)
+{
+    struct transport_conn *conn = argument;
+    uint8_t *out = malloc(90000);
+    for (size_t done = 0; done < FLOOD;) {
+        size_t size = FLOOD - done < 90000 ? FLOOD - done : 90000, part;
+        for (size_t i = 0; i < size; i++) {
+            out[i] = (uint8_t)((done + i) * 7 >> 3);
+        }
+        struct iovec piece = {out, size};
+        enum ga_status status = conn->ops->send(conn, &piece, 1, &part);
+        cr_assert(status == GA_OK || status == GA_AGAIN);
+        if (status == GA_AGAIN) {
+            wait_for(conn, POLLOUT);
+        } else {
+            done += part;
+        }
+    }
+    free(out);
+    return NULL;
+}
+
+Test(contract, a_flood_passes)
+{
+    each_transport(url)
+    {
+        struct pair pair = pair_open(url);
+        pthread_t thread;
+        uint8_t *in = malloc(70000);
+        cr_assert_eq(pthread_create(&thread, NULL, flood, &pair.client), 0);
+        for (size_t done = 0; done < FLOOD;) {
+            size_t part;
+            enum ga_status status = pair.server.ops->receive(&pair.server, in, 70000, &part);
+            cr_assert(status == GA_OK || status == GA_AGAIN);
+            if (status == GA_AGAIN) {
+                wait_for(&pair.server, POLLIN);
+                continue;
+            }
+            for (size_t i = 0; i < part; i++) {
+                cr_assert_eq(in[i], (uint8_t)((done + i) * 7 >> 3));
+            }
+            done += part;
+        }
+        pthread_join(thread, NULL);
+        free(in);
+        pair_close(&pair);
+    }
+}
+
 Test(contract, descriptors_do_not_leak_into_children)
 {
     each_transport(url)
     {
         struct pair pair = pair_open(url);
-        cr_assert(fcntl(pair.client.fd, F_GETFD) & FD_CLOEXEC);
-        cr_assert(fcntl(pair.server.fd, F_GETFD) & FD_CLOEXEC);
+        const struct transport_conn *ends[2] = {&pair.client, &pair.server};
+        exchange(&pair); /* the server's end knows then what it is */
+        for (int i = 0; i < 2; i++) {
+            int fds[TRANSPORT_FDS_MOST];
+            unsigned count = ends[i]->ops->descriptors(ends[i], fds);
+            cr_assert(count >= 1 && count <= TRANSPORT_FDS_MOST);
+            for (unsigned k = 0; k < count; k++) {
+                cr_assert(fcntl(fds[k], F_GETFD) & FD_CLOEXEC);
+            }
+        }
         cr_assert(fcntl(pair.listener.fd, F_GETFD) & FD_CLOEXEC);
         pair_close(&pair);
     }

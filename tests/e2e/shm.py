@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Programs on the server's machine: their data goes through shared memory unless somebody does not
+want it, and nobody has to configure it."""
+
+import os
+
+import harness
+from harness import expect
+
+
+def traced(build, server, **extra):
+    """The transport that vector_add says it has used, and what it said besides."""
+    env = build.remote([server], GPUAAS_TRACE="summary", **extra)
+    process = harness.run_passing([build.program("vector_add")], env)
+    lines = [line for line in process.err.lines if "trace: device" in line]
+    expect(len(lines) == 1, f"one device is due in the trace: {process.err.text}")
+    return lines[0].rsplit("over ", 1)[1], process.err.text
+
+
+def test_shared_memory_by_itself(build):
+    with harness.serving(build) as server:
+        traces = harness.Traces(server)
+        for words in ({"GPUAAS_TRANSPORT": "auto"}, {"GPUAAS_TRANSPORT": ""}):
+            transport, _ = traced(build, server, **words)
+            expect(transport == "shm", f"with {words}: over {transport}")
+        traces.expect_none()
+
+
+def test_tcp_when_the_user_says_so(build):
+    with harness.serving(build) as server:
+        transport, _ = traced(build, server, GPUAAS_TRANSPORT="tcp")
+        expect(transport == "tcp", f"over {transport}")
+        transport, text = traced(build, server, GPUAAS_TRANSPORT="pigeons")
+        expect(transport == "shm" and "GPUAAS_TRANSPORT=pigeons: it can be" in text, text)
+
+
+def test_tcp_when_the_operator_says_so(build):
+    config = harness.configuration(1).replace("[server]\n", "[server]\nshm = no\n", 1)
+    with harness.serving(build, config=config) as server:
+        transport, _ = traced(build, server, GPUAAS_TRANSPORT="auto")
+        expect(transport == "tcp", f"over {transport}")
+
+
+def test_a_server_found_by_name(build):
+    """GPUAAS_SERVERS=shm:NAME, where gpuaasd listens on that name, too."""
+    config = harness.configuration(1)
+    lines = config.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("listen"))
+    name = f"e2e-{os.getpid()}"
+    lines.insert(at + 1, f"listen = shm:{name}")
+    with harness.serving(build, config="\n".join(lines) + "\n") as server:
+        env = build.remote([server], GPUAAS_TRANSPORT="auto", GPUAAS_TRACE="summary")
+        env["GPUAAS_SERVERS"] = f"shm:{name}"
+        process = harness.run_passing([build.program("vector_add")], env)
+        expect("over shm" in process.err.text, process.err.text)
+        env["GPUAAS_SERVERS"] = f"shm:{name}-nobody"
+        process = harness.run([build.program("vector_add")], env, status=None)
+        expect(process.status != 0 and "refused" in process.err.text, process.err.text)
+        env["GPUAAS_SERVERS"] = "shm:a/b"
+        process = harness.run([build.program("vector_add")], env, status=None)
+        expect(process.status != 0 and "other characters" in process.err.text,
+               process.err.text)
+
+
+if __name__ == "__main__":
+    harness.main(globals())

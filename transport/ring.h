@@ -1,0 +1,47 @@
+/* A ring of bytes in memory that two processes share: one writes, the other reads, and neither
+ * makes a system call. Who goes to sleep says so in the memory, and the other one learns that it
+ * has to wake it.
+ *
+ * The other process may be hostile. Of what it can write, this end believes two counters, and those
+ * only within the ring; its own position is in its own memory. What it has read is a copy. */
+#ifndef TRANSPORT_RING_H
+#define TRANSPORT_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/status.h"
+
+#define RING_BYTES (512u << 10) /* both directions stay in a second-level cache */
+
+struct ring {
+    _Alignas(128) _Atomic uint64_t written; /* bytes since the beginning; the writer's */
+    _Atomic uint32_t reader_sleeps;         /* the writer takes it back, and wakes */
+    _Alignas(128) _Atomic uint64_t read;    /* the reader's */
+    _Atomic uint32_t writer_sleeps;
+    _Alignas(128) uint8_t bytes[RING_BYTES];
+};
+
+struct ring_end { /* of either side */
+    struct ring *ring;
+    _Atomic uint64_t at; /* what this side has written, or read; who goes to sleep looks, too */
+    uint64_t other;      /* what the other one had, when we looked last */
+};
+
+/* Puts in what there is room for: GA_OK with *sent > 0, GA_AGAIN: it is full, GA_LOST: the other
+ * side writes nonsense. `*wake`: the reader sleeps. */
+GA_CHECKED enum ga_status ring_write(struct ring_end *end, const struct iovec *pieces, int count,
+                                     size_t *sent, bool *wake);
+/* Takes up to `size` bytes out: GA_OK with *got > 0, GA_AGAIN: it is empty, GA_LOST as above.
+ * `*wake`: the writer sleeps, and there is room again that is worth it. */
+GA_CHECKED enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *got,
+                                    bool *wake);
+/* Before somebody on the reader's side, or the writer's, goes to sleep; any thread. False: there is
+ * something to do already. */
+bool ring_reader_sleeps(struct ring_end *end);
+bool ring_writer_sleeps(struct ring_end *end);
+
+#endif

@@ -1,0 +1,17 @@
+/* The shm transport's table: between programs of one machine.
+ *
+ *     shm:NAME, shm: (the default port is the name)
+ *
+ * A connection is a Unix socket in the abstract namespace, "gpuaas/NAME", and a stream of bytes
+ * over it. The client may give it rings (ops->widen) before its first byte: then bytes move through
+ * shared memory, and the sockets only wake who sleeps and tell when the other process is gone. */
+#ifndef TRANSPORT_SHM_H
+#define TRANSPORT_SHM_H
+
+#include "transport/transport.h"
+
+#define SHM_NAME_MOST 64u
+
+extern const struct transport_ops transport_shm;
+
+#endif

@@ -1,0 +1,158 @@
+/* What only shm has: names, and clients that offer memory that could be taken away. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "transport/shm.h"
+#include "transport/shm_offer.h"
+
+#define MEMORY_BYTES sizeof(struct rings)
+
+static struct transport_listener listen_somewhere(char url[300])
+{
+    struct transport_address address;
+    struct transport_listener listener;
+    char why[256] = "";
+    cr_assert_eq(transport_address_parse("shm:0", "1", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(address.ops->listen(&address, &listener, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(address.ops->local_address(listener.fd, url, 300), GA_OK);
+    return listener;
+}
+
+Test(shm, two_listeners_have_two_names_and_one_name_one_listener)
+{
+    char first[300], second[300], why[256];
+    struct transport_listener a = listen_somewhere(first), b = listen_somewhere(second), c;
+    struct transport_address address;
+    cr_assert_str_neq(first, second);
+    cr_assert_eq(transport_address_parse(first, "1", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(address.ops->listen(&address, &c, why, sizeof why), GA_INVALID);
+    cr_assert_not_null(strstr(why, "in use"), "%s", why);
+    a.ops->close_listener(&a);
+    b.ops->close_listener(&b);
+}
+
+static int socket_to(const char *url)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int length = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "gpuaas/%s", url + 4);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&at, size), 0);
+    return fd;
+}
+
+static void offer(int fd, char mode, const int *fds, int count)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {0};
+    struct iovec piece = {&mode, 1};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (count != 0) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, (size_t)count * sizeof(int));
+    }
+    cr_assert_eq(sendmsg(fd, &message, 0), 1);
+}
+
+static int memory_of(size_t bytes, int seals)
+{
+    int memory = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    cr_assert_eq(ftruncate(memory, (off_t)bytes), 0);
+    cr_assert(seals == 0 || fcntl(memory, F_ADD_SEALS, seals) == 0);
+    return memory;
+}
+
+static int descriptors_open(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0;
+    }
+    return count;
+}
+
+Test(shm, an_offer_that_could_hurt_is_the_end_and_leaves_nothing)
+{
+    char url[300];
+    struct transport_listener listener = listen_somewhere(url);
+    int pair[2], good = memory_of(MEMORY_BYTES, F_SEAL_SHRINK);
+    int can_shrink = memory_of(MEMORY_BYTES, 0), small = memory_of(4096, F_SEAL_SHRINK);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    const struct {
+        char mode;
+        int count, fds[4];
+        enum ga_status status;
+    } offers[] = {
+        {'r', 2, {good, pair[1]}, GA_AGAIN}, /* this one is good: nothing is in the ring yet */
+        {'r', 0, {0}, GA_LOST},
+        {'r', 1, {good}, GA_LOST},
+        {'r', 3, {good, pair[1], null}, GA_LOST},
+        {'r', 2, {can_shrink, pair[1]}, GA_LOST},
+        {'r', 2, {small, pair[1]}, GA_LOST},
+        {'r', 2, {null, pair[1]}, GA_LOST},
+        {'r', 2, {good, null}, GA_LOST},
+        {'x', 0, {0}, GA_LOST},
+        {'x', 2, {good, pair[1]}, GA_LOST},
+        {'s', 2, {good, pair[1]}, GA_AGAIN}, /* a stream that gives away two descriptors */
+    };
+    int before = descriptors_open();
+    for (size_t i = 0; i < sizeof offers / sizeof *offers; i++) {
+        struct transport_conn conn;
+        char byte;
+        size_t got;
+        int fd = socket_to(url);
+        offer(fd, offers[i].mode, offers[i].fds, offers[i].count);
+        cr_assert_eq(listener.ops->accept(&listener, &conn), GA_OK);
+        cr_assert_eq(conn.ops->receive(&conn, &byte, 1, &got), offers[i].status, "offer %zu", i);
+        conn.ops->close(&conn);
+        close(fd);
+        cr_assert_eq(descriptors_open(), before, "offer %zu", i);
+    }
+    listener.ops->close_listener(&listener);
+}
+
+/* Bytes said before the end still arrive; then the connection is lost, also for who has not slept.
+ */
+Test(shm, what_was_said_before_the_end_arrives)
+{
+    char url[300], why[256] = "", bytes[8];
+    struct transport_listener listener = listen_somewhere(url);
+    struct transport_address address;
+    struct transport_conn client, server;
+    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    size_t count;
+    cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(transport_connect(&address, 1000, &client, why, sizeof why), GA_OK);
+    cr_assert_eq(client.ops->widen(&client), GA_OK);
+    cr_assert_eq(listener.ops->accept(&listener, &server), GA_OK);
+    cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_AGAIN);
+    cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);
+    struct iovec piece = {"words", 5};
+    cr_assert_eq(client.ops->send(&client, &piece, 1, &count), GA_OK);
+    client.ops->close(&client);
+    cr_assert_eq(poll(fds, 1, 1000), 1);
+    cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_OK);
+    cr_assert_eq(count, 5);
+    enum ga_status status;
+    for (int i = 0; i < 5; i++) {
+        status = server.ops->receive(&server, bytes, sizeof bytes, &count);
+        if (status == GA_AGAIN && server.ops->await(&server, POLLIN, fds) != 0) {
+            cr_assert_eq(poll(fds, 1, 1000), 1);
+        }
+    }
+    cr_assert_eq(status, GA_LOST);
+    server.ops->close(&server);
+    listener.ops->close_listener(&listener);
+}
