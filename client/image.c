@@ -8,6 +8,14 @@
 #include <unistd.h>
 
 #include "api/bundle.h"
+#include "base/log.h"
+
+/* What the server never sees, it cannot tell of. */
+static CUresult damaged(void)
+{
+    ga_error("device code refused: neither fatbin, cubin nor PTX, or damaged");
+    return CUDA_ERROR_INVALID_IMAGE;
+}
 
 static CUresult bundle(const struct api_image *container, struct client_image *found)
 {
@@ -20,7 +28,7 @@ static CUresult bundle(const struct api_image *container, struct client_image *f
     case GA_NO_MEMORY:
         return CUDA_ERROR_OUT_OF_MEMORY;
     default:
-        return CUDA_ERROR_INVALID_IMAGE;
+        return damaged();
     }
 }
 
@@ -28,7 +36,7 @@ CUresult client_image_find(const void *image, struct client_image *found)
 {
     struct api_image container;
     if (api_image_open(image, API_IMAGE_UNBOUNDED, &container) != GA_OK) {
-        return CUDA_ERROR_INVALID_IMAGE;
+        return damaged();
     }
     *found = (struct client_image){.bytes = container.bytes, .size = container.size};
     return container.prelinked != NULL ? bundle(&container, found) : CUDA_SUCCESS;

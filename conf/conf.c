@@ -148,6 +148,12 @@ static int key_take(void *user, const char *section, const char *name, const cha
     struct reading *r = user;
     int number = gpu_number(section);
     enum conf_section kind = number >= 0 ? CONF_SECTION_GPU : CONF_SECTION_SERVER;
+    if (section[0] == 0) {
+        complain_at(r, r->line,
+                    "%s: stands before the first section; allowed: [server], [gpu.0] to [gpu.%u]",
+                    name, CONF_GPUS_MOST - 1);
+        return 1;
+    }
     if (number < 0 && strcmp(section, "server") != 0) {
         complain_at(r, r->line,
                     "[%s]: there is no such section; allowed: [server], [gpu.0] to "
@@ -174,8 +180,9 @@ static int key_take(void *user, const char *section, const char *name, const cha
     }
     *at = r->line;
     if (*value == 0 || !conf_key_read(key, value, r->line, into)) {
-        complain_at(r, r->line, "[%s] %s: \"%s\" is not allowed; allowed: %s", section, name, value,
-                    key->allowed);
+        complain_at(r, r->line, "[%s] %s: \"%s\" is not allowed; allowed: %s%s", section, name,
+                    value, key->allowed,
+                    strstr(value, " #") != NULL ? " (a comment behind a value begins with ;)" : "");
     }
     return 1;
 }

@@ -157,6 +157,9 @@ Test(conf, wrong_server_values)
         {"[gpu.1]\ndriver = soft\ndriver_path = lib.so", "an absolute path"},
         {"[gpu.1]\ndriver = soft\ndriver_path = /lib.so", "[gpu.1] driver_path: differs"},
         {"what is this", "f:5: \"what is this\" is neither"},
+        {"log_level = info # loud", "or debug (a comment behind a value begins with ;)"},
+        {"log_level = loud ; or not",
+         "\"loud\" is not allowed; allowed: error, warn, info or debug"},
         {"[gpu.1\ndriver = soft\nlisten = b", "f:5: \"[gpu.1\": ']' is missing"},
         {"[gpu.1 ; and ]\ndriver = soft", "f:5: \"[gpu.1 ; and ]\": ']' is missing"},
     };
@@ -175,6 +178,11 @@ Test(conf, all_errors_are_reported_at_once)
                                 &conf, collect, &complaints),
                  GA_INVALID);
     cr_assert_eq(complaints.count, 5, "%s", complaints.text); /* and listen, driver are missing */
+    complaints = (struct complaints){0};
+    cr_assert_eq(conf_read_text("f", "listen = a\n" SMALLEST, &conf, collect, &complaints),
+                 GA_INVALID);
+    cr_assert_str_eq(complaints.text, "f:1: listen: stands before the first section; allowed: "
+                                      "[server], [gpu.0] to [gpu.1023]\n");
     complaints = (struct complaints){0};
     cr_assert_eq(conf_read_text("f", "", &conf, collect, &complaints), GA_INVALID);
     cr_assert_not_null(strstr(complaints.text, "there is no GPU"));

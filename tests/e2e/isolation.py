@@ -60,6 +60,15 @@ def test_memory_comes_back(build):
             expect(re.search(r"[678] of 8 eighths", process.out.text), process.report())
 
 
+def test_refused_images_are_named(build):
+    """Also what the client refuses by itself, and no server sees."""
+    with harness.serving(build, gpus=1) as server:
+        for env in (build.local(), build.remote([server])):
+            process = harness.run_passing([build.program("wrong_image")], env)
+            for why in ("neither fatbin, cubin nor PTX", "PTX refused"):
+                expect(why in process.err.text, f"{why!r} is not said\n{process.report()}")
+
+
 def test_unsupported_calls_are_named(build):
     """semantics S28"""
     with harness.serving(build, gpus=1) as server:
