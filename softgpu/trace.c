@@ -14,8 +14,9 @@
 #include "base/log.h"
 #include "softgpu/config.h"
 
-#define LANES     16u /* of an engine, for what runs side by side; the rest shares the last one */
-#define LINE_MOST 1024u
+#define LANES          16u /* of an engine, for what runs side by side; the rest shares the last one */
+#define LINE_MOST      1024u
+#define NUMBER(device) ((device) + 1) /* of a "process": viewers give 0 a meaning of its own */
 
 int sg_trace_fd = -1;
 
@@ -52,7 +53,7 @@ static const char *file_begin(int fd)
         return strerror(errno);
     }
     if (facts.st_size == 0 && S_ISREG(facts.st_mode)) {
-        static const char head[] = "[{\"name\":\"softgpu\",\"ph\":\"M\",\"pid\":0}";
+        static const char head[] = "[{\"name\":\"softgpu\",\"ph\":\"M\",\"pid\":1}";
         wrong = write(fd, head, sizeof head - 1) == sizeof head - 1 ? NULL : strerror(errno);
     } else if (!S_ISREG(facts.st_mode) || pread(fd, &first, 1, 0) != 1 || first != '[') {
         wrong = "there is such a file, and it is no trace";
@@ -112,7 +113,7 @@ static void metadata(const char *what, unsigned device, uint64_t lane, const cha
     line_write(line, snprintf(line, sizeof line,
                               ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%" PRIu64
                               ",\"args\":{\"name\":\"%s\"}}",
-                              what, device, lane, name));
+                              what, NUMBER(device), lane, name));
 }
 
 static unsigned lane_find(unsigned device, enum sg_engine_kind engine, uint64_t start_ns)
@@ -161,7 +162,7 @@ void sg_trace_item(const struct sg_item *item, uint64_t start_ns, uint64_t end_n
                               ",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
                               ".%03u,\"args\":{\"%s\":%" PRIu64 ",\"context\":%" PRIu64
                               ",\"stream\":%" PRIu64 "}}",
-                              name, device->ordinal, number, start_ns / 1000,
+                              name, NUMBER(device->ordinal), number, start_ns / 1000,
                               (unsigned)(start_ns % 1000), (end_ns - start_ns) / 1000,
                               (unsigned)((end_ns - start_ns) % 1000), item->note.unit,
                               item->note.amount, (uint64_t)context->id, item->stream->id));

@@ -68,7 +68,7 @@ def test_servers_programs_in_one_file(build):
                 harness.run_passing([build.program("two_devices")], build.remote([server]))
         done, threads, devices = read(path)
     expect_lanes(done)
-    expect({e["pid"] for e in done} == {0, 1} and len(devices) == 2, f"{devices}")
+    expect({e["pid"] for e in done} == {1, 2} and len(devices) == 2, f"{devices}")
     kernels = {name for name in threads.values() if name.startswith("kernels")}
     expect(len(kernels) == 2, f"two processes are due: {kernels}")
 
