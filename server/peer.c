@@ -335,7 +335,7 @@ static bool peer_hello(struct peer *peer, const struct wire_header *header,
         peer_refuse(peer, header->sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
     } else if (application_is_known(peer, hello.application)) {
         peer_refuse(peer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
-                    "an application with this id is already connected");
+                    "this program is connected already: is this server named twice?");
     } else {
         memcpy(peer->application, hello.application, sizeof peer->application);
         peer->state = PEER_GREETED;

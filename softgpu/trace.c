@@ -34,16 +34,17 @@ static struct {
 /* One write for each line, at the file's end: those of several processes do not mix. */
 static void line_write(char *line, int length)
 {
-    if (length <= 0 || (size_t)length >= LINE_MOST ||
+    errno = 0;
+    if (sg_trace_fd < 0 || length <= 0 || (size_t)length >= LINE_MOST ||
         write(sg_trace_fd, line, (size_t)length) == length) {
         return;
     }
     ga_error("softgpu: SOFTGPU_TRACE: %s: the trace ends here",
-             errno != 0 ? strerror(errno) : "cannot be written");
+             errno != 0 ? strerror(errno) : "the disk is full");
     sg_trace_close();
 }
 
-/* GA_OK: the file is open, and begins as one of ours. */
+/* NULL: the file begins as one of ours. Else why not. */
 static const char *file_begin(int fd)
 {
     struct stat facts;
