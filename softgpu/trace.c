@@ -14,9 +14,10 @@
 #include "base/log.h"
 #include "softgpu/config.h"
 
-#define LANES          16u /* of an engine, for what runs side by side; the rest shares the last one */
-#define LINE_MOST      1024u
-#define NUMBER(device) ((device) + 1) /* of a "process": viewers give 0 a meaning of its own */
+#define LANES     16u /* of an engine, for what runs side by side; the rest shares the last one */
+#define LINE_MOST 1024u
+/* Of a "process": viewers give 0 another meaning. */
+#define NUMBER(device) ((device) + 1)
 
 int sg_trace_fd = -1;
 
