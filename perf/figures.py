@@ -58,6 +58,10 @@ class Bench:
         return self.rig.loops_remote(self.rig.server())
 
     @functools.cached_property
+    def remote_shm(self):
+        return self.rig.loops_remote(self.rig.server(), "auto")
+
+    @functools.cached_property
     def soft(self):
         return self.rig.loops_local("softgpu")
 
@@ -177,6 +181,49 @@ def copy_columns(bench, name, number, size, kind, floor):
             "softgpu here": per_second(bench.soft.ask(name, number, size, kind), total, 1e9)}
 
 
+# ---- the same through shared memory, where the program and the server are on one machine
+
+def shm_wait_turn(bench):
+    count = bench.count(2000)
+    return {"floor": ping_pong(bench, "shm"),
+            "ours": microseconds(bench.remote_shm.ask("wait", count)),
+            "softgpu here": microseconds(bench.soft.ask("wait", count))}
+
+
+def shm_launch_turn(bench):
+    count = bench.count(300000)
+    floor = bench.exchange(count * LAUNCH, LAUNCH, RING, ANSWER, 64 * KB, 1, piece=LAUNCH,
+                           wait="shm")
+    ours = bench.remote_shm.ask("launch", count)
+    return {"floor": count / floor["ns"] * 1e3, "ours": per_second(ours, count, 1e6),
+            "posted": count / max(ours["posted_ns"], 1) * 1e3}
+
+
+def shm_copy_turn(name, size, count, kind):
+    """Next to one memcpy of as much by one thread."""
+    def turn(bench):
+        number = bench.count(count)
+        floor = bench.exchange(size, size, size, 0, 64 * KB, number, wait="copy")
+        ours = bench.remote_shm.ask(name, number, size, kind)
+        return {"floor": per_second(floor, number * size, 1e9),
+                "ours": per_second(ours, number * size, 1e9)}
+    return turn
+
+
+def shm_figures():
+    figures = [
+        Figure("shm_wait", "shm: waiting call", "us", True, shm_wait_turn, 2),
+        Figure("shm_launch", "shm: launches", "M/s", False, shm_launch_turn, 10, absolute=True),
+    ]
+    for size, name, count in ((MB, "1 MiB", 64), (64 * MB, "64 MiB", 3)):
+        for kind in ("pageable", "pinned"):
+            for way in ("in", "out"):
+                figures.append(Figure(f"shm_{way}_{name.split()[0]}m_{kind}",
+                                      f"shm: {way}, {name}, {kind}", "GB/s", False,
+                                      shm_copy_turn(way, size, count, kind), 0.9))
+    return figures
+
+
 def all_figures():
     figures = [
         Figure("wait", "waiting call", "us", True, wait_turn, 1.15),
@@ -202,4 +249,4 @@ def all_figures():
                                   in_turn(size, count, kind), 0.8 if large else None))
             figures.append(Figure(f"out_{key}", f"out, {name}, {kind}", "GB/s", False,
                                   out_turn(size, count, kind), 0.7 if large else None))
-    return figures
+    return figures + shm_figures()

@@ -1,16 +1,18 @@
-/* The physical floor: what plain TCP sockets need to move the same bytes in the same pattern.
+/* The physical floor: what plain TCP sockets, or a ring in shared memory, need to move the same
+ * bytes in the same pattern.
  *
  *     floor CORE SERVER_CORE
  *
  * Two processes, client and server, one connection over loopback. Each line on stdin is one
  * exchange, repeated:
  *
- *     UP PIECE UP_FROM UP_TO DOWN DOWN_TO COUNT block|busy
+ *     UP PIECE UP_FROM UP_TO DOWN DOWN_TO COUNT block|busy|shm|copy
  *
  * The client sends UP bytes out of UP_FROM bytes of memory, round and round, in writes of 256 KiB;
  * if PIECE is not 0 it gathers pieces of so many bytes into a buffer of 64 KiB first. The server
  * receives them into a ring of UP_TO bytes and then sends DOWN bytes out of as many (64 MiB at
- * most), which the client receives into DOWN_TO bytes.
+ * most), which the client receives into DOWN_TO bytes. block and busy are TCP, sleeping or polling;
+ * shm is a ring, both ends polling. copy: the client alone copies UP bytes from memory to memory.
  * What a reader would get wrong: nothing here is ours except the pattern; there are no frames. */
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "perf/floor_ring.h"
 #include "perf/timing.h"
 
 #define MEMORY (64u << 20)
@@ -31,12 +34,13 @@
 
 struct exchange {
     uint64_t up, piece, up_from, up_to, down, down_to, count;
-    bool busy;
+    bool busy, shm, copy;
 };
 
 struct side {
     int fd;
-    bool busy;
+    bool busy, shm;
+    struct floor_ring *in, *out;
     uint8_t *memory; /* MEMORY bytes, all touched */
 };
 
@@ -53,6 +57,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static void send_all(const struct side *side, const uint8_t *from, uint64_t bytes)
 {
+    if (side->shm) {
+        floor_ring_send(side->out, from, bytes);
+        return;
+    }
     while (bytes != 0) {
         ssize_t sent = send(side->fd, from, bytes, side->busy ? MSG_DONTWAIT : 0);
         if (sent > 0) {
@@ -93,7 +101,9 @@ static void receive_stream(const struct side *side, uint64_t bytes, uint64_t roo
     uint64_t at = 0;
     while (bytes != 0) {
         uint64_t part = least(least(CHUNK, bytes), room - at);
-        ssize_t got = recv(side->fd, side->memory + at, part, side->busy ? MSG_DONTWAIT : 0);
+        ssize_t got = side->shm
+                          ? (ssize_t)floor_ring_receive(side->in, side->memory + at, part)
+                          : recv(side->fd, side->memory + at, part, side->busy ? MSG_DONTWAIT : 0);
         if (got > 0) {
             bytes -= (uint64_t)got;
             at = (at + (uint64_t)got) % room;
@@ -121,14 +131,15 @@ static uint8_t *memory_make(void)
     return memory;
 }
 
-_Noreturn static void serve(int fd, int control, int core)
+_Noreturn static void serve(struct side side, int control, int core)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     timing_pin(core);
-    struct side side = {.fd = fd, .memory = memory_make()};
+    side.memory = memory_make();
     struct exchange exchange;
     while (read(control, &exchange, sizeof exchange) == sizeof exchange) {
         side.busy = exchange.busy;
+        side.shm = exchange.shm;
         for (uint64_t i = 0; i < exchange.count; i++) {
             receive_stream(&side, up_bytes(&exchange), exchange.up_to);
             send_stream(&side, exchange.down, least(exchange.down, MEMORY), 0);
@@ -156,13 +167,31 @@ static void connection_make(int ends[2])
     close(listener);
 }
 
+/* From one end of the memory to where the other bytes are. */
+static void copy(const struct exchange *exchange)
+{
+    static uint8_t *from, *to;
+    if (from == NULL) {
+        from = memory_make();
+        to = memory_make();
+    }
+    memcpy(to, from, exchange->up);
+}
+
 static void measure(const struct side *side, const struct exchange *exchange)
 {
     static uint64_t each_ns[TIMING_MOST];
+    if (exchange->copy) {
+        copy(exchange); /* the first time it touches the memory */
+    }
     uint64_t start = ga_clock_ns(), before = start;
     for (uint64_t i = 0; i < exchange->count; i++) {
-        send_stream(side, exchange->up, exchange->up_from, exchange->piece);
-        receive_stream(side, exchange->down, exchange->down_to);
+        if (exchange->copy) {
+            copy(exchange);
+        } else {
+            send_stream(side, exchange->up, exchange->up_from, exchange->piece);
+            receive_stream(side, exchange->down, exchange->down_to);
+        }
         uint64_t now = ga_clock_ns();
         each_ns[i] = now - before;
         before = now;
@@ -192,10 +221,13 @@ static bool exchange_read(const char *line, struct exchange *exchange)
                                   .down = n[4],
                                   .down_to = n[5],
                                   .count = n[6],
-                                  .busy = strcmp(wait, "busy") == 0};
+                                  .busy = strcmp(wait, "busy") == 0,
+                                  .shm = strcmp(wait, "shm") == 0,
+                                  .copy = strcmp(wait, "copy") == 0};
     return exchange->piece <= BATCH && exchange->piece <= exchange->up_from &&
-           exchange->count <= TIMING_MOST && room_valid(exchange->up_from) &&
-           room_valid(exchange->up_to) && room_valid(exchange->down_to);
+           exchange->count <= TIMING_MOST && (!exchange->copy || room_valid(exchange->up)) &&
+           room_valid(exchange->up_from) && room_valid(exchange->up_to) &&
+           room_valid(exchange->down_to);
 }
 
 int main(int argc, char **argv)
@@ -207,28 +239,35 @@ int main(int argc, char **argv)
         return 2;
     }
     connection_make(ends);
+    struct floor_ring *rings =
+        mmap(NULL, 2 * sizeof *rings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (rings == MAP_FAILED) {
+        fail("mmap");
+    }
     if (pipe(control) != 0) {
         fail("pipe");
     }
     if (fork() == 0) {
         close(ends[0]);
         close(control[1]);
-        serve(ends[1], control[0], atoi(argv[2]));
+        serve((struct side){.fd = ends[1], .in = &rings[0], .out = &rings[1]}, control[0],
+              atoi(argv[2]));
     }
     close(ends[1]);
     close(control[0]);
     timing_pin(atoi(argv[1]));
-    struct side side = {.fd = ends[0], .memory = memory_make()};
+    struct side side = {.fd = ends[0], .in = &rings[1], .out = &rings[0], .memory = memory_make()};
     while (fgets(line, sizeof line, stdin) != NULL) {
         struct exchange exchange;
         if (!exchange_read(line, &exchange)) {
             fprintf(stderr, "floor: not an exchange: %s", line);
             return 2;
         }
-        if (write(control[1], &exchange, sizeof exchange) != sizeof exchange) {
+        if (!exchange.copy && write(control[1], &exchange, sizeof exchange) != sizeof exchange) {
             fail("the server half");
         }
         side.busy = exchange.busy;
+        side.shm = exchange.shm;
         measure(&side, &exchange);
         fflush(stdout);
     }
