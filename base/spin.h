@@ -13,12 +13,22 @@
 #include "base/clock.h"
 
 #define GA_SPIN_NS    (50 * GA_NS_PER_US) /* a few times what being woken takes */
-#define GA_SPIN_PAUSE 1023u               /* waits without spinning between two tries, at most */
+#define GA_SPIN_LOOKS 8u    /* for each look at the clock, which takes longer than one at memory */
+#define GA_SPIN_PAUSE 1023u /* waits without spinning between two tries, at most */
 
 struct ga_spin {
     uint32_t pause; /* after the next spinning in vain: about twice as long */
     uint32_t skip;  /* waits until the next try */
 };
+
+/* After a look in vain. The other end may share the core's execution units, and writes what we look
+ * at. */
+static inline void ga_spin_look(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 /* A wait begins: how long to spin; 0: not at all. */
 static inline uint64_t ga_spin_begin(struct ga_spin *spin)

@@ -135,14 +135,17 @@ static void note_read(struct client_link *link)
 }
 
 /* Whether reading goes on until the record is complete: some time passes before it says no. */
-static bool read_spinning(struct client_link *link, const struct link_record *record)
+static bool read_spinning(struct client_link *link, const struct link_record *record,
+                          uint64_t now_ns)
 {
     uint64_t spin_ns = ga_spin_begin(&link->spin);
-    uint64_t until = spin_ns != 0 ? ga_clock_ns() + spin_ns : 0;
+    uint64_t until = now_ns + spin_ns;
+    unsigned looks = 0;
     enum ga_status status;
-    do {
-        status = read_all(link, record);
-    } while (status == GA_AGAIN && ga_clock_ns() < until);
+    while ((status = read_all(link, record)) == GA_AGAIN && spin_ns != 0 &&
+           (++looks % GA_SPIN_LOOKS != 0 || ga_clock_ns() < until)) {
+        ga_spin_look();
+    }
     if (spin_ns != 0) {
         ga_spin_end(&link->spin, status != GA_AGAIN);
     }
@@ -150,10 +153,10 @@ static bool read_spinning(struct client_link *link, const struct link_record *re
 }
 
 /* Until the record is complete. */
-static void lead(struct client_link *link, const struct link_record *record)
+static void lead(struct client_link *link, const struct link_record *record, uint64_t now_ns)
 {
     if (!atomic_load(&record->done)) {
-        (void)read_spinning(link, record);
+        (void)read_spinning(link, record, now_ns);
     }
     while (!atomic_load(&record->done)) {
         if (read_all(link, record) == GA_AGAIN) {
@@ -198,7 +201,7 @@ void client_link_drain(struct client_link *link)
 
 /* ---- waiting */
 
-static void wait_answer(struct client_link *link, struct link_record *record)
+static void wait_answer(struct client_link *link, struct link_record *record, uint64_t now_ns)
 {
     struct link_waiter self = {.record = record};
     pthread_mutex_lock(&link->read_lock);
@@ -218,7 +221,7 @@ static void wait_answer(struct client_link *link, struct link_record *record)
             mine = word == WAITER_READS;
         }
         if (mine) {
-            lead(link, record);
+            lead(link, record, now_ns);
             leave(link);
         }
         pthread_mutex_lock(&link->read_lock);
@@ -235,7 +238,7 @@ void client_link_wait(struct client_link *link, struct link_record *record)
     int before = client_cancel_off();
     uint64_t start = ga_clock_ns();
     link_send_until(link, 0);
-    wait_answer(link, record);
+    wait_answer(link, record, start);
     uint64_t waited_ns = ga_clock_ns() - start;
     atomic_fetch_add_explicit(&link->waits, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);

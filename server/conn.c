@@ -130,6 +130,7 @@ struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t
 static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_status *status)
 {
     bool came = false;
+    unsigned looks = 0;
     uint64_t until = ga_clock_ns() + spin_ns;
     do {
         if (completer_look(&conn->completer)) {
@@ -140,7 +141,7 @@ static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_statu
             sched_yield(); /* a GPU in software needs the processor */
         }
         *status = frame_fill(&conn->reader, &conn->transport);
-    } while (*status == GA_AGAIN && ga_clock_ns() < until);
+    } while (*status == GA_AGAIN && (++looks % GA_SPIN_LOOKS != 0 || ga_clock_ns() < until));
     return came || *status != GA_AGAIN;
 }
 

@@ -241,7 +241,7 @@ static enum ga_status bell_drain(int fd, atomic_bool *slept)
 {
     char bytes[64];
     size_t got;
-    if (!atomic_exchange(slept, false)) {
+    if (!atomic_load_explicit(slept, memory_order_relaxed) || !atomic_exchange(slept, false)) {
         return GA_AGAIN;
     }
     enum ga_status status = stream_receive(fd, bytes, sizeof bytes, &got);
