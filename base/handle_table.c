@@ -1,8 +1,7 @@
-/* Objects by handle: an array of slots with a free list; generation 0 never occurs. */
+/* Objects by handle: blocks of slots with a free list; generation 0 never occurs. */
 #include "base/handle_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type type, uint32_t limit)
 {
@@ -11,28 +10,47 @@ void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type typ
 
 void ga_handle_table_fini(struct ga_handle_table *table)
 {
-    free(table->slots);
-    table->slots = NULL;
-    table->capacity = 0;
+    for (unsigned i = 0; i < GA_HANDLE_BLOCKS; i++) {
+        free(atomic_load(&table->blocks[i]));
+        atomic_store(&table->blocks[i], NULL);
+    }
     table->live = 0;
 }
 
-static enum ga_status table_grow(struct ga_handle_table *table, uint32_t index)
+/* Block 0 has the slots 0 to 15, block n those from 16 * 2^(n - 1) on, as many. */
+static unsigned block_of(uint32_t index)
 {
-    if (index < table->capacity) {
-        return GA_OK;
+    uint32_t sixteens = index / 16;
+    return sixteens != 0 ? 32 - (unsigned)__builtin_clz(sixteens) : 0;
+}
+
+static uint32_t block_start(unsigned block)
+{
+    return block != 0 ? 16u << (block - 1) : 0;
+}
+
+/* NULL: there has never been an object. */
+static struct ga_handle_slot *slot_at(const struct ga_handle_table *table, uint32_t index)
+{
+    unsigned block = block_of(index);
+    struct ga_handle_slot *slots =
+        atomic_load_explicit(&table->blocks[block], memory_order_acquire);
+    return slots != NULL ? &slots[index - block_start(block)] : NULL;
+}
+
+static enum ga_status slot_need(struct ga_handle_table *table, uint32_t index,
+                                struct ga_handle_slot **out)
+{
+    unsigned block = block_of(index);
+    if (atomic_load(&table->blocks[block]) == NULL) {
+        struct ga_handle_slot *slots =
+            calloc(block != 0 ? block_start(block) : 16, sizeof(struct ga_handle_slot));
+        if (slots == NULL) {
+            return GA_NO_MEMORY;
+        }
+        atomic_store_explicit(&table->blocks[block], slots, memory_order_release);
     }
-    uint64_t capacity = table->capacity != 0 ? table->capacity : 16;
-    while (capacity <= index) {
-        capacity *= 2;
-    }
-    struct ga_handle_slot *slots = realloc(table->slots, capacity * sizeof *slots);
-    if (slots == NULL) {
-        return GA_NO_MEMORY;
-    }
-    memset(slots + table->capacity, 0, (capacity - table->capacity) * sizeof *slots);
-    table->slots = slots;
-    table->capacity = (uint32_t)capacity;
+    *out = slot_at(table, index);
     return GA_OK;
 }
 
@@ -42,21 +60,21 @@ enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
         return GA_NO_MEMORY;
     }
     uint32_t index = table->free_head;
+    struct ga_handle_slot *slot;
     if (index == 0) {
         index = table->used;
-        GA_TRY(table_grow(table, index));
+        GA_TRY(slot_need(table, index, &slot));
         table->used++;
     } else {
-        table->free_head = table->slots[index].next_free;
+        slot = slot_at(table, index);
+        table->free_head = slot->next_free;
     }
-    struct ga_handle_slot *slot = &table->slots[index];
-    slot->generation = (slot->generation + 1) & 0xffffffu;
-    if (slot->generation == 0) {
-        slot->generation = 1;
-    }
-    slot->object = object;
+    uint32_t generation = (atomic_load(&slot->generation) + 1) & 0xffffffu;
+    generation = generation != 0 ? generation : 1;
+    atomic_store(&slot->generation, generation);
+    atomic_store_explicit(&slot->object, object, memory_order_release);
     table->live++;
-    *handle = ga_handle_make(table->type, slot->generation, index);
+    *handle = ga_handle_make(table->type, generation, index);
     return GA_OK;
 }
 
@@ -70,13 +88,13 @@ enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t hand
     if (index > table->limit) {
         return GA_NO_MEMORY;
     }
-    GA_TRY(table_grow(table, index));
-    struct ga_handle_slot *slot = &table->slots[index];
-    if (slot->object != NULL) {
+    struct ga_handle_slot *slot;
+    GA_TRY(slot_need(table, index, &slot));
+    if (atomic_load(&slot->object) != NULL) {
         return GA_INVALID;
     }
-    slot->object = object;
-    slot->generation = ga_handle_generation(handle);
+    atomic_store(&slot->generation, ga_handle_generation(handle));
+    atomic_store_explicit(&slot->object, object, memory_order_release);
     if (index >= table->used) {
         table->used = index + 1;
     }
@@ -84,33 +102,35 @@ enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t hand
     return GA_OK;
 }
 
-static struct ga_handle_slot *table_slot(const struct ga_handle_table *table, uint64_t handle)
+static struct ga_handle_slot *live_slot(const struct ga_handle_table *table, uint64_t handle,
+                                        void **object)
 {
     uint32_t index = ga_handle_index(handle);
-    if (ga_handle_type_of(handle) != table->type || index >= table->capacity || index == 0) {
+    if (ga_handle_type_of(handle) != table->type || index == 0) {
         return NULL;
     }
-    struct ga_handle_slot *slot = &table->slots[index];
-    if (slot->object == NULL || slot->generation != ga_handle_generation(handle)) {
-        return NULL;
-    }
-    return slot;
+    struct ga_handle_slot *slot = slot_at(table, index);
+    *object = slot != NULL ? atomic_load_explicit(&slot->object, memory_order_acquire) : NULL;
+    return *object != NULL && atomic_load_explicit(&slot->generation, memory_order_relaxed) ==
+                                  ga_handle_generation(handle)
+               ? slot
+               : NULL;
 }
 
 void *ga_handle_table_find(const struct ga_handle_table *table, uint64_t handle)
 {
-    struct ga_handle_slot *slot = table_slot(table, handle);
-    return slot != NULL ? slot->object : NULL;
+    void *object;
+    return live_slot(table, handle, &object) != NULL ? object : NULL;
 }
 
 void *ga_handle_table_remove(struct ga_handle_table *table, uint64_t handle)
 {
-    struct ga_handle_slot *slot = table_slot(table, handle);
+    void *object;
+    struct ga_handle_slot *slot = live_slot(table, handle, &object);
     if (slot == NULL) {
         return NULL;
     }
-    void *object = slot->object;
-    slot->object = NULL;
+    atomic_store(&slot->object, NULL);
     slot->next_free = table->free_head;
     table->free_head = ga_handle_index(handle);
     table->live--;
@@ -119,12 +139,13 @@ void *ga_handle_table_remove(struct ga_handle_table *table, uint64_t handle)
 
 void *ga_handle_table_next(const struct ga_handle_table *table, uint32_t *index, uint64_t *handle)
 {
-    for (uint32_t i = *index + 1; i < table->used && i < table->capacity; i++) {
-        const struct ga_handle_slot *slot = &table->slots[i];
-        if (slot->object != NULL) {
+    for (uint32_t i = *index + 1; i < table->used; i++) {
+        const struct ga_handle_slot *slot = slot_at(table, i);
+        void *object = slot != NULL ? atomic_load(&slot->object) : NULL;
+        if (object != NULL) {
             *index = i;
-            *handle = ga_handle_make(table->type, slot->generation, i);
-            return slot->object;
+            *handle = ga_handle_make(table->type, atomic_load(&slot->generation), i);
+            return object;
         }
     }
     return NULL;

@@ -1,8 +1,11 @@
 /* Objects by handle: used by the client (which makes handles), by softgpu (likewise) and by the
- * server (which is told handles and checks them). Not locked: the owner locks. */
+ * server (which is told handles and checks them). Not locked: the owner locks, but for finding:
+ * that may happen at any time, in any thread. Whether an object lives on that somebody else removes
+ * meanwhile is for its owner to care. */
 #ifndef GA_HANDLE_TABLE_H
 #define GA_HANDLE_TABLE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,19 +13,20 @@
 #include "base/status.h"
 
 struct ga_handle_slot {
-    void *object; /* NULL: free */
-    uint32_t generation;
+    _Atomic(void *) object; /* NULL: free */
+    _Atomic uint32_t generation;
     uint32_t next_free;
 };
 
+#define GA_HANDLE_BLOCKS 29u /* of 16 slots, 16, 32, 64, ...: they never move */
+
 struct ga_handle_table {
     enum ga_handle_type type;
-    uint32_t capacity; /* slots allocated */
-    uint32_t limit;    /* largest number of live objects */
+    uint32_t limit; /* largest number of live objects */
     uint32_t live;
     uint32_t free_head; /* 0: none */
     uint32_t used;      /* slots handed out at least once; slot 0 is never handed out */
-    struct ga_handle_slot *slots;
+    _Atomic(struct ga_handle_slot *) blocks[GA_HANDLE_BLOCKS];
 };
 
 /* `limit` caps live objects (a peer's greed must end somewhere). */
@@ -38,7 +42,7 @@ GA_CHECKED enum ga_status ga_handle_table_make(struct ga_handle_table *table, vo
  * or takes, never both. */
 GA_CHECKED enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t handle,
                                                void *object);
-/* The object, or NULL when the handle is not live here. */
+/* The object, or NULL when the handle is not live here. Any thread, without the owner's lock. */
 void *ga_handle_table_find(const struct ga_handle_table *table, uint64_t handle);
 /* Removes the handle and returns its object, or NULL when it is not live here. */
 void *ga_handle_table_remove(struct ga_handle_table *table, uint64_t handle);

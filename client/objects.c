@@ -10,7 +10,14 @@
 
 pthread_mutex_t client_state_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct ga_handle_table tables[GA_HANDLE_TYPES];
+/* Objects are found without the lock: none of them is ever given back, only used again. */
+#define TABLE(of) [of] = {.type = (of), .limit = OBJECTS_MOST, .used = 1}
+static struct ga_handle_table tables[GA_HANDLE_TYPES] = {
+    TABLE(GA_HANDLE_CONTEXT), TABLE(GA_HANDLE_STREAM),   TABLE(GA_HANDLE_EVENT),
+    TABLE(GA_HANDLE_MODULE),  TABLE(GA_HANDLE_FUNCTION), TABLE(GA_HANDLE_LIBRARY),
+    TABLE(GA_HANDLE_KERNEL),  TABLE(GA_HANDLE_ARRAY),    TABLE(GA_HANDLE_MIPMAP),
+    TABLE(GA_HANDLE_TEXTURE), TABLE(GA_HANDLE_EXEC),     TABLE(GA_HANDLE_PHYSICAL),
+};
 static struct client_object *unused[GA_HANDLE_TYPES];
 static unsigned long long stream_ids = 16, context_ids;
 
@@ -65,9 +72,6 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
 {
     pthread_mutex_lock(&client_state_lock);
     struct ga_handle_table *table = &tables[type];
-    if (table->limit == 0) {
-        ga_handle_table_init(table, type, OBJECTS_MOST);
-    }
     struct client_object *object = take_unused(type);
     uint64_t handle;
     if (object != NULL && ga_handle_table_make(table, object, &handle) != GA_OK) {
@@ -92,15 +96,12 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
 
 void *client_object_find(enum ga_handle_type type, uint64_t handle)
 {
-    /* In the child of a fork the lock may be held by a thread that is not there. */
+    /* In the child of a fork nothing is found. */
     if (ga_handle_type_of(handle) != type || type == GA_HANDLE_NONE ||
         atomic_load_explicit(&client_dead, memory_order_relaxed)) {
         return NULL;
     }
-    pthread_mutex_lock(&client_state_lock);
-    void *object = ga_handle_table_find(&tables[type], handle);
-    pthread_mutex_unlock(&client_state_lock);
-    return object;
+    return ga_handle_table_find(&tables[type], handle);
 }
 
 static void release(struct client_object *object)

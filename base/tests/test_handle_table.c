@@ -1,5 +1,6 @@
 /* A handle names one object, once. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 
 #include "base/handle_table.h"
 
@@ -64,5 +65,64 @@ Test(handle_table, the_limit_holds)
     cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_OK);
     cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_OK);
     cr_assert_eq(ga_handle_table_make(&table, &a, &handle), GA_NO_MEMORY);
+    ga_handle_table_fini(&table);
+}
+
+#define MANY 100000
+
+Test(handle_table, blocks_of_all_sizes)
+{
+    struct ga_handle_table table;
+    static uint64_t handles[MANY];
+    static int objects[MANY];
+    ga_handle_table_init(&table, GA_HANDLE_EVENT, MANY);
+    for (int i = 0; i < MANY; i++) {
+        cr_assert_eq(ga_handle_table_make(&table, &objects[i], &handles[i]), GA_OK);
+    }
+    uint32_t index = 0;
+    uint64_t handle;
+    for (int i = 0; i < MANY; i++) {
+        cr_assert_eq(ga_handle_table_find(&table, handles[i]), &objects[i]);
+        cr_assert_eq(ga_handle_table_next(&table, &index, &handle), &objects[i]);
+        cr_assert_eq(handle, handles[i]);
+    }
+    for (int i = 0; i < MANY; i += 2) {
+        cr_assert_eq(ga_handle_table_remove(&table, handles[i]), &objects[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        cr_assert_eq(ga_handle_table_find(&table, handles[i]), i % 2 != 0 ? &objects[i] : NULL);
+    }
+    cr_assert_null(ga_handle_table_find(&table, ga_handle_make(GA_HANDLE_EVENT, 1, UINT32_MAX)));
+    ga_handle_table_fini(&table);
+}
+
+static void *make_and_remove(void *argument)
+{
+    struct ga_handle_table *table = argument;
+    static int object;
+    for (int i = 0; i < MANY; i++) {
+        uint64_t handle;
+        cr_assert_eq(ga_handle_table_make(table, &object, &handle), GA_OK);
+        if (i % 3 != 0) {
+            cr_assert_eq(ga_handle_table_remove(table, handle), &object);
+        }
+    }
+    return NULL;
+}
+
+/* Its owner makes and removes; who only finds needs no lock. */
+Test(handle_table, others_find_meanwhile)
+{
+    struct ga_handle_table table;
+    pthread_t owner;
+    int first = 0;
+    uint64_t handle;
+    ga_handle_table_init(&table, GA_HANDLE_EVENT, 2 * MANY);
+    cr_assert_eq(ga_handle_table_make(&table, &first, &handle), GA_OK);
+    cr_assert_eq(pthread_create(&owner, NULL, make_and_remove, &table), 0);
+    for (int i = 0; i < 10 * MANY; i++) {
+        cr_assert_eq(ga_handle_table_find(&table, handle), &first);
+    }
+    pthread_join(owner, NULL);
     ga_handle_table_fini(&table);
 }
