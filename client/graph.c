@@ -73,6 +73,9 @@ static CUresult check_values(const struct front_values_node *values)
 static CUresult graph_check(const struct front_node_params *params)
 {
     CUcontext context;
+    if (front_node_touches(params, client_graph_memory_holds)) {
+        return client_ready(); /* there may be nothing behind it yet */
+    }
     switch (params->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return check_kernel(&params->kernel);
@@ -116,35 +119,6 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
     return rc;
 }
 
-/* ---- what is not offered ---- */
-
-static CUresult condition_make(CUcontext context, unsigned value, bool assigned,
-                               CUgraphConditionalHandle *handle)
-{
-    (void)context;
-    (void)value;
-    (void)assigned;
-    (void)handle;
-    return front_unsupported("a conditional node of a graph, over the network");
-}
-
-static void condition_drop(CUgraphConditionalHandle handle)
-{
-    (void)handle; /* there is none */
-}
-
-static CUresult memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address)
-{
-    (void)wanted;
-    (void)address;
-    return front_unsupported("memory that a graph allocates, over the network");
-}
-
-static void memory_drop(CUdeviceptr address)
-{
-    (void)address; /* there is none */
-}
-
 /* ---- executables ---- */
 
 static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void **exec)
@@ -156,8 +130,19 @@ static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void 
     if (graph == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = client_graph_build(plan, flags, graph);
+    client_graph_condition_tidy();
+    graph->frees = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+    CUresult rc = client_graph_memory_collect(plan, graph);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_graph_memory_map(graph); /* the server checks addresses */
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_graph_build(
+            plan, flags & ~(uint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, graph);
+    }
+    client_graph_memory_unmap(graph);
     if (rc != CUDA_SUCCESS) {
+        client_graph_memory_leave(graph);
         free(graph);
         return rc;
     }
@@ -176,7 +161,12 @@ static CUresult exec_set(void *exec, unsigned number, const struct front_node_pa
     if (!client_graph_inside(params)) {
         return CUDA_ERROR_INVALID_VALUE; /* a copy of another kind */
     }
-    return client_graph_change(&graph->steps[place->step], place->node, params);
+    CUresult rc = client_graph_memory_map(graph);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_graph_change(&graph->steps[place->step], place->node, params);
+    }
+    client_graph_memory_unmap(graph);
+    return rc;
 }
 
 static CUresult exec_enable(void *exec, unsigned number, bool on)
@@ -225,6 +215,12 @@ static CUresult launch(void *exec, CUstream stream)
 {
     struct client_graph *graph = exec;
     CUresult rc = remember(graph, stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_graph_memory_launch(graph);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
     for (uint32_t i = 0; rc == CUDA_SUCCESS && i < graph->step_count; i++) {
         const struct graph_step *step = &graph->steps[i];
         if (step->segment != 0) {
@@ -234,32 +230,46 @@ static CUresult launch(void *exec, CUstream stream)
             rc = rc == CUDA_SUCCESS ? client_graph_call(step->params, stream) : rc;
         }
     }
+    if (rc != CUDA_SUCCESS) {
+        client_graph_memory_undo(graph);
+    }
     return rc;
 }
 
-/* What front/ wants to hear when the last launch is done: a call of its own in the stream. */
+/* When the last launch is done nobody uses the memory of its nodes, and front/ wants to hear of it:
+ * a call of its own in the stream. */
 struct farewell {
+    struct client_graph *graph; /* owned */
     void (*gone)(void *);
     void *data;
 };
+
+static void depart(struct client_graph *graph, void (*gone)(void *), void *data)
+{
+    client_graph_memory_leave(graph);
+    free(graph);
+    if (gone != NULL) {
+        gone(data);
+    }
+}
 
 static void CUDA_CB farewell_say(CUstream stream, CUresult status, void *data)
 {
     struct farewell *farewell = data;
     (void)stream;
     (void)status;
-    farewell->gone(farewell->data);
+    depart(farewell->graph, farewell->gone, farewell->data);
     free(farewell);
 }
 
-static bool farewell_submit(const struct client_graph *graph, void (*gone)(void *), void *data)
+static bool farewell_submit(struct client_graph *graph, void (*gone)(void *), void *data)
 {
     struct farewell *farewell = malloc(sizeof *farewell);
     if (farewell == NULL || front_context_push(graph->context) != CUDA_SUCCESS) {
         free(farewell);
         return false;
     }
-    *farewell = (struct farewell){.gone = gone, .data = data};
+    *farewell = (struct farewell){.graph = graph, .gone = gone, .data = data};
     const struct front_host_call call = {
         .callback = farewell_say, .stream = graph->stream, .data = farewell};
     CUresult rc = client_host_submit(graph->stream, &call);
@@ -273,22 +283,21 @@ static bool farewell_submit(const struct client_graph *graph, void (*gone)(void 
 static void exec_destroy(void *exec, void (*gone)(void *), void *data)
 {
     struct client_graph *graph = exec;
-    bool later = gone != NULL && graph->launched && !client_call_exiting() &&
-                 farewell_submit(graph, gone, data);
     client_graph_drop(graph);
-    free(graph);
-    if (gone != NULL && !later) {
-        gone(data);
+    if (!graph->launched || client_call_exiting() || !farewell_submit(graph, gone, data)) {
+        depart(graph, gone, data);
     }
+    client_graph_condition_tidy();
+    client_graph_memory_tidy();
 }
 
 const struct front_graph_host front_graph_host = {
     .check = graph_check,
     .function_context = function_context,
-    .condition_make = condition_make,
-    .condition_drop = condition_drop,
-    .memory_reserve = memory_reserve,
-    .memory_drop = memory_drop,
+    .condition_make = client_graph_condition_make,
+    .condition_drop = client_graph_condition_drop,
+    .memory_reserve = client_graph_memory_reserve,
+    .memory_drop = client_graph_memory_drop,
     .instantiate = instantiate,
     .exec_set = exec_set,
     .exec_enable = exec_enable,

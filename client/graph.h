@@ -9,6 +9,15 @@
 
 #include "front/front.h"
 
+struct client_graph_memory;
+
+/* A node that allocates or frees; they are seen to with the launch. */
+struct client_graph_alloc {
+    bool frees;
+    bool before;                        /* what the last launch found: was it allocated? */
+    struct client_graph_memory *memory; /* held */
+};
+
 struct graph_step {
     uint64_t segment;                       /* wire handle; 0: a call */
     CUcontext context;                      /* of a segment */
@@ -28,8 +37,11 @@ struct client_graph {
     uint32_t step_count;
     struct graph_step *steps;
     uint32_t node_count;
-    struct graph_place *places; /* by the nodes' numbers */
-    bool launched;              /* last time in this stream, of this context */
+    struct graph_place *places; /* by the nodes' numbers, bodies included */
+    bool frees;                 /* a launch frees first what an earlier one has left allocated */
+    unsigned memory_count;
+    struct client_graph_alloc *memory; /* in an order that fits */
+    bool launched;                     /* last time in this stream, of this context */
     CUstream stream;
     CUcontext context;
 };
@@ -44,7 +56,8 @@ void client_graph_drop(struct client_graph *graph);
 
 /* ---- graph_segment.c */
 
-/* Whether the node is one call of the driver, which the server makes by itself. */
+/* Whether the node is one call of the driver, which the server makes by itself. Of a conditional
+ * one the bodies are not looked at. */
 bool client_graph_inside(const struct front_node_params *params);
 /* Makes the call that the node is, in the stream. */
 CUresult client_graph_call(const struct front_node_params *params, CUstream stream);
@@ -57,5 +70,46 @@ CUresult client_graph_change(const struct graph_step *step, uint32_t node,
 CUresult client_graph_launch(uint64_t segment, CUstream stream);
 CUresult client_graph_enable(uint64_t segment, uint32_t node, bool on);
 void client_graph_forget(uint64_t segment);
+
+/* ---- graph_memory.c: what nodes allocate */
+
+CUresult client_graph_memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted,
+                                     CUdeviceptr *address);
+/* Any thread, with any lock. */
+void client_graph_memory_drop(CUdeviceptr address);
+/* Does the address lie in memory that a node allocates? */
+bool client_graph_memory_holds(uint64_t address);
+/* Holds what the nodes of the plan allocate and free, until client_graph_memory_leave (any thread).
+ * CUDA_ERROR_INVALID_VALUE: it is not there any more. */
+CUresult client_graph_memory_collect(const struct front_plan *plan, struct client_graph *graph);
+void client_graph_memory_leave(struct client_graph *graph);
+/* Sees to it that there is memory behind all addresses of the executable; takes that away again
+ * where no launch has been made since. */
+CUresult client_graph_memory_map(const struct client_graph *graph);
+void client_graph_memory_unmap(const struct client_graph *graph);
+/* What a launch allocates and frees, in order; and maps it. CUDA_ERROR_INVALID_VALUE: it allocates
+ * what is allocated, or frees what is free; nothing is changed then. */
+CUresult client_graph_memory_launch(const struct client_graph *graph);
+/* The launch was not made after all. */
+void client_graph_memory_undo(const struct client_graph *graph);
+/* Gives back what has been dropped. */
+void client_graph_memory_tidy(void);
+/* Is it the address of a node that allocates? */
+bool client_graph_memory_known(CUdeviceptr address);
+/* cuMemFree of memory that a graph has left allocated. */
+CUresult client_graph_memory_free(CUdeviceptr address);
+
+/* ---- graph_condition.c: the variables of conditional nodes */
+
+/* As front_graph_host.condition_make and condition_drop. */
+CUresult client_graph_condition_make(CUcontext context, uint64_t graph, unsigned value,
+                                     bool assigned, CUgraphConditionalHandle *handle);
+void client_graph_condition_drop(CUcontext context, uint64_t graph,
+                                 CUgraphConditionalHandle handle);
+/* What the server knows it by, and the graph that it belongs to. False: it is not there. */
+bool client_graph_condition_numbers(CUcontext context, CUgraphConditionalHandle handle,
+                                    uint64_t *number, uint64_t *graph);
+/* Gives back what has been dropped. */
+void client_graph_condition_tidy(void);
 
 #endif

@@ -47,6 +47,7 @@ bool client_graph_inside(const struct front_node_params *params)
     switch (params->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
     case CU_GRAPH_NODE_TYPE_MEMSET:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         return true;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return copy_inside(&params->copy.copy);
@@ -82,6 +83,48 @@ static CUresult call_fill(const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUstream strea
     }
 }
 
+/* Of a stream of another context: a stream of the event's records it, behind what is there, and
+ * what follows there comes behind the record. */
+static CUresult record_beside(CUevent event, CUcontext context, CUstream stream, CUcontext here)
+{
+    CUevent before = NULL;
+    CUstream beside = NULL;
+    CUresult rc = front_context_push(here);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = cuEventCreate(&before, CU_EVENT_DISABLE_TIMING);
+    rc = rc == CUDA_SUCCESS ? cuEventRecord(before, stream) : rc;
+    (void)cuCtxPopCurrent_v2(NULL);
+    rc = rc == CUDA_SUCCESS ? front_context_push(context) : rc;
+    if (rc == CUDA_SUCCESS) {
+        rc = cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING);
+        rc = rc == CUDA_SUCCESS ? cuStreamWaitEvent(beside, before, 0) : rc;
+        rc = rc == CUDA_SUCCESS ? cuEventRecord(event, beside) : rc;
+        (void)cuCtxPopCurrent_v2(NULL);
+    }
+    rc = rc == CUDA_SUCCESS ? cuStreamWaitEvent(stream, event, 0) : rc;
+    if (beside != NULL) {
+        (void)cuStreamDestroy_v2(beside);
+    }
+    if (before != NULL) {
+        (void)cuEventDestroy_v2(before);
+    }
+    return rc;
+}
+
+static CUresult call_record(CUevent event, CUstream stream)
+{
+    struct front_stream_facts facts;
+    CUcontext context;
+    CUresult rc = front_host.stream(stream, &facts);
+    rc = rc == CUDA_SUCCESS ? front_host.event_context(event, &context) : rc;
+    if (rc != CUDA_SUCCESS || context == facts.context) {
+        return rc == CUDA_SUCCESS ? cuEventRecord(event, stream) : rc;
+    }
+    return record_beside(event, context, stream, facts.context);
+}
+
 CUresult client_graph_call(const struct front_node_params *params, CUstream stream)
 {
     switch (params->type) {
@@ -97,7 +140,7 @@ CUresult client_graph_call(const struct front_node_params *params, CUstream stre
     case CU_GRAPH_NODE_TYPE_HOST:
         return cuLaunchHostFunc(stream, params->host.fn, params->host.userData);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        return cuEventRecord(params->event, stream);
+        return call_record(params->event, stream);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return cuStreamWaitEvent(stream, params->event, 0);
     default:
@@ -111,29 +154,39 @@ CUresult client_graph_call(const struct front_node_params *params, CUstream stre
 struct segment {
     bool pushed; /* its context */
     CUstream stream;
-    uint32_t count;      /* nodes so far */
-    uint32_t *positions; /* of the plan's nodes in the segment */
+    uint32_t count; /* nodes so far */
 };
 
-static CUresult begin(CUcontext context, struct segment *segment)
+/* The next call travels in the current context, which is that of the segment. */
+#define POST(name, args, rc)                                                                       \
+    do {                                                                                           \
+        struct client_call call_;                                                                  \
+        rc = client_call_enter(&call_, API_OP_##name);                                             \
+        if (rc == CUDA_SUCCESS) {                                                                  \
+            rc = client_call_begin(&call_, name##_args_bound(args));                               \
+        }                                                                                          \
+        if (rc == CUDA_SUCCESS) {                                                                  \
+            name##_args_write(&call_.writer, args);                                                \
+            rc = client_call_post(&call_);                                                         \
+        }                                                                                          \
+    } while (0)
+
+/* `of`: the graph that the variables of its conditional nodes belong to; NULL: it has none. */
+static CUresult begin(CUcontext context, const uint64_t *of, struct segment *segment)
 {
-    struct client_call call;
     CUresult rc = front_context_push(context);
     *segment = (struct segment){.pushed = rc == CUDA_SUCCESS};
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     rc = cuStreamCreate(&segment->stream, CU_STREAM_NON_BLOCKING);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_enter(&call, API_OP_ga_graph_begin);
-    }
-    const struct ga_graph_begin_args args = {.stream = (uint64_t)(uintptr_t)segment->stream};
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_graph_begin_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_graph_begin_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+    const uint64_t stream = (uint64_t)(uintptr_t)segment->stream;
+    if (rc == CUDA_SUCCESS && of == NULL) {
+        const struct ga_graph_begin_args args = {.stream = stream};
+        POST(ga_graph_begin, &args, rc);
+    } else if (rc == CUDA_SUCCESS) {
+        const struct ga_graph_begin_of_args args = {.stream = stream, .graph = *of};
+        POST(ga_graph_begin_of, &args, rc);
     }
     return rc;
 }
@@ -144,7 +197,6 @@ static void end(const struct segment *segment)
     if (segment->stream != NULL) {
         (void)cuStreamDestroy_v2(segment->stream);
     }
-    free(segment->positions);
     if (segment->pushed) {
         (void)cuCtxPopCurrent_v2(NULL);
     }
@@ -152,19 +204,12 @@ static void end(const struct segment *segment)
 
 static CUresult announce(struct segment *segment, bool empty, const uint32_t *after, uint32_t count)
 {
-    struct client_call call;
     const struct ga_graph_node_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
                                             .empty = empty,
                                             .count = count,
                                             .after = after};
-    CUresult rc = client_call_enter(&call, API_OP_ga_graph_node);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_graph_node_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_graph_node_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CUresult rc;
+    POST(ga_graph_node, &args, rc);
     segment->count++;
     return rc;
 }
@@ -203,43 +248,131 @@ static CUresult finish(const struct segment *segment, uint64_t flags, uint64_t *
     return rc;
 }
 
-static CUresult say_node(struct segment *segment, const struct front_plan *plan, unsigned at,
-                         const uint8_t *wanted, uint32_t *after)
+static CUresult say_conditional(const struct segment *segment,
+                                const struct front_conditional_node *node)
 {
-    const struct front_plan_node *node = &plan->nodes[at];
+    struct ga_graph_conditional_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
+                                             .type = (uint32_t)node->type,
+                                             .bodies = node->count};
+    uint64_t graph;
+    CUresult rc;
+    if (!client_graph_condition_numbers(node->context, node->handle, &args.condition, &graph)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    POST(ga_graph_conditional, &args, rc);
+    return rc;
+}
+
+/* Nodes of a plan, of which `wanted` (NULL: all) are said. */
+struct level {
+    const struct front_plan *plan;
+    const uint8_t *wanted;
+    uint32_t step;
+    uint32_t *positions; /* of the plan's nodes in the segment */
+    uint32_t *after;     /* room */
+};
+
+static CUresult say_node(struct segment *segment, const struct level *level, unsigned at)
+{
+    const struct front_plan_node *node = &level->plan->nodes[at];
     uint32_t count = 0;
     for (unsigned i = 0; i < node->after_count; i++) {
-        if (wanted[node->after[i]]) {
-            after[count++] = segment->positions[node->after[i]];
+        if (level->wanted == NULL || level->wanted[node->after[i]]) {
+            level->after[count++] = level->positions[node->after[i]];
         }
     }
-    bool empty = node->params->type == CU_GRAPH_NODE_TYPE_EMPTY;
-    CUresult rc = announce_many(segment, empty, after, count);
-    segment->positions[at] = segment->count - 1;
-    return rc == CUDA_SUCCESS && !empty ? client_graph_call(node->params, segment->stream) : rc;
+    bool empty = !client_graph_inside(node->params); /* what is else is not wanted */
+    CUresult rc = announce_many(segment, empty, level->after, count);
+    level->positions[at] = segment->count - 1;
+    if (rc != CUDA_SUCCESS || empty) {
+        return rc;
+    }
+    return node->params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL
+               ? say_conditional(segment, &node->params->conditional)
+               : client_graph_call(node->params, segment->stream);
+}
+
+static CUresult say_level(struct segment *segment, struct level *level, struct client_graph *graph);
+
+/* The bodies of the node come after all nodes beside it. */
+static CUresult say_bodies(struct segment *segment, const struct level *level, unsigned at,
+                           struct client_graph *graph)
+{
+    const struct front_plan_node *node = &level->plan->nodes[at];
+    CUresult rc = CUDA_SUCCESS;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < node->body_count; i++) {
+        const struct ga_graph_body_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
+                                                .node = level->positions[at],
+                                                .body = i};
+        struct level body = {.plan = &node->bodies[i], .step = level->step};
+        POST(ga_graph_body, &args, rc);
+        if (rc == CUDA_SUCCESS) {
+            rc = say_level(segment, &body, graph);
+        }
+    }
+    return rc;
+}
+
+static CUresult say_level(struct segment *segment, struct level *level, struct client_graph *graph)
+{
+    const struct front_plan *plan = level->plan;
+    level->after = malloc(((size_t)plan->count + 1) * sizeof *level->after);
+    level->positions = malloc(((size_t)plan->count + 1) * sizeof *level->positions);
+    CUresult rc =
+        level->after == NULL || level->positions == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
+        if (level->wanted == NULL || level->wanted[i]) {
+            rc = say_node(segment, level, i);
+            graph->places[plan->nodes[i].number] =
+                (struct graph_place){.step = level->step, .node = segment->count - 1};
+        }
+    }
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
+        if (level->wanted == NULL || level->wanted[i]) {
+            rc = say_bodies(segment, level, i, graph);
+        }
+    }
+    free(level->after);
+    free(level->positions);
+    return rc;
+}
+
+/* The graph that the wanted conditional nodes belong to; NULL: there are none. */
+static CUresult graph_of(const struct front_plan *plan, const uint8_t *wanted, uint64_t *graph,
+                         const uint64_t **of)
+{
+    uint64_t number;
+    *of = NULL;
+    for (unsigned i = 0; i < plan->count; i++) {
+        const struct front_node_params *params = plan->nodes[i].params;
+        if (wanted[i] && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+            if (!client_graph_condition_numbers(params->conditional.context,
+                                                params->conditional.handle, &number, graph)) {
+                return CUDA_ERROR_INVALID_VALUE;
+            }
+            *of = graph;
+        }
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult client_graph_segment(const struct front_plan *plan, const uint8_t *wanted, uint64_t flags,
                               uint32_t step, struct client_graph *graph)
 {
-    struct segment segment;
-    CUresult rc = begin(graph->steps[step].context, &segment);
-    uint32_t *after = malloc(((size_t)plan->count + 1) * sizeof *after);
-    segment.positions = malloc(((size_t)plan->count + 1) * sizeof *segment.positions);
-    if (rc == CUDA_SUCCESS && (after == NULL || segment.positions == NULL)) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    struct segment segment = {0};
+    struct level level = {.plan = plan, .wanted = wanted, .step = step};
+    uint64_t number;
+    const uint64_t *of; /* that number; NULL: there is none */
+    CUresult rc = graph_of(plan, wanted, &number, &of);
+    if (rc == CUDA_SUCCESS) {
+        rc = begin(graph->steps[step].context, of, &segment);
     }
-    for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
-        if (wanted[i]) {
-            rc = say_node(&segment, plan, i, wanted, after);
-            graph->places[plan->nodes[i].number] =
-                (struct graph_place){.step = step, .node = segment.count - 1};
-        }
+    if (rc == CUDA_SUCCESS) {
+        rc = say_level(&segment, &level, graph);
     }
     if (rc == CUDA_SUCCESS) {
         rc = finish(&segment, flags, &graph->steps[step].segment);
     }
-    free(after);
     end(&segment);
     return rc;
 }
@@ -247,26 +380,18 @@ CUresult client_graph_segment(const struct front_plan *plan, const uint8_t *want
 CUresult client_graph_change(const struct graph_step *step, uint32_t node,
                              const struct front_node_params *params)
 {
-    struct client_call call;
     struct segment segment;
-    CUresult rc = begin(step->context, &segment);
+    CUresult rc = begin(step->context, NULL, &segment);
     if (rc == CUDA_SUCCESS) {
         rc = announce(&segment, false, NULL, 0);
     }
     if (rc == CUDA_SUCCESS) {
         rc = client_graph_call(params, segment.stream);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_enter(&call, API_OP_ga_graph_set);
-    }
     const struct ga_graph_set_args args = {
         .stream = (uint64_t)(uintptr_t)segment.stream, .exec = step->segment, .node = node};
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_graph_set_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_graph_set_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        POST(ga_graph_set, &args, rc);
     }
     end(&segment);
     return rc;

@@ -4,6 +4,7 @@
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/call.h"
+#include "client/graph.h"
 #include "client/ipc.h"
 #include "client/mappings.h"
 #include "client/state.h"
@@ -319,6 +320,9 @@ CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUde
     struct client_allocator *allocator = &context->session->allocator;
     uint64_t address, owner = context->object.handle;
     int rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
+    if (rc == ALLOCATOR_FULL) {
+        client_graph_memory_tidy();
+    }
     for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_relieve(context->session, step);
          step++) {
         rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
@@ -379,6 +383,9 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     CUresult rc = client_context_current(&context);
     if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
         return rc;
+    }
+    if (client_graph_memory_known(dptr)) {
+        return client_graph_memory_free(dptr);
     }
     struct client_twin known;
     if (client_twin_on_device(dptr, &known) && known.attach == TWIN_MAPPED) {

@@ -105,6 +105,8 @@ CUresult front_event_node_make(struct front_node_params *params, CUgraphNodeType
 CUresult front_alloc_node_make(struct front_node_params *params,
                                const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *alloc);
 CUresult front_free_node_make(struct front_node_params *params, CUdeviceptr address);
+/* Whether a copy, a fill or a value begins at an address that `holds` answers for. */
+bool front_node_touches(const struct front_node_params *params, bool (*holds)(uint64_t address));
 /* For parameters that no node has taken. */
 void front_node_params_free(struct front_node_params *params);
 
@@ -161,15 +163,18 @@ struct front_graph_host {
 
     /* The variable of a conditional node, with the value that it gets whenever an executable is
      * launched (`assigned`), or has at first. The handle is what kernels give to
-     * cudaGraphSetConditional. */
-    CUresult (*condition_make)(CUcontext context, unsigned value, bool assigned,
+     * cudaGraphSetConditional; in other contexts there may be the same one. `graph`: a number, of
+     * the graph that has it (itself, or of which it is a body), and of no other one ever. */
+    CUresult (*condition_make)(CUcontext context, uint64_t graph, unsigned value, bool assigned,
                                CUgraphConditionalHandle *handle);
-    void (*condition_drop)(CUgraphConditionalHandle handle); /* launches may still run */
+    /* Launches may still run. Any thread, and with the graphs' lock held. */
+    void (*condition_drop)(CUcontext context, uint64_t graph, CUgraphConditionalHandle handle);
 
     /* The memory of an allocating node: the address that it will have, which kernels may use when
      * the node has run. CUDA_ERROR_NOT_SUPPORTED: properties that are not offered. */
     CUresult (*memory_reserve)(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address);
-    /* No graph and no executable names the address any more; launches may still run. */
+    /* No graph and no executable names the address any more; launches may still run. Any thread,
+     * and with the graphs' lock held. */
     void (*memory_drop)(CUdeviceptr address);
 
     /* `flags` of cuGraphInstantiate, without UPLOAD. The plan lives as long as the executable. */

@@ -8,7 +8,7 @@
 static void drop(struct front_condition *condition)
 {
     if (--condition->references == 0) {
-        front_graph_host.condition_drop(condition->handle);
+        front_graph_host.condition_drop(condition->context, condition->graph, condition->handle);
         free(condition);
     }
 }
@@ -56,12 +56,25 @@ void front_conditions_drop(struct front_graph *graph)
     graph->condition_count = 0;
 }
 
+/* The number of the graph that this is, or is a body of. */
+static CUresult root_number(CUgraph handle, uint64_t *number)
+{
+    CUresult rc = front_graph_enter();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct front_graph *graph = front_graph_find(handle);
+    *number = graph != NULL ? front_graph_root(graph)->serial : 0;
+    return front_graph_leave(graph != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
 CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out,
                                                 CUgraph hGraph, CUcontext ctx,
                                                 unsigned int defaultLaunchValue, unsigned int flags)
 {
     CUcontext context = ctx;
-    CUresult rc = front_graph_check(hGraph);
+    uint64_t root;
+    CUresult rc = root_number(hGraph, &root);
     if (rc == CUDA_SUCCESS &&
         (pHandle_out == NULL || (flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT) != 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -74,9 +87,10 @@ CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandl
         return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
     }
     made->context = context;
+    made->graph = root;
     made->value = defaultLaunchValue;
     made->assigned = (flags & CU_GRAPH_COND_ASSIGN_DEFAULT) != 0;
-    rc = front_graph_host.condition_make(context, made->value, made->assigned, &made->handle);
+    rc = front_graph_host.condition_make(context, root, made->value, made->assigned, &made->handle);
     if (rc != CUDA_SUCCESS) {
         free(made);
         return rc;

@@ -44,6 +44,31 @@ bool front_graph_memory_known(CUdeviceptr address)
     return found;
 }
 
+static bool addressed(CUmemorytype type)
+{
+    return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+}
+
+bool front_node_touches(const struct front_node_params *params, bool (*holds)(uint64_t address))
+{
+    const CUDA_MEMCPY3D *copy = &params->copy.copy;
+    bool found = false;
+    switch ((int)params->type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return (addressed(copy->dstMemoryType) && holds(copy->dstDevice)) ||
+               (addressed(copy->srcMemoryType) && holds(copy->srcDevice));
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return holds(params->fill.fill.dst);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        for (unsigned i = 0; i < params->values.count; i++) {
+            found |= holds(params->values.ops[i].waitValue.address);
+        }
+        return found;
+    default:
+        return false;
+    }
+}
+
 CUresult front_alloc_node_make(struct front_node_params *params,
                                const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *alloc)
 {

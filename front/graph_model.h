@@ -42,6 +42,7 @@ struct front_condition {
     unsigned references;
     CUgraphConditionalHandle handle;
     CUcontext context;
+    uint64_t graph; /* number of the graph that it was made for */
     unsigned value;
     bool assigned;
 };

@@ -102,6 +102,7 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
         keep_first(&first, conn->driver->cuStreamDestroy_v2(stream->real));
         (void)server_handle_drop(conn, stream->handle);
     }
+    conditions_free(conn, context);
     ga_list_each (at, next, &context->free_events) {
         struct event_ref *ref = ga_container(at, struct event_ref, link);
         ga_list_remove(&ref->link);

@@ -128,7 +128,7 @@ CUresult server_handle_drop(struct server_conn *conn, uint64_t wire)
         return CUDA_ERROR_INVALID_HANDLE;
     }
     ga_list_remove(&stream->link);
-    graph_build_end(stream);
+    graph_build_end(conn, stream);
     free(stream);
     return CUDA_SUCCESS;
 }

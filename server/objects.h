@@ -13,6 +13,7 @@
 #include "api/handshake.h"
 #include "base/handle_table.h"
 #include "base/list.h"
+#include "base/number_map.h"
 
 struct completer_entry;
 struct server_conn;
@@ -37,7 +38,7 @@ struct server_context {
     struct server_session *session;
     CUcontext real;
     bool primary;
-    struct ga_list streams, events, modules, arrays, textures, graphs;
+    struct ga_list streams, events, modules, arrays, textures, graphs, conditions;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
@@ -109,6 +110,7 @@ struct server_graph {
     struct server_context *context;
     uint64_t handle;
     CUgraph graph; /* of which it was made: its nodes are named when it is changed */
+    struct server_condition_graph *of; /* which that is, if it has conditional nodes; else NULL */
     CUgraphExec exec;
     uint32_t count;
     CUgraphNode *nodes;
@@ -151,7 +153,9 @@ struct server_objects {
     struct ga_handle_table contexts, streams, events, modules, functions;
     struct ga_handle_table arrays, mipmaps, textures, graphs, physicals;
     struct ga_list context_list;
-    struct ga_list peers; /* struct server_peer */
+    struct ga_list peers;                              /* struct server_peer */
+    struct ga_number_map conditions, condition_graphs; /* of calls/graph_condition.c */
+    uint32_t condition_count;
     uint64_t last_line;
 };
 
@@ -206,7 +210,11 @@ CUresult array_free(struct server_conn *conn, struct server_array *array);
 CUresult texture_free(struct server_conn *conn, struct server_texture *texture);
 CUresult graph_free(struct server_conn *conn, struct server_graph *graph);
 
+/* The variables of conditional nodes; nothing is captured, and no executable is left, that has one.
+ */
+void conditions_free(struct server_conn *conn, struct server_context *context);
+
 /* What has been captured in a stream that goes. */
-void graph_build_end(struct server_stream *stream);
+void graph_build_end(struct server_conn *conn, struct server_stream *stream);
 
 #endif

@@ -318,6 +318,7 @@ const struct front_host front_host = {
 const struct front_plan *fake_plan;
 unsigned fake_sets, fake_set_number;
 int fake_conditions;
+uint64_t fake_condition_graph;
 
 static CUresult graph_check(const struct front_node_params *params)
 {
@@ -333,17 +334,18 @@ static CUresult function_context(CUfunction function, CUcontext current, CUconte
     return function == FAKE_FUNCTION ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult condition_make(CUcontext context, unsigned value, bool assigned,
+static CUresult condition_make(CUcontext context, uint64_t graph, unsigned value, bool assigned,
                                CUgraphConditionalHandle *handle)
 {
     (void)context, (void)value, (void)assigned;
+    fake_condition_graph = graph;
     *handle = 0x500 + (CUgraphConditionalHandle)fake_conditions++;
     return CUDA_SUCCESS;
 }
 
-static void condition_drop(CUgraphConditionalHandle handle)
+static void condition_drop(CUcontext context, uint64_t graph, CUgraphConditionalHandle handle)
 {
-    (void)handle;
+    (void)context, (void)graph, (void)handle;
     fake_conditions--;
 }
 

@@ -30,6 +30,7 @@ extern struct front_host_call fake_host_call; /* the last one */
 extern const struct front_plan *fake_plan;
 extern unsigned fake_sets, fake_set_number;
 extern int fake_conditions;
+extern uint64_t fake_condition_graph; /* of the last one */
 /* What pools have mapped, and may; marks that were made, those that are passed,
  * those that asking finds passed, waits for one. */
 extern uint64_t fake_pool_bytes, fake_pool_most;

@@ -260,6 +260,7 @@ Test(graph, conditions_belong_to_one_node_each)
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
     cr_assert_eq(cuCtxSetCurrent(FAKE_EXPLICIT), CUDA_SUCCESS);
     cr_assert_eq(cuGraphConditionalHandleCreate(&handle, graph, NULL, 1, 1), CUDA_SUCCESS);
+    uint64_t root = fake_condition_graph;
     cr_assert_eq(cuGraphInstantiateWithParams(&exec, graph, &said), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq((int)said.result_out, 5, "a handle without a node");
     params.conditional.handle = handle;
@@ -282,6 +283,8 @@ Test(graph, conditions_belong_to_one_node_each)
     cr_assert_eq(cuGraphInstantiateWithFlags(&second, graph, 0), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(cuGraphExecDestroy(exec), CUDA_SUCCESS);
     cr_assert_eq(fake_conditions, 1);
+    cr_assert_eq(cuGraphConditionalHandleCreate(&handle, body, NULL, 1, 1), CUDA_SUCCESS);
+    cr_assert_eq(fake_condition_graph, root, "a body is of the graph around it");
     cr_assert_eq(cuGraphDestroy(graph), CUDA_SUCCESS);
     cr_assert_eq(fake_conditions, 0);
 }

@@ -69,6 +69,7 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
     ga_list_init(&context->arrays);
     ga_list_init(&context->textures);
     ga_list_init(&context->graphs);
+    ga_list_init(&context->conditions);
     ga_list_init(&context->free_events);
     ga_list_append(&conn->objects.context_list, &context->link);
     return CUDA_SUCCESS;

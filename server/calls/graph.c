@@ -8,34 +8,38 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/graph.h"
 #include "server/conn.h"
-
-#define NODES_MOST 1048576u /* of a graph: they are kept, 8 bytes each */
-
-/* A graph that is being captured. */
-struct server_graph_build {
-    uint32_t count, room;
-    CUgraphNode *nodes;
-    bool open;        /* the call of the last ga_graph_node has not been looked at */
-    CUgraphNode last; /* what the dependencies were before it, if they were one node */
-    CUresult rc;      /* the first thing that went wrong */
-};
 
 static void build_free(struct server_graph_build *build)
 {
     if (build != NULL) {
         free(build->nodes);
+        free(build->bodies);
         free(build);
     }
 }
 
-void graph_build_end(struct server_stream *stream)
+/* What was captured, too: `graph` (NULL: nothing) is of the build. */
+static void build_discard(struct server_conn *conn, struct server_graph_build *build, CUgraph graph)
 {
-    build_free(stream->build);
-    stream->build = NULL;
+    if (build->of != NULL) {
+        condition_graph_free(conn, build->of);
+    } else if (graph != NULL) {
+        (void)conn->driver->cuGraphDestroy(graph);
+    }
+    build_free(build);
 }
 
-static void fail(struct server_graph_build *build, CUresult rc)
+void graph_build_end(struct server_conn *conn, struct server_stream *stream)
+{
+    if (stream->build != NULL) {
+        build_discard(conn, stream->build, NULL);
+        stream->build = NULL;
+    }
+}
+
+void graph_build_fail(struct server_graph_build *build, CUresult rc)
 {
     build->rc = build->rc == CUDA_SUCCESS ? rc : build->rc;
 }
@@ -47,7 +51,7 @@ static void append(struct server_graph_build *build, CUgraphNode node)
         CUgraphNode *nodes =
             room <= NODES_MOST ? realloc(build->nodes, room * sizeof *nodes) : NULL;
         if (nodes == NULL) {
-            fail(build, CUDA_ERROR_OUT_OF_MEMORY);
+            graph_build_fail(build, CUDA_ERROR_OUT_OF_MEMORY);
             return;
         }
         build->nodes = nodes;
@@ -56,8 +60,7 @@ static void append(struct server_graph_build *build, CUgraphNode node)
     build->nodes[build->count++] = node;
 }
 
-/* What the last call has become. */
-static void collect(const struct cuda_driver *driver, const struct server_stream *stream)
+void graph_build_collect(const struct cuda_driver *driver, const struct server_stream *stream)
 {
     struct server_graph_build *build = stream->build;
     if (!build->open || build->rc != CUDA_SUCCESS) {
@@ -78,12 +81,11 @@ static void collect(const struct cuda_driver *driver, const struct server_stream
     if (rc == CUDA_SUCCESS) {
         append(build, nodes[0]);
     } else {
-        fail(build, rc);
+        graph_build_fail(build, rc);
     }
 }
 
-/* The stream, in which a graph is being captured; NULL: there is none, or none is. */
-static struct server_stream *building(struct server_conn *conn, uint64_t wire)
+struct server_stream *graph_building(struct server_conn *conn, uint64_t wire)
 {
     struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
     return stream != NULL && stream->build != NULL ? stream : NULL;
@@ -145,15 +147,15 @@ static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
 static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *args)
 {
     static CUgraphNode after[4096]; /* submit thread only */
-    struct server_stream *stream = building(conn, args->stream);
+    struct server_stream *stream = graph_building(conn, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_graph_build *build = stream->build;
-    collect(conn->driver, stream);
+    graph_build_collect(conn->driver, stream);
     for (uint32_t i = 0; i < args->count && build->rc == CUDA_SUCCESS; i++) {
-        if (args->after[i] >= build->count) {
-            fail(build, CUDA_ERROR_INVALID_VALUE);
+        if (args->after[i] < build->first || args->after[i] >= build->count) {
+            graph_build_fail(build, CUDA_ERROR_INVALID_VALUE);
         } else {
             after[i] = build->nodes[args->after[i]];
         }
@@ -168,7 +170,7 @@ static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *
     build->open = true;
     build->last = args->count == 1 ? after[0] : NULL;
     if (rc != CUDA_SUCCESS) {
-        fail(build, rc);
+        graph_build_fail(build, rc);
     }
     return rc;
 }
@@ -190,25 +192,25 @@ bool server_call_ga_graph_node(struct server_conn *conn, const struct wire_heade
 
 /* ---- executables */
 
-/* Ends the capture; the graph is the caller's on success, and so are the nodes. */
+/* Ends the capture; the graph is the caller's on success, and so is the build. */
 static CUresult captured(struct server_conn *conn, uint64_t wire, CUgraph *graph,
                          struct server_graph_build **build)
 {
-    struct server_stream *stream = building(conn, wire);
+    struct server_stream *stream = graph_building(conn, wire);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    collect(conn->driver, stream);
+    graph_build_collect(conn->driver, stream);
     *build = stream->build;
     stream->build = NULL;
     *graph = NULL;
     CUresult rc = conn->driver->cuStreamEndCapture(stream->real, graph);
     rc = (*build)->rc != CUDA_SUCCESS ? (*build)->rc : rc;
+    if ((*build)->of != NULL) { /* it may have ended with a body */
+        *graph = condition_graph_real((*build)->of);
+    }
     if (rc != CUDA_SUCCESS) {
-        build_free(*build);
-        if (*graph != NULL) {
-            (void)conn->driver->cuGraphDestroy(*graph);
-        }
+        build_discard(conn, *build, *graph);
     }
     return rc;
 }
@@ -218,7 +220,12 @@ CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
     (void)ga_handle_table_remove(&conn->objects.graphs, graph->handle);
     ga_list_remove(&graph->link);
     CUresult rc = conn->driver->cuGraphExecDestroy(graph->exec);
-    CUresult second = conn->driver->cuGraphDestroy(graph->graph);
+    CUresult second = CUDA_SUCCESS;
+    if (graph->of != NULL) {
+        condition_graph_free(conn, graph->of);
+    } else {
+        second = conn->driver->cuGraphDestroy(graph->graph);
+    }
     free(graph->nodes);
     free(graph);
     return rc != CUDA_SUCCESS ? rc : second;
@@ -234,17 +241,16 @@ static CUresult make(struct server_conn *conn, const struct ga_graph_end_args *a
     }
     struct server_graph *graph = calloc(1, sizeof *graph);
     if (graph == NULL || conn->current == NULL) {
-        build_free(build);
+        build_discard(conn, build, real);
         free(graph);
-        (void)conn->driver->cuGraphDestroy(real);
         return graph == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT;
     }
     *graph = (struct server_graph){.context = conn->current,
                                    .handle = args->exec,
                                    .graph = real,
+                                   .of = build->of,
                                    .count = build->count,
                                    .nodes = build->nodes};
-    free(build); /* not its nodes */
     rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, real, args->flags);
     enum ga_status status = GA_OK;
     if (rc == CUDA_SUCCESS) {
@@ -257,11 +263,12 @@ static CUresult make(struct server_conn *conn, const struct ga_graph_end_args *a
         }
     }
     if (rc != CUDA_SUCCESS) {
-        (void)conn->driver->cuGraphDestroy(real);
-        free(graph->nodes);
+        build_discard(conn, build, real);
         free(graph);
         return rc;
     }
+    build->nodes = NULL; /* the graph's now */
+    build_free(build);
     ga_list_append(&conn->current->graphs, &graph->link);
     return CUDA_SUCCESS;
 }
@@ -337,8 +344,7 @@ static CUresult set(struct server_conn *conn, const struct ga_graph_set_args *ar
         rc = update(conn->driver, graph, graph->nodes[args->node], build->nodes[0],
                     graph->context->real);
     }
-    build_free(build);
-    (void)conn->driver->cuGraphDestroy(real);
+    build_discard(conn, build, real);
     return rc;
 }
 

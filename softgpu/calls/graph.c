@@ -5,33 +5,6 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/module.h"
 
-static bool side_reserved(CUmemorytype type, CUdeviceptr address)
-{
-    return (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) &&
-           sg_graph_memory_holds(address);
-}
-
-/* Does it touch memory that a node allocates, behind which there may be nothing yet? */
-static bool reserved(const struct front_node_params *params)
-{
-    const CUDA_MEMCPY3D *copy = &params->copy.copy;
-    bool found = false;
-    switch ((int)params->type) {
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return side_reserved(copy->dstMemoryType, copy->dstDevice) ||
-               side_reserved(copy->srcMemoryType, copy->srcDevice);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        return sg_graph_memory_holds(params->fill.fill.dst);
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        for (unsigned i = 0; i < params->values.count; i++) {
-            found |= sg_graph_memory_holds(params->values.ops[i].waitValue.address);
-        }
-        return found;
-    default:
-        return false;
-    }
-}
-
 static CUresult check(const struct front_node_params *params)
 {
     struct sg_graph_what what;
@@ -39,8 +12,8 @@ static CUresult check(const struct front_node_params *params)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    if (reserved(params)) {
-        return sg_leave(CUDA_SUCCESS);
+    if (front_node_touches(params, sg_graph_memory_holds)) {
+        return sg_leave(CUDA_SUCCESS); /* there may be nothing behind it yet */
     }
     result = sg_graph_what_make(params, &what);
     if (result == CUDA_SUCCESS) {
@@ -71,10 +44,11 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
     return sg_leave(result);
 }
 
-static CUresult condition_make(CUcontext handle, unsigned value, bool assigned,
+static CUresult condition_make(CUcontext handle, uint64_t graph, unsigned value, bool assigned,
                                CUgraphConditionalHandle *made)
 {
     uint64_t condition = 0;
+    (void)graph;
     CUresult result = sg_enter_process();
     if (result != CUDA_SUCCESS) {
         return result;
@@ -87,8 +61,10 @@ static CUresult condition_make(CUcontext handle, unsigned value, bool assigned,
     return sg_leave(result);
 }
 
-static void condition_drop(CUgraphConditionalHandle handle)
+static void condition_drop(CUcontext context, uint64_t graph, CUgraphConditionalHandle handle)
 {
+    (void)context;
+    (void)graph; /* it is an address of this process */
     sg_lock();
     struct sg_condition *condition = sg_condition_find(handle);
     if (condition != NULL) {

@@ -1,5 +1,5 @@
-// Conditional nodes: if and else, while, switch, and one within another. Kernels decide what comes
-// next by cudaGraphSetConditional.
+// Conditional nodes: if and else, while, switch, one within another, changed ones, and ones between
+// what the program does. Kernels decide what comes next by cudaGraphSetConditional.
 #include "check.h"
 
 __global__ void add(int *counter, int value) { *counter += value; }
@@ -151,6 +151,109 @@ static void nested()
     CHECK(cudaFree(rounds));
 }
 
+// What one executable does changes: a kernel in a body by itself, then by a whole update.
+static void changed()
+{
+    cudaGraph_t graph, other, body;
+    cudaGraphExec_t exec, second;
+    cudaGraphConditionalHandle handle;
+    cudaGraphExecUpdateResultInfo info;
+    int one = 1, ten = 10, hundred = 100, value = 0;
+    CHECK(cudaMemset(counter, 0, sizeof value));
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+    add_condition(graph, nullptr, handle, cudaGraphCondTypeIf, 1, &body);
+    void *add_one[] = {&counter, &one}, *add_ten[] = {&counter, &ten};
+    void *add_hundred[] = {&counter, &hundred};
+    cudaGraphNode_t node = add_kernel(body, nullptr, (void *)add, add_one);
+    EXPECT_ERROR(cudaGraphClone(&other, graph), cudaErrorInvalidValue);
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    EXPECT_ERROR(cudaGraphInstantiate(&second, graph, 0), cudaErrorInvalidValue);
+    CHECK(cudaGraphLaunch(exec, 0));
+    cudaKernelNodeParams params = {};
+    params.func = (void *)add;
+    params.gridDim = params.blockDim = dim3(1);
+    params.kernelParams = add_ten;
+    CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &params));
+    CHECK(cudaGraphLaunch(exec, 0));
+    params.kernelParams = add_hundred;
+    CHECK(cudaGraphKernelNodeSetParams(node, &params));
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaGraphExecUpdate(exec, graph, &info));
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaMemcpy(&value, counter, sizeof value, cudaMemcpyDeviceToHost));
+    expect("changed", value, 121);
+    CHECK(cudaGraphExecDestroy(exec));
+    expect("made again", launched(graph, 2), 200);
+    CHECK(cudaGraphDestroy(graph));
+}
+
+__global__ void take(cudaGraphConditionalHandle handle, const int *wish)
+{
+    cudaGraphSetConditional(handle, *wish);
+}
+
+static void CUDART_CB wish_more(void *wish) { ++*(int *)wish; }
+
+// What the program does stands before and behind: a host function, a copy there and one back. The
+// body was captured, and has a fill, a copy, and a branch.
+static void around()
+{
+    cudaGraph_t graph, body;
+    cudaGraphExec_t exec;
+    cudaGraphConditionalHandle handle;
+    cudaGraphNode_t host, there, kernel, node, back;
+    cudaStream_t stream, aside;
+    cudaEvent_t fork, join;
+    int *wish, *wanted, *numbers, result[2] = {0, 0}, value = 7;
+    CHECK(cudaMallocHost(&wish, sizeof *wish));
+    CHECK(cudaMalloc(&wanted, sizeof *wanted));
+    CHECK(cudaMalloc(&numbers, 2 * sizeof *numbers));
+    CHECK(cudaMemset(numbers, 0, 2 * sizeof *numbers));
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamCreate(&aside));
+    CHECK(cudaEventCreate(&fork));
+    CHECK(cudaEventCreate(&join));
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
+    *wish = -1;
+    cudaHostNodeParams function = {};
+    function.fn = wish_more;
+    function.userData = wish;
+    CHECK(cudaGraphAddHostNode(&host, graph, nullptr, 0, &function));
+    CHECK(cudaGraphAddMemcpyNode1D(&there, graph, &host, 1, wanted, wish, sizeof *wish,
+                                   cudaMemcpyHostToDevice));
+    void *values[] = {&handle, &wanted};
+    kernel = add_kernel(graph, there, (void *)take, values);
+    node = add_condition(graph, kernel, handle, cudaGraphCondTypeIf, 1, &body);
+    CHECK(cudaGraphAddMemcpyNode1D(&back, graph, &node, 1, result, numbers, sizeof result,
+                                   cudaMemcpyDeviceToHost));
+    CHECK(cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0,
+                                        cudaStreamCaptureModeGlobal));
+    CHECK(cudaMemsetAsync(numbers, 0, sizeof *numbers, stream));
+    CHECK(cudaEventRecord(fork, stream));
+    CHECK(cudaStreamWaitEvent(aside, fork, 0));
+    add<<<1, 1, 0, stream>>>(numbers, value);
+    add<<<1, 1, 0, aside>>>(counter, value);
+    CHECK(cudaEventRecord(join, aside));
+    CHECK(cudaStreamWaitEvent(stream, join, 0));
+    CHECK(cudaMemcpyAsync(numbers + 1, numbers, sizeof *numbers, cudaMemcpyDeviceToDevice,
+                          stream));
+    cudaGraph_t captured;
+    CHECK(cudaStreamEndCapture(stream, &captured));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 3; i++) {
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        expect("around", result[0] + result[1], i == 0 ? 0 : 2 * value);
+    }
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaFreeHost(wish));
+    CHECK(cudaFree(wanted));
+    CHECK(cudaFree(numbers));
+}
+
 int main()
 {
     CHECK(cudaMalloc(&counter, sizeof *counter));
@@ -161,6 +264,8 @@ int main()
     one_of(2, 3);
     one_of(3, 0);
     nested();
+    changed();
+    around();
     CHECK(cudaFree(counter));
     return passed();
 }

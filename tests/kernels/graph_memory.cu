@@ -1,5 +1,5 @@
-// Nodes that allocate: memory that lives within a launch, memory that a launch leaves behind, what
-// the device says it holds for graphs.
+// Nodes that allocate: memory that lives within a launch, memory that a launch leaves behind or
+// hands to another graph, what the device says it holds for graphs.
 #include "check.h"
 
 __global__ void fill(int *data, int value, int count)
@@ -144,11 +144,114 @@ static void left_behind(int *host)
         fail("the high mark stays");
 }
 
+static void launch_and_check(cudaGraphExec_t exec, cudaStream_t stream, const int *host, int factor,
+                             int first)
+{
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    check(host, factor, first);
+}
+
+// Captured: filled by a copy from the host, doubled, copied back.
+static void captured(int *host)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    int *from = (int *)malloc(BYTES), *one, *two;
+    for (int i = 0; i < COUNT; i++)
+        from[i] = 3 + i;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMallocAsync(&one, BYTES, stream));
+    CHECK(cudaMallocAsync(&two, BYTES, stream));
+    CHECK(cudaMemsetAsync(two, 0x11, BYTES, stream));
+    CHECK(cudaMemcpyAsync(one, from, BYTES, cudaMemcpyHostToDevice, stream));
+    twice<<<(COUNT + 255) / 256, 256, 0, stream>>>(two, one, COUNT);
+    CHECK(cudaMemcpyAsync(one, two, BYTES, cudaMemcpyDeviceToDevice, stream));
+    CHECK(cudaFreeAsync(two, stream));
+    CHECK(cudaMemcpyAsync(host, one, BYTES, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaFreeAsync(one, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 3; i++) {
+        memset(host, 0, BYTES);
+        launch_and_check(exec, stream, host, 2, 3);
+        CHECK(cudaDeviceGraphMemTrim(0));
+    }
+    EXPECT_ERROR(cudaMemcpy(host, one, BYTES, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    free(from);
+}
+
+// Allocated by one graph, filled and freed by another one, which changes meanwhile; and once more,
+// freed by the program in its stream.
+static void handed_over(int *host)
+{
+    cudaGraph_t makes, frees;
+    cudaGraphExec_t making, freeing;
+    cudaGraphNode_t allocated, filled, copied, freed;
+    cudaStream_t stream;
+    int count = COUNT, value = 4, other = 6;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaGraphCreate(&makes, 0));
+    cudaMemAllocNodeParams params = wanted();
+    CHECK(cudaGraphAddMemAllocNode(&allocated, makes, nullptr, 0, &params));
+    CHECK(cudaGraphInstantiate(&making, makes, 0));
+    int *data = (int *)params.dptr;
+    CHECK(cudaGraphCreate(&frees, 0));
+    cudaMemsetParams fill_params = {};
+    fill_params.dst = data;
+    fill_params.elementSize = 4;
+    fill_params.width = COUNT;
+    fill_params.height = 1;
+    CHECK(cudaGraphAddMemsetNode(&filled, frees, nullptr, 0, &fill_params));
+    CHECK(cudaGraphAddMemcpyNode1D(&copied, frees, &filled, 1, host, data, BYTES,
+                                   cudaMemcpyDeviceToHost));
+    CHECK(cudaGraphAddMemFreeNode(&freed, frees, &copied, 1, data));
+    CHECK(cudaGraphInstantiate(&freeing, frees, 0));
+    EXPECT_ERROR(cudaGraphLaunch(freeing, stream), cudaErrorInvalidValue);
+    CHECK(cudaGraphLaunch(making, stream));
+    CHECK(cudaGraphLaunch(freeing, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    if (host[0] != 0 || host[COUNT - 1] != 0)
+        fail("filled with %d and %d", host[0], host[COUNT - 1]);
+    fill_params.value = 0x01020304;
+    CHECK(cudaGraphExecMemsetNodeSetParams(freeing, filled, &fill_params));
+    CHECK(cudaGraphLaunch(making, stream));
+    CHECK(cudaGraphLaunch(freeing, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    if (host[0] != 0x01020304 || host[COUNT - 1] != 0x01020304)
+        fail("filled with %x and %x", host[0], host[COUNT - 1]);
+    CHECK(cudaGraphLaunch(making, stream));
+    fill<<<(COUNT + 255) / 256, 256, 0, stream>>>(data, value, count);
+    CHECK(cudaMemcpyAsync(host, data, BYTES, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaFreeAsync(data, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    check(host, 1, value);
+    EXPECT_ERROR(cudaFreeAsync(data, stream), cudaErrorInvalidValue);
+    // What is destroyed while it runs is done all the same.
+    CHECK(cudaGraphLaunch(making, stream));
+    fill<<<(COUNT + 255) / 256, 256, 0, stream>>>(data, other, count);
+    CHECK(cudaMemcpyAsync(host, data, BYTES, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaGraphExecDestroy(making));
+    CHECK(cudaGraphDestroy(makes));
+    CHECK(cudaStreamSynchronize(stream));
+    check(host, 1, other);
+    CHECK(cudaGraphExecDestroy(freeing));
+    CHECK(cudaGraphDestroy(frees));
+    CHECK(cudaStreamDestroy(stream));
+}
+
 int main()
 {
     int *host = (int *)malloc(BYTES);
     within(host);
     left_behind(host);
+    captured(host);
+    handed_over(host);
     free(host);
     return passed();
 }

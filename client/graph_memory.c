@@ -1,0 +1,484 @@
+/* The memory of nodes that allocate. The address is reserved when the node is made, memory is
+ * mapped there (client/vmm.h) when an executable with the node is launched, and stays from launch
+ * to launch, until it is trimmed or no graph has the node any more. A server sees nothing of it but
+ * mappings. Whether it is allocated is decided in the order of the calls that launch.
+ *
+ * What a reader would get wrong: who drops it may be the thread of host functions, or hold locks
+ * that this one wants, and so must not wait for a server, which may wait for a host function. What
+ * is dropped is put aside, and given back by the next call that may wait. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/number_map.h"
+#include "client/call.h"
+#include "client/graph.h"
+#include "client/state.h"
+#include "client/vmm.h"
+#include "front/front.h"
+
+struct client_graph_memory {
+    struct ga_number_node by_address; /* first */
+    struct ga_list in_all;            /* or among those that are put aside */
+    unsigned references;
+    CUdevice device;
+    uint64_t space; /* bytes of the reservation */
+    bool mapped;
+    bool launched; /* since it was mapped last */
+    bool used;     /* allocated, by the launches so far */
+};
+
+/* Of a device, in bytes: what is mapped, which is also what is reserved. */
+struct account {
+    uint64_t mapped, used_high, reserved_high;
+};
+
+static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER; /* of mappings and what is used */
+static struct account accounts[CLIENT_DEVICES_MOST];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows; comes last */
+static struct ga_number_map known;
+static struct ga_list all = {&all, &all}, aside = {&aside, &aside};
+
+/* ---- mappings; `changes` is held */
+
+static void high(uint64_t *mark, uint64_t bytes)
+{
+    *mark = bytes > *mark ? bytes : *mark;
+}
+
+static CUresult map(struct client_graph_memory *memory)
+{
+    const CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = memory->device};
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = location};
+    const CUmemAccessDesc access = {.location = location,
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const CUdeviceptr address = memory->by_address.number;
+    CUmemGenericAllocationHandle physical;
+    if (memory->mapped) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = cuMemCreate(&physical, memory->space, &prop, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = cuMemMap(address, memory->space, 0, physical, 0);
+    (void)cuMemRelease(physical); /* it goes with the mapping */
+    if (rc == CUDA_SUCCESS) {
+        rc = cuMemSetAccess(address, memory->space, &access, 1);
+        if (rc != CUDA_SUCCESS) {
+            (void)cuMemUnmap(address, memory->space);
+        }
+    }
+    if (rc == CUDA_SUCCESS) {
+        struct account *account = &accounts[memory->device];
+        memory->mapped = true;
+        account->mapped += memory->space;
+        high(&account->used_high, account->mapped);
+        high(&account->reserved_high, account->mapped);
+    }
+    return rc;
+}
+
+static void unmap(struct client_graph_memory *memory)
+{
+    if (memory->mapped) {
+        (void)cuMemUnmap(memory->by_address.number, memory->space);
+        accounts[memory->device].mapped -= memory->space;
+        memory->mapped = memory->launched = false;
+    }
+}
+
+static struct client_graph_memory *aside_take(void)
+{
+    pthread_mutex_lock(&lock);
+    struct ga_list *first = aside.next;
+    if (first != &aside) {
+        ga_list_remove(first);
+    }
+    pthread_mutex_unlock(&lock);
+    return first != &aside ? ga_container(first, struct client_graph_memory, in_all) : NULL;
+}
+
+static void tidy(void)
+{
+    struct client_graph_memory *memory;
+    while ((memory = aside_take()) != NULL) {
+        unmap(memory);
+        (void)cuMemAddressFree(memory->by_address.number, memory->space);
+        free(memory);
+    }
+}
+
+void client_graph_memory_tidy(void)
+{
+    pthread_mutex_lock(&lock);
+    bool some = !ga_list_empty(&aside);
+    pthread_mutex_unlock(&lock);
+    if (some && !client_call_exiting()) {
+        pthread_mutex_lock(&changes);
+        tidy();
+        pthread_mutex_unlock(&changes);
+    }
+}
+
+/* ---- nodes */
+
+static CUresult make(uint64_t bytes, CUdevice device, CUdeviceptr *address)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    size_t unit;
+    struct client_graph_memory *made = calloc(1, sizeof *made);
+    CUresult rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                               : cuMemGetAllocationGranularity(&unit, &prop,
+                                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    if (rc == CUDA_SUCCESS) {
+        made->space = (bytes + unit - 1) / unit * unit;
+        rc = cuMemAddressReserve(address, made->space, 0, 0, 0);
+    }
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        return rc == CUDA_ERROR_NOT_SUPPORTED
+                   ? front_unsupported("memory that a graph allocates, of a server whose driver "
+                                       "maps no memory at given addresses")
+                   : rc;
+    }
+    made->references = 1;
+    made->device = device;
+    pthread_mutex_lock(&lock);
+    ga_number_map_add(&known, &made->by_address, *address);
+    ga_list_append(&all, &made->in_all);
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_graph_memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted,
+                                     CUdeviceptr *address)
+{
+    const CUmemPoolProps *props = &wanted->poolProps;
+    struct client_device *device;
+    size_t total;
+    if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        props->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+        client_device_find(props->location.id, &device) != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    client_graph_memory_tidy();
+    CUresult rc = cuDeviceTotalMem_v2(&total, props->location.id);
+    if (rc == CUDA_SUCCESS && wanted->bytesize > total) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return rc == CUDA_SUCCESS ? make(wanted->bytesize, props->location.id, address) : rc;
+}
+
+static void give(struct client_graph_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    if (--memory->references == 0) {
+        ga_number_map_remove(&known, &memory->by_address);
+        ga_list_remove(&memory->in_all);
+        ga_list_append(&aside, &memory->in_all);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static struct client_graph_memory *find(uint64_t address)
+{
+    return (struct client_graph_memory *)ga_number_map_find(&known, address);
+}
+
+void client_graph_memory_drop(CUdeviceptr address)
+{
+    pthread_mutex_lock(&lock);
+    struct client_graph_memory *memory = find(address);
+    pthread_mutex_unlock(&lock);
+    if (memory != NULL) {
+        give(memory);
+    }
+}
+
+bool client_graph_memory_holds(uint64_t address)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    ga_list_each (at, following, &all) {
+        const struct client_graph_memory *memory =
+            ga_container(at, struct client_graph_memory, in_all);
+        found |= address - memory->by_address.number < memory->space;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* ---- executables */
+
+static struct client_graph_memory *take(uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    struct client_graph_memory *memory = find(address);
+    if (memory != NULL) {
+        memory->references++;
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+static bool has_memory(const struct front_node_params *params)
+{
+    return params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+           params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+CUresult client_graph_memory_collect(const struct front_plan *plan, struct client_graph *graph)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < plan->count; i++) {
+        count += has_memory(plan->nodes[i].params);
+    }
+    graph->memory = count != 0 ? calloc(count, sizeof *graph->memory) : NULL;
+    if (graph->memory == NULL) {
+        return count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; i < plan->count; i++) {
+        const struct front_node_params *params = plan->nodes[i].params;
+        if (has_memory(params)) {
+            bool frees = params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+            struct client_graph_memory *memory =
+                take(frees ? params->free : params->alloc.wanted.dptr);
+            if (memory == NULL) {
+                return CUDA_ERROR_INVALID_VALUE;
+            }
+            graph->memory[graph->memory_count++] =
+                (struct client_graph_alloc){.frees = frees, .memory = memory};
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+void client_graph_memory_leave(struct client_graph *graph)
+{
+    for (unsigned i = 0; i < graph->memory_count; i++) {
+        give(graph->memory[i].memory);
+    }
+    free(graph->memory);
+    graph->memory = NULL;
+    graph->memory_count = 0;
+}
+
+static CUresult map_all(const struct client_graph *graph)
+{
+    CUresult rc = CUDA_SUCCESS;
+    tidy();
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < graph->memory_count; i++) {
+        rc = map(graph->memory[i].memory);
+    }
+    return rc;
+}
+
+CUresult client_graph_memory_map(const struct client_graph *graph)
+{
+    if (graph->memory_count == 0) {
+        return CUDA_SUCCESS;
+    }
+    pthread_mutex_lock(&changes);
+    CUresult rc = map_all(graph);
+    pthread_mutex_unlock(&changes);
+    return rc;
+}
+
+void client_graph_memory_unmap(const struct client_graph *graph)
+{
+    if (graph->memory_count == 0) {
+        return;
+    }
+    pthread_mutex_lock(&changes);
+    for (unsigned i = 0; i < graph->memory_count; i++) {
+        if (!graph->memory[i].memory->launched) {
+            unmap(graph->memory[i].memory);
+        }
+    }
+    pthread_mutex_unlock(&changes);
+}
+
+static void undo(const struct client_graph *graph, unsigned done)
+{
+    while (done-- > 0) {
+        graph->memory[done].memory->used = graph->memory[done].before;
+    }
+}
+
+CUresult client_graph_memory_launch(const struct client_graph *graph)
+{
+    if (graph->memory_count == 0) {
+        return CUDA_SUCCESS;
+    }
+    pthread_mutex_lock(&changes);
+    CUresult rc = map_all(graph);
+    for (unsigned done = 0; rc == CUDA_SUCCESS && done < graph->memory_count; done++) {
+        struct client_graph_alloc *step = &graph->memory[done];
+        struct client_graph_memory *memory = step->memory;
+        step->before = memory->used;
+        if (memory->used != step->frees && (step->frees || !graph->frees)) {
+            undo(graph, done);
+            rc = CUDA_ERROR_INVALID_VALUE;
+        } else {
+            memory->used = !step->frees;
+            memory->launched = true;
+        }
+    }
+    pthread_mutex_unlock(&changes);
+    return rc;
+}
+
+void client_graph_memory_undo(const struct client_graph *graph)
+{
+    pthread_mutex_lock(&changes);
+    undo(graph, graph->memory_count);
+    pthread_mutex_unlock(&changes);
+}
+
+/* ---- what the program does with it */
+
+/* Waits for all work on the devices that there is, or on one (-1: all). */
+static CUresult settle(CUdevice device)
+{
+    CUresult rc = CUDA_SUCCESS;
+    uint32_t index = 0;
+    struct client_context *context;
+    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
+        if ((device < 0 || context->device == client_devices[device]) &&
+            atomic_load(&context->active)) {
+            rc = client_context_synchronize(context);
+        }
+    }
+    return rc;
+}
+
+bool client_graph_memory_known(CUdeviceptr address)
+{
+    pthread_mutex_lock(&lock);
+    bool is = find(address) != NULL;
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+CUresult client_graph_memory_free(CUdeviceptr address)
+{
+    CUresult rc = settle(-1);
+    struct client_graph_memory *memory = rc == CUDA_SUCCESS ? take(address) : NULL;
+    if (memory == NULL) {
+        return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
+    }
+    pthread_mutex_lock(&changes);
+    rc = memory->used ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    memory->used = false;
+    pthread_mutex_unlock(&changes);
+    give(memory);
+    return rc;
+}
+
+static CUresult enter(CUdevice ordinal, const void *value)
+{
+    struct client_device *device;
+    CUresult rc = client_vmm_enter(); /* no current context is needed */
+    if (rc == CUDA_SUCCESS) {
+        rc = client_vmm_leave(client_device_find(ordinal, &device));
+    }
+    if (rc == CUDA_SUCCESS && value == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        pthread_mutex_lock(&changes);
+        tidy();
+    }
+    return rc;
+}
+
+static CUresult leave(CUresult rc)
+{
+    pthread_mutex_unlock(&changes);
+    return rc;
+}
+
+CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
+                                              void *value)
+{
+    CUresult rc = enter(device, value);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct account *account = &accounts[device];
+    cuuint64_t *bytes = value;
+    switch ((int)attr) {
+    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+        *bytes = account->mapped;
+        return leave(CUDA_SUCCESS);
+    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+        *bytes = account->used_high;
+        return leave(CUDA_SUCCESS);
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+        *bytes = account->reserved_high;
+        return leave(CUDA_SUCCESS);
+    default:
+        return leave(CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
+/* Only the high marks can be set, and to 0. */
+CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
+                                              void *value)
+{
+    CUresult rc = enter(device, value);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct account *account = &accounts[device];
+    if (*(const cuuint64_t *)value != 0) {
+        return leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    switch ((int)attr) {
+    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+        account->used_high = account->mapped;
+        return leave(CUDA_SUCCESS);
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+        account->reserved_high = account->mapped;
+        return leave(CUDA_SUCCESS);
+    default:
+        return leave(CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
+/* What is there of the device, and nobody has allocated; each once: what is found is held. */
+static struct client_graph_memory *unused(CUdevice device)
+{
+    struct client_graph_memory *found = NULL;
+    pthread_mutex_lock(&lock);
+    ga_list_each (at, following, &all) {
+        struct client_graph_memory *memory = ga_container(at, struct client_graph_memory, in_all);
+        if (found == NULL && memory->device == device && memory->mapped && !memory->used) {
+            memory->references++;
+            found = memory;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* What a launch has freed may be in use until it has run. */
+CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
+{
+    CUresult rc = enter(device, &device);
+    if (rc == CUDA_SUCCESS) {
+        rc = settle(device);
+        for (struct client_graph_memory *memory;
+             rc == CUDA_SUCCESS && (memory = unused(device)) != NULL; give(memory)) {
+            unmap(memory);
+        }
+        (void)leave(rc);
+    }
+    return rc;
+}

@@ -1,0 +1,49 @@
+/* What graph.c and graph_condition.c share. Submit thread only. */
+#ifndef SERVER_CALLS_GRAPH_H
+#define SERVER_CALLS_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/conn.h"
+
+#define NODES_MOST 1048576u /* of a graph: they are kept, 8 bytes each */
+
+struct server_condition_graph;
+
+/* A conditional node in a graph that is being captured. */
+struct server_graph_bodies {
+    uint32_t node, count;
+    const CUgraph *graphs; /* the driver's, as long as the node is there */
+};
+
+/* A graph that is being captured. */
+struct server_graph_build {
+    uint32_t count, room;
+    CUgraphNode *nodes;
+    uint32_t first;   /* node of what is captured now: the graph, or a body */
+    bool open;        /* the call of the last ga_graph_node has not been looked at */
+    CUgraphNode last; /* what the dependencies were before it, if they were one node */
+    CUresult rc;      /* the first thing that went wrong */
+    struct server_condition_graph *of; /* which is captured to; NULL: one of its own */
+    uint32_t bodies_count, bodies_room;
+    struct server_graph_bodies *bodies;
+};
+
+/* ---- graph.c */
+
+/* Nothing more comes of it; the first reason is what the client is told in the end. */
+void graph_build_fail(struct server_graph_build *build, CUresult rc);
+/* Looks at what the last call has become. */
+void graph_build_collect(const struct cuda_driver *driver, const struct server_stream *stream);
+/* The stream, in which a graph is being captured; NULL: there is none, or none is. */
+struct server_stream *graph_building(struct server_conn *conn, uint64_t wire);
+
+/* ---- graph_condition.c */
+
+/* The graph is not captured to, and no executable is of it, any more: it loses its nodes. */
+void condition_graph_free(struct server_conn *conn, struct server_condition_graph *of);
+/* It, for the driver. */
+CUgraph condition_graph_real(const struct server_condition_graph *of);
+
+#endif

@@ -1,0 +1,384 @@
+/* Conditional nodes. Their variables belong to a graph of the driver, which is made with the first
+ * of them, and is empty. When the client makes an executable it is captured into that graph; when
+ * the executable goes, its nodes do, and the graph waits for the next one.
+ *
+ * Bodies are captured one after the other, in the same stream, when the graph around them is
+ * whole. */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/calls/graph.h"
+
+#define CONDITIONS_MOST 1048576u
+#define BODIES_MOST     65536u /* of a node */
+
+struct server_condition_graph {
+    struct ga_number_node by_number; /* first; the client's */
+    CUgraph real;
+    uint32_t conditions;
+    bool busy;   /* it is captured to, or has an executable */
+    bool spoilt; /* its nodes could not be removed: nothing more is captured to it */
+};
+
+struct server_condition {
+    struct ga_number_node by_number; /* first; the client's */
+    struct ga_list link;             /* of the context */
+    CUgraphConditionalHandle real;
+    struct server_condition_graph *of;
+};
+
+CUgraph condition_graph_real(const struct server_condition_graph *of)
+{
+    return of->real;
+}
+
+/* ---- variables */
+
+static struct server_condition_graph *graph_find(struct server_conn *conn, uint64_t number)
+{
+    return (struct server_condition_graph *)ga_number_map_find(&conn->objects.condition_graphs,
+                                                               number);
+}
+
+/* Of a graph without variables nobody can ask anything any more. */
+static void graph_drop_unused(struct server_conn *conn, struct server_condition_graph *of)
+{
+    if (of->conditions == 0 && !of->busy) {
+        ga_number_map_remove(&conn->objects.condition_graphs, &of->by_number);
+        (void)conn->driver->cuGraphDestroy(of->real);
+        free(of);
+    }
+}
+
+static CUresult graph_need(struct server_conn *conn, uint64_t number,
+                           struct server_condition_graph **out)
+{
+    *out = graph_find(conn, number);
+    if (*out != NULL) {
+        return CUDA_SUCCESS;
+    }
+    struct server_condition_graph *made = calloc(1, sizeof *made);
+    CUresult rc =
+        made != NULL ? conn->driver->cuGraphCreate(&made->real, 0) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        return rc;
+    }
+    ga_number_map_add(&conn->objects.condition_graphs, &made->by_number, number);
+    *out = made;
+    return CUDA_SUCCESS;
+}
+
+static struct server_condition *condition_find(struct server_conn *conn, uint64_t number)
+{
+    return (struct server_condition *)ga_number_map_find(&conn->objects.conditions, number);
+}
+
+static CUresult condition_make(struct server_conn *conn, const struct ga_graph_condition_args *args,
+                               CUgraphConditionalHandle *handle)
+{
+    struct server_condition_graph *of;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (condition_find(conn, args->condition) != NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_condition *made =
+        conn->objects.condition_count < CONDITIONS_MOST ? calloc(1, sizeof *made) : NULL;
+    CUresult rc = made != NULL ? graph_need(conn, args->graph, &of) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        return rc;
+    }
+    rc = conn->driver->cuGraphConditionalHandleCreate(handle, of->real, conn->current->real,
+                                                      args->value, args->flags);
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        graph_drop_unused(conn, of);
+        return rc;
+    }
+    made->of = of;
+    made->real = *handle;
+    of->conditions++;
+    conn->objects.condition_count++;
+    ga_number_map_add(&conn->objects.conditions, &made->by_number, args->condition);
+    ga_list_append(&conn->current->conditions, &made->link);
+    return CUDA_SUCCESS;
+}
+
+static void condition_free(struct server_conn *conn, struct server_condition *condition)
+{
+    ga_number_map_remove(&conn->objects.conditions, &condition->by_number);
+    ga_list_remove(&condition->link);
+    conn->objects.condition_count--;
+    condition->of->conditions--;
+    graph_drop_unused(conn, condition->of);
+    free(condition);
+}
+
+void conditions_free(struct server_conn *conn, struct server_context *context)
+{
+    ga_list_each (at, next, &context->conditions) {
+        condition_free(conn, ga_container(at, struct server_condition, link));
+    }
+}
+
+bool server_call_ga_graph_condition(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct ga_graph_condition_args args;
+    CUgraphConditionalHandle handle = 0;
+    ga_graph_condition_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = condition_make(conn, &args, &handle);
+    const struct ga_graph_condition_results results = {.handle = handle};
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_graph_condition_results_bound(&results));
+    if (writer != NULL) {
+        if (rc == CUDA_SUCCESS) {
+            ga_graph_condition_results_write(writer, &results);
+        }
+        server_reply_end(conn);
+    }
+    return true;
+}
+
+bool server_call_ga_graph_condition_drop(struct server_conn *conn, const struct wire_header *header,
+                                         struct ga_reader *reader)
+{
+    (void)header;
+    struct ga_graph_condition_drop_args args;
+    ga_graph_condition_drop_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_condition *condition = condition_find(conn, args.condition);
+    if (condition != NULL) {
+        condition_free(conn, condition);
+    }
+    return true;
+}
+
+/* ---- the graph around them */
+
+static CUresult nodes_remove(const struct cuda_driver *driver, CUgraph graph)
+{
+    size_t count = 0;
+    CUresult rc = driver->cuGraphGetNodes(graph, NULL, &count);
+    if (rc != CUDA_SUCCESS || count == 0) {
+        return rc;
+    }
+    CUgraphNode *nodes = calloc(count, sizeof *nodes);
+    rc = nodes != NULL ? driver->cuGraphGetNodes(graph, nodes, &count) : CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
+        rc = driver->cuGraphDestroyNode(nodes[i]);
+    }
+    free(nodes);
+    return rc;
+}
+
+void condition_graph_free(struct server_conn *conn, struct server_condition_graph *of)
+{
+    of->spoilt = nodes_remove(conn->driver, of->real) != CUDA_SUCCESS;
+    of->busy = false;
+    graph_drop_unused(conn, of);
+}
+
+static CUresult capture_to(const struct cuda_driver *driver, CUstream stream, CUgraph graph)
+{
+    return driver->cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0,
+                                               CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+static CUresult begin(struct server_conn *conn, const struct ga_graph_begin_of_args *args)
+{
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->stream);
+    struct server_condition_graph *of = graph_find(conn, args->graph);
+    if (stream == NULL || stream->build != NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (of == NULL || of->busy || of->spoilt) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct server_graph_build *build = calloc(1, sizeof *build);
+    if (build == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = capture_to(conn->driver, stream->real, of->real);
+    if (rc != CUDA_SUCCESS) {
+        free(build);
+        return rc;
+    }
+    build->of = of;
+    of->busy = true;
+    stream->build = build;
+    return CUDA_SUCCESS;
+}
+
+bool server_call_ga_graph_begin_of(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_graph_begin_of_args args;
+    ga_graph_begin_of_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = begin(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+/* ---- nodes and bodies */
+
+static struct server_graph_bodies *bodies_room(struct server_graph_build *build)
+{
+    if (build->bodies_count == build->bodies_room) {
+        uint32_t room = build->bodies_room != 0 ? build->bodies_room * 2 : 4;
+        struct server_graph_bodies *bodies =
+            room <= NODES_MOST ? realloc(build->bodies, room * sizeof *bodies) : NULL;
+        if (bodies == NULL) {
+            return NULL;
+        }
+        build->bodies = bodies;
+        build->bodies_room = room;
+    }
+    return &build->bodies[build->bodies_count];
+}
+
+/* The node comes behind what the stream's dependencies are, and is what they are then. */
+static CUresult node_add(const struct server_conn *conn, const struct server_stream *stream,
+                         const struct server_condition *condition,
+                         const struct ga_graph_conditional_args *args)
+{
+    const struct cuda_driver *driver = conn->driver;
+    struct server_graph_build *build = stream->build;
+    CUstreamCaptureStatus status;
+    CUgraph graph = NULL;
+    CUgraphNode node;
+    const CUgraphNode *after = NULL;
+    size_t count = 0;
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                                .conditional = {.handle = condition->real,
+                                                .type = (CUgraphConditionalNodeType)args->type,
+                                                .size = args->bodies,
+                                                .ctx = stream->context->real}};
+    struct server_graph_bodies *bodies = bodies_room(build);
+    CUresult rc = bodies != NULL ? driver->cuStreamGetCaptureInfo_v2(stream->real, &status, NULL,
+                                                                     &graph, &after, &count)
+                                 : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuGraphAddNode(&node, graph, after, count, &params);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuStreamUpdateCaptureDependencies(stream->real, &node, 1,
+                                                       CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    }
+    if (rc == CUDA_SUCCESS) {
+        *bodies = (struct server_graph_bodies){
+            .node = build->count, .count = args->bodies, .graphs = params.conditional.phGraph_out};
+        build->bodies_count++;
+    }
+    return rc;
+}
+
+static CUresult conditional(struct server_conn *conn, const struct ga_graph_conditional_args *args)
+{
+    const struct server_stream *stream = graph_building(conn, args->stream);
+    const struct server_condition *condition = condition_find(conn, args->condition);
+    if (stream == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_graph_build *build = stream->build;
+    CUresult rc = build->rc;
+    if (rc == CUDA_SUCCESS &&
+        (!build->open || build->of == NULL || condition == NULL || condition->of != build->of ||
+         args->bodies == 0 || args->bodies > BODIES_MOST)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = node_add(conn, stream, condition, args);
+    }
+    if (rc != CUDA_SUCCESS) {
+        graph_build_fail(build, rc);
+    }
+    return rc;
+}
+
+bool server_call_ga_graph_conditional(struct server_conn *conn, const struct wire_header *header,
+                                      struct ga_reader *reader)
+{
+    struct ga_graph_conditional_args args;
+    ga_graph_conditional_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = conditional(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+static CUgraph body_find(const struct server_graph_build *build, uint32_t node, uint32_t body)
+{
+    for (uint32_t i = 0; i < build->bodies_count; i++) {
+        const struct server_graph_bodies *bodies = &build->bodies[i];
+        if (bodies->node == node) {
+            return body < bodies->count ? bodies->graphs[body] : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Whatever happens the stream goes on capturing: what follows in it must not be done. */
+static CUresult body(struct server_conn *conn, const struct ga_graph_body_args *args)
+{
+    const struct cuda_driver *driver = conn->driver;
+    const struct server_stream *stream = graph_building(conn, args->stream);
+    if (stream == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct server_graph_build *build = stream->build;
+    graph_build_collect(driver, stream);
+    CUgraph ended, graph = body_find(build, args->node, args->body);
+    if (build->rc == CUDA_SUCCESS && graph == NULL) {
+        graph_build_fail(build, CUDA_ERROR_INVALID_VALUE);
+    }
+    if (build->rc != CUDA_SUCCESS) {
+        return build->rc;
+    }
+    CUresult rc = driver->cuStreamEndCapture(stream->real, &ended);
+    if (rc == CUDA_SUCCESS) {
+        rc = capture_to(driver, stream->real, graph);
+    }
+    if (rc != CUDA_SUCCESS) {
+        (void)capture_to(driver, stream->real, build->of->real);
+        graph_build_fail(build, rc);
+    }
+    build->first = build->count;
+    return rc;
+}
+
+bool server_call_ga_graph_body(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct ga_graph_body_args args;
+    ga_graph_body_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = body(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
