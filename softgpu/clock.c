@@ -156,17 +156,22 @@ bool sg_clock_takes(struct sg_item *item)
     if (!atomic_load(&started)) {
         atomic_store(&started, thread_start());
     }
+    bool of_graph = item->finished != NULL; /* of its stream is nothing but the context */
     if (item->engine == SG_ENGINE_HOST || !atomic_load(&started)) {
-        sg_clock_advance(stream, now); /* it has taken its own time */
+        item->end_ns = now; /* it has taken its own time */
+        if (!of_graph) {
+            sg_clock_advance(stream, now);
+        }
         return false;
     }
-    /* A graph's node is submitted when those before it are over, beside others of its stream. */
-    uint64_t ready = item->finished != NULL ? 0 : sg_clock_of(stream);
+    uint64_t ready = of_graph ? 0 : sg_clock_of(stream);
     ready = item->submitted_ns > ready ? item->submitted_ns : ready;
     struct sg_period period = place(item, ready);
     item->end_ns = period.end_ns;
     sg_trace_item(item, period.start_ns, period.end_ns);
-    sg_clock_advance(stream, period.end_ns);
+    if (!of_graph) {
+        sg_clock_advance(stream, period.end_ns);
+    }
     count(stream->context->device->ordinal, &period, now);
     if (item->end_ns <= now) {
         return false;

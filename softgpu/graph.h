@@ -58,6 +58,7 @@ struct sg_graph_node {
     struct sg_mark *mark;       /* RECORD, WAIT: of this launch */
     unsigned step;              /* VALUES: done so far */
     uint64_t since_ns;
+    uint64_t ready_ns; /* by the timing model: when those before it are over */
 };
 
 /* The nodes of a plan. */
@@ -65,6 +66,7 @@ struct sg_graph_level {
     struct sg_graph_node *owner; /* the conditional node that this is a body of; or NULL */
     unsigned count, left;        /* `left`: not done in this launch */
     struct sg_graph_node *nodes;
+    uint64_t end_ns; /* by the timing model: when those that are done were over */
 };
 
 /* Something about a node that later launches see. */
@@ -95,7 +97,8 @@ struct sg_graph_exec {
     struct sg_graph_launch *now; /* the one that runs */
     unsigned running;            /* items that engines have */
     struct sg_graph_node *waiting;
-    bool dead; /* a context of its nodes is gone */
+    uint64_t until_ns; /* by the timing model: when the last launch was over */
+    bool dead;         /* a context of its nodes is gone */
     struct sg_item end;
     void (*gone)(void *);
     void *gone_data;

@@ -1,8 +1,10 @@
 /* One launch of an executable graph. What is ready is a list, so that long chains of nodes that are
- * done at once, and loops, need no stack. */
+ * done at once, and loops, need no stack. By the timing model a node begins when those before it
+ * are over, whenever this process comes to notice. */
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "softgpu/clock.h"
 #include "softgpu/graph.h"
 #include "softgpu/process.h"
 
@@ -27,15 +29,22 @@ static void ready_add(struct ready *ready, struct sg_graph_node *node)
     ready->first = node;
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Its roots are ready; false: there are none, so that it is done already. */
-static bool level_begin(struct sg_graph_level *level, struct ready *ready)
+static bool level_begin(struct sg_graph_level *level, struct ready *ready, uint64_t ns)
 {
     level->left = level->count;
+    level->end_ns = ns;
     for (unsigned i = level->count; i-- > 0;) {
         struct sg_graph_node *node = &level->nodes[i];
         node->left = node->before;
         node->step = 0;
         node->since_ns = 0;
+        node->ready_ns = ns;
         if (node->before == 0) {
             ready_add(ready, node);
         }
@@ -44,7 +53,7 @@ static bool level_begin(struct sg_graph_level *level, struct ready *ready)
 }
 
 /* The body that the condition asks for is begun; false: none, or one without nodes. */
-static bool body_begin(struct sg_graph_node *node, struct ready *ready)
+static bool body_begin(struct sg_graph_node *node, struct ready *ready, uint64_t ns)
 {
     unsigned value = sg_condition_value(node->condition), body;
     switch ((int)node->type) {
@@ -58,16 +67,18 @@ static bool body_begin(struct sg_graph_node *node, struct ready *ready)
         body = value;
         break;
     }
-    return body < node->body_count && level_begin(&node->bodies[body], ready);
+    return body < node->body_count && level_begin(&node->bodies[body], ready, ns);
 }
 
 /* The node is done: so are those that it was the last of, and so on upwards. */
-static void node_done(struct sg_graph_node *node, struct ready *ready)
+static void node_done(struct sg_graph_node *node, struct ready *ready, uint64_t ns)
 {
     for (;;) {
         struct sg_graph_level *level = node->level;
+        level->end_ns = later(level->end_ns, ns);
         for (unsigned i = 0; i < node->after_count; i++) {
             struct sg_graph_node *after = &level->nodes[node->after[i]];
+            after->ready_ns = later(after->ready_ns, ns);
             if (--after->left == 0) {
                 ready_add(ready, after);
             }
@@ -76,7 +87,8 @@ static void node_done(struct sg_graph_node *node, struct ready *ready)
             return;
         }
         node = level->owner;
-        if (node->type == CU_GRAPH_COND_TYPE_WHILE && body_begin(node, ready)) {
+        ns = level->end_ns;
+        if (node->type == CU_GRAPH_COND_TYPE_WHILE && body_begin(node, ready, ns)) {
             return;
         }
     }
@@ -96,7 +108,8 @@ static bool values_done(struct sg_graph_node *node)
 
 static void record(struct sg_graph_node *node, struct ready *ready)
 {
-    node->mark->time_ns = ga_clock_ns();
+    bool timed = sg_clock_runs(node->exec->now->item.stream->context->device);
+    node->mark->time_ns = timed ? node->ready_ns : ga_clock_ns();
     sg_mark_set_done(node->mark);
     ready->news = true;
 }
@@ -113,7 +126,8 @@ static void work_begin(struct sg_graph_node *node)
         by_node ? (node->what.prioritised ? node->what.priority : 0) : exec->now->item.priority;
     item->owner = node;
     item->finished = work_finished;
-    item->submitted_ns = ga_clock_ns();
+    item->submitted_ns = node->ready_ns;
+    item->end_ns = 0;
     exec->running++;
     sg_engine_push(item);
 }
@@ -138,9 +152,22 @@ static bool node_begin(struct sg_graph_node *node, struct ready *ready)
     case SG_GRAPH_VALUES:
         return values_done(node);
     case SG_GRAPH_CONDITION:
-        return !body_begin(node, ready);
+        return !body_begin(node, ready, node->ready_ns);
     default:
         return true;
+    }
+}
+
+/* When one that was done at once was over. */
+static uint64_t node_ns(const struct sg_graph_node *node)
+{
+    switch (node->off ? SG_GRAPH_NOTHING : node->what.kind) {
+    case SG_GRAPH_WAIT:
+        return node->mark != NULL ? later(node->ready_ns, node->mark->time_ns) : node->ready_ns;
+    case SG_GRAPH_VALUES:
+        return later(node->ready_ns, ga_clock_ns());
+    default:
+        return node->ready_ns;
     }
 }
 
@@ -155,7 +182,7 @@ static void ready_run(struct sg_graph_exec *exec, struct ready *ready)
         struct sg_graph_node *node = ready->first;
         ready->first = node->next;
         if (node_begin(node, ready)) {
-            node_done(node, ready);
+            node_done(node, ready, node_ns(node));
         } else if (node_polls(node)) {
             node->next = exec->waiting;
             exec->waiting = node;
@@ -172,7 +199,7 @@ static void work_finished(struct sg_item *item, void *owner)
     struct ready ready = {0};
     item->state = SG_ITEM_PENDING;
     exec->running--;
-    node_done(node, &ready);
+    node_done(node, &ready, item->end_ns != 0 ? item->end_ns : ga_clock_ns());
     ready_run(exec, &ready);
     if (ready.news || exec->level.left == 0 || atomic_load(&sg_process.condemned) != 0) {
         sg_schedule();
@@ -191,7 +218,11 @@ static void launch_begin(struct sg_graph_launch *launch, struct ready *ready)
     for (unsigned i = 0; i < exec->event_count; i++) {
         exec->events[i]->mark = launch->marks[i];
     }
-    (void)level_begin(&exec->level, ready);
+    const struct sg_item *item = &launch->item;
+    uint64_t ns = sg_clock_runs(item->stream->context->device)
+                      ? later(item->submitted_ns, sg_clock_of(item->stream))
+                      : ga_clock_ns();
+    (void)level_begin(&exec->level, ready, later(ns, exec->until_ns));
 }
 
 static bool launch_step(struct sg_item *item)
@@ -212,7 +243,12 @@ static bool launch_step(struct sg_item *item)
     if (ready.news) {
         sg_schedule_again();
     }
-    return exec->level.left == 0;
+    if (exec->level.left != 0) {
+        return false;
+    }
+    exec->until_ns = exec->level.end_ns;
+    sg_clock_advance(item->stream, exec->until_ns);
+    return true;
 }
 
 /* The process is condemned. */

@@ -9,6 +9,8 @@ from harness import expect
 KERNEL = 100.0  # ms
 COPY = 0.010 + (16 << 20) / (8000e6 * 0.78) * 1e3
 LAUNCH = 0.003
+# Each byte is read and written.
+WITHIN = 2 * (16 << 20) / (144e9 * 0.85) * 1e3
 # Two arrays read, one written
 ADD = LAUNCH + 3 * (16 << 20) / (144e9 * 0.85) * 1e3
 
@@ -60,6 +62,27 @@ def test_kernels_of_a_given_time(build):
     near(got, "up_down", COPY)
     near(got, "large_up", KERNEL)
     expect("KERNELS ARE NOT RUN" in program.err.text, "nothing says so on stderr")
+
+
+def check_graphs(program):
+    got, _ = measured(program)
+    near(got, "small_small", KERNEL)
+    near(got, "small_then_small", 2 * KERNEL)
+    near(got, "large_large", 2 * KERNEL)
+    near(got, "small_then_within", KERNEL + WITHIN)
+    near(got, "three_times", 3 * KERNEL)
+    return got
+
+
+def test_graphs_take_what_their_nodes_take(build):
+    got = check_graphs(directly(build, ESTIMATED, "graphs"))
+    near(got, "large_up", KERNEL)
+    near(got, "small_then_up", KERNEL + COPY)
+
+
+def test_graphs_through_a_server(build):
+    program, _ = through_server(build, ESTIMATED, "graphs")
+    check_graphs(program)
 
 
 # Copies take what the network takes besides.

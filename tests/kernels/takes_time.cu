@@ -1,9 +1,10 @@
 // Says what its work took, by events. Everything is submitted behind a gate, work that takes long,
 // so that what is measured begins when the gate ends, however slowly this process runs.
 //
-// takes_time kernels|adds|busy: `kernels` gates with a kernel (where kernels take a configured
-// time), `adds` with copies, and measures a kernel that adds vectors; `busy` says when ten kernels
-// that fill the device began and when they were done.
+// takes_time kernels|adds|graphs|busy: `kernels` gates with a kernel (where kernels take a
+// configured time), `adds` with copies, and measures a kernel that adds vectors; `graphs` is
+// `kernels` of graphs that do the same; `busy` says when ten kernels that fill the device began and
+// when they were done.
 #include <time.h>
 
 #include "check.h"
@@ -51,14 +52,19 @@ static void vectors(int i)
     add<<<bytes / 4 / 256, 256, 0, stream[i]>>>(device_memory[1 - i], device_memory[i], bytes / 4);
 }
 
-// Milliseconds from the gate's end until all of it is done.
-static void measure(const char *name, bool kernels, void (*first)(int), void (*second)(int))
+static void close_gate(bool kernels)
 {
     for (int i = 0; kernels ? i < 1 : i < 8; i++)
         kernels ? large(0) : up(0);
     CHECK(cudaEventRecord(gate, stream[0]));
     CHECK(cudaStreamWaitEvent(stream[1], gate, 0));
     CHECK(cudaEventRecord(begin, stream[0]));
+}
+
+// Milliseconds from the gate's end until all of it is done.
+static void measure(const char *name, bool kernels, void (*first)(int), void (*second)(int))
+{
+    close_gate(kernels);
     first(0);
     CHECK(cudaEventRecord(end[0], stream[0]));
     if (second)
@@ -69,6 +75,53 @@ static void measure(const char *name, bool kernels, void (*first)(int), void (*s
     for (int i = 0; i < streams; i++)
         CHECK(cudaEventElapsedTime(&took[i], begin, end[i]));
     printf("%s %.4f\n", name, took[0] > took[1] ? took[0] : took[1]);
+}
+
+// The same of a graph: two nodes beside each other (`behind`: one behind the other), launched so
+// many times.
+static void measure_graph(const char *name, void (*first)(int), void (*second)(int), bool behind,
+                          int launches)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    float took;
+    CHECK(cudaStreamBeginCapture(stream[0], cudaStreamCaptureModeGlobal));
+    CHECK(cudaEventRecord(gate, stream[0]));
+    CHECK(cudaStreamWaitEvent(stream[1], gate, 0));
+    first(0);
+    second(behind ? 0 : 1);
+    CHECK(cudaEventRecord(end[1], stream[1]));
+    CHECK(cudaStreamWaitEvent(stream[0], end[1], 0));
+    CHECK(cudaStreamEndCapture(stream[0], &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    close_gate(true);
+    for (int i = 0; i < launches; i++)
+        CHECK(cudaGraphLaunch(exec, stream[0]));
+    CHECK(cudaEventRecord(end[0], stream[0]));
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaEventElapsedTime(&took, begin, end[0]));
+    printf("%s %.4f\n", name, took);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+}
+
+// Of device memory to device memory: a server does it by itself, too.
+static void within(int i)
+{
+    CHECK(cudaMemcpyAsync(device_memory[i], device_memory[1 - i], bytes, cudaMemcpyDeviceToDevice,
+                          stream[i]));
+}
+
+static int graphs()
+{
+    measure_graph("small_small", small, small, false, 1);
+    measure_graph("small_then_small", small, small, true, 1);
+    measure_graph("large_large", large, large, false, 1);
+    measure_graph("large_up", large, up, false, 1);
+    measure_graph("small_then_up", small, up, true, 1);
+    measure_graph("small_then_within", small, within, true, 1);
+    measure_graph("three_times", small, small, false, 3);
+    return passed();
 }
 
 static double now_ms()
@@ -107,6 +160,8 @@ int main(int count, char **arguments)
     CHECK(cudaEventCreate(&begin));
     if (count > 1 && strcmp(arguments[1], "busy") == 0)
         return busy();
+    if (count > 1 && strcmp(arguments[1], "graphs") == 0)
+        return graphs();
     measure("up", kernels, up, nullptr);
     measure("up_down", kernels, up, down);
     if (kernels) {
