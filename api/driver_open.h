@@ -37,6 +37,7 @@ extern void (*const cuda_driver_missing)(void);
 
 enum {
     CUDA_DEVICE_PTX_ONLY = 1, /* runs PTX, and no machine code */
+    CUDA_DEVICE_AFFINITY = 2, /* a context may have some of the multiprocessors only */
 };
 
 struct cuda_driver_traits {

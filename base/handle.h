@@ -27,6 +27,8 @@ enum ga_handle_type {
     GA_HANDLE_MEMPOOL,
     GA_HANDLE_PHYSICAL,  /* memory without an address (cuMemCreate) */
     GA_HANDLE_REFERENCE, /* to a texture or surface */
+    GA_HANDLE_GREEN,     /* a green context; also as a context */
+    GA_HANDLE_RESOURCES, /* what a green context is made of */
     GA_HANDLE_TYPES
 };
 

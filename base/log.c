@@ -1,6 +1,6 @@
 /* Log lines: formatted into one buffer and written by one write(2), so that lines of threads and
  * of processes that share a stderr do not mix. */
-#include "base/log.h"
+#include "base/log_watch.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -16,6 +16,13 @@
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static _Atomic(const char *) log_name = "gpuaas";
 static atomic_int log_level = -1; /* -1: not read from the environment yet */
+
+static void (*_Atomic log_watch)(enum ga_log_level level, const char *text);
+
+void ga_log_watch(void (*watch)(enum ga_log_level level, const char *text))
+{
+    atomic_store(&log_watch, watch);
+}
 
 void ga_log_set_name(const char *name)
 {
@@ -83,7 +90,10 @@ static void line_write(const char *line, size_t size)
 
 void ga_log(enum ga_log_level level, const char *format, ...)
 {
-    if (!ga_log_enabled(level)) {
+    void (*watch)(enum ga_log_level, const char *) =
+        level <= GA_LOG_WARN ? atomic_load(&log_watch) : NULL;
+    bool enabled = ga_log_enabled(level);
+    if (!enabled && watch == NULL) {
         return;
     }
     int saved_errno = errno;
@@ -105,7 +115,13 @@ void ga_log(enum ga_log_level level, const char *format, ...)
         }
         used += length;
     }
+    if (watch != NULL) {
+        line[used] = '\0';
+        watch(level, line + head);
+    }
     line[used++] = '\n';
-    line_write(line, used);
+    if (enabled) {
+        line_write(line, used);
+    }
     errno = saved_errno;
 }

@@ -10,8 +10,6 @@
 #include "client/twin.h"
 #include "front/front.h"
 
-enum context_kind { KIND_PRIMARY = 0, KIND_EXPLICIT = 1 };
-
 static CUcontext handle_of(const struct client_context *context)
 {
     return (CUcontext)(uintptr_t)context->object.handle;
@@ -27,6 +25,10 @@ static CUresult flags_check(unsigned flags)
 
 CUresult client_context_find(CUcontext handle, struct client_context **context)
 {
+    struct front_green green;
+    if (front_green_is(handle)) {
+        handle = front_green_context(handle, &green) ? green.primary : NULL;
+    }
     struct client_context *found =
         client_object_find(GA_HANDLE_CONTEXT, (uint64_t)(uintptr_t)handle);
     if (found == NULL) {
@@ -36,7 +38,8 @@ CUresult client_context_find(CUcontext handle, struct client_context **context)
     return CUDA_SUCCESS;
 }
 
-/* Counts contexts that were destroyed: what a thread remembers may be one of them. */
+/* Counts contexts that were destroyed: what a thread remembers may be one of them. (Green ones are
+ * not remembered.) */
 static atomic_uint destroyed;
 
 CUresult client_context_current(struct client_context **context)
@@ -59,7 +62,7 @@ CUresult client_context_current(struct client_context **context)
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         }
         last = found;
-        last_handle = handle;
+        last_handle = front_green_is(handle) ? NULL : handle;
         last_destroyed = now;
     }
     if (!atomic_load_explicit(&found->active, memory_order_acquire)) {
@@ -103,85 +106,6 @@ void client_context_quiet(struct client_context *context, uint64_t sequence)
 bool client_context_idle(const struct client_context *context)
 {
     return atomic_load(&context->quiet) == atomic_load(&context->session->link->submitted);
-}
-
-/* ---- the server's half. `device->open_lock` is held by all of these. */
-
-void client_context_wish(const struct client_context *context, struct handshake_context *wish)
-{
-    *wish = (struct handshake_context){
-        .handle = context->object.handle,
-        .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
-        .flags = context->flags,
-        .block_bytes = client_allocator_first_bytes(context->device->granularity_bytes)};
-}
-
-static CUresult create_remote(struct client_context *context)
-{
-    struct client_call call;
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_context_create, context);
-    struct ga_context_create_args args = {.context = context->object.handle,
-                                          .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
-                                          .flags = context->flags};
-    call.bare = true;
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_context_create, &args, true, rc);
-    }
-    return rc;
-}
-
-static CUresult end_remote(struct client_context *context, bool destroy)
-{
-    struct client_call call;
-    CUresult rc = client_call_enter_in(
-        &call, destroy ? API_OP_ga_context_destroy : API_OP_ga_context_reset, context);
-    struct ga_context_destroy_args destroyed = {.context = context->object.handle};
-    struct ga_context_reset_args reset = {.context = context->object.handle};
-    call.bare = true;
-    if (rc != CUDA_SUCCESS) {
-        return CUDA_SUCCESS; /* the link is lost, and what was there with it */
-    }
-    if (destroy) {
-        CLIENT_CALL_SIMPLE(&call, ga_context_destroy, &destroyed, true, rc);
-    } else {
-        CLIENT_CALL_SIMPLE(&call, ga_context_reset, &reset, true, rc);
-    }
-    return rc;
-}
-
-/* The session of the context's device, opened if need be, and the context in it. */
-static CUresult activate(struct client_context *context)
-{
-    struct client_session *session = atomic_load(&context->device->session);
-    struct client_first first = {0};
-    if (session == NULL) {
-        CUresult rc = client_session_open(context, &session, &first);
-        if (rc != CUDA_SUCCESS) {
-            return rc;
-        }
-        client_allocator_mapped(&session->allocator, first.block_bytes, context->object.handle);
-        atomic_store(&context->device->session, session);
-    }
-    if (context->session == NULL) {
-        context->session = session;
-        CUresult rc = first.made ? first.result : create_remote(context);
-        if (rc != CUDA_SUCCESS) {
-            context->session = NULL;
-            return rc;
-        }
-    }
-    atomic_store(&context->active, true);
-    return (CUresult)atomic_load(&session->link->dead);
-}
-
-/* Everything that the context has goes here, after it has gone there; libraries stay. */
-static void clear(struct client_context *context)
-{
-    client_twins_forget(context);
-    client_memory_forget(context);
-    client_objects_drop_all(context);
-    context->legacy_attributes = front_stream_attributes_new;
-    (void)atomic_exchange(&context->late, 0);
 }
 
 /* ---- primary contexts */
@@ -234,7 +158,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
         return rc;
     }
     pthread_mutex_lock(&context->device->open_lock);
-    rc = activate(context);
+    rc = client_context_activate(context);
     if (rc == CUDA_SUCCESS) {
         context->retained++;
         context->fresh = false;
@@ -246,8 +170,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 static CUresult empty_primary(struct client_context *context)
 {
-    CUresult rc = end_remote(context, false);
-    clear(context);
+    CUresult rc = client_context_end(context, false);
+    client_context_clear(context);
     return rc;
 }
 
@@ -333,15 +257,20 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
 
 /* ---- explicit contexts */
 
-CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+/* `sms`: multiprocessors that its kernels may use; 0: all. */
+static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned sms)
 {
     struct client_device *device;
+    struct client_session *session;
     CUresult rc = client_ready();
     if (rc == CUDA_SUCCESS) {
         rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
     }
     if (rc == CUDA_SUCCESS) {
         rc = client_device_find(dev, &device);
+    }
+    if (rc == CUDA_SUCCESS && sms != 0) { /* what comes with a session has all */
+        rc = client_session_need(dev, &session);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -352,8 +281,9 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
     }
     context->device = device;
     context->flags = flags;
+    context->sms = sms;
     pthread_mutex_lock(&device->open_lock);
-    rc = activate(context);
+    rc = client_context_activate(context);
     pthread_mutex_unlock(&device->open_lock);
     if (rc == CUDA_SUCCESS) {
         rc = front_context_push(handle_of(context));
@@ -366,29 +296,51 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
     return CUDA_SUCCESS;
 }
 
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return create(pctx, flags, dev, 0);
+}
+
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    if (numParams != 0) {
-        return paramsArray == NULL ? CUDA_ERROR_INVALID_VALUE
-                                   : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    }
-    return cuCtxCreate_v2(pctx, flags, dev);
+    unsigned sms;
+    CUresult rc = front_affinity_read(paramsArray, numParams, dev, &sms);
+    return rc == CUDA_SUCCESS ? create(pctx, flags, dev, sms) : rc;
 }
 
 #if CUDA_VERSION >= 12050
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                                 unsigned int flags, CUdevice dev)
 {
-    if (ctxCreateParams != NULL && ctxCreateParams->numExecAffinityParams != 0) {
-        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    unsigned sms = 0;
+    CUresult rc = CUDA_SUCCESS;
+    if (ctxCreateParams != NULL) {
+        rc = front_affinity_read(ctxCreateParams->execAffinityParams,
+                                 ctxCreateParams->numExecAffinityParams, dev, &sms);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
         return front_unsupported("cuCtxCreate_v4 with cigParams");
     }
-    return cuCtxCreate_v2(pctx, flags, dev);
+    return create(pctx, flags, dev, sms);
 }
 #endif
+
+CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    int all = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+    if (rc == CUDA_SUCCESS) {
+        all = context->device->attributes[all];
+        rc = front_affinity_tell(pExecAffinity, type,
+                                 context->sms != 0 ? context->sms : (unsigned)all);
+    }
+    return rc;
+}
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
@@ -404,8 +356,8 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
         return rc;
     }
     pthread_mutex_lock(&context->device->open_lock);
-    rc = end_remote(context, true);
-    clear(context);
+    rc = client_context_end(context, true);
+    client_context_clear(context);
     atomic_store(&context->active, false);
     struct client_link *link = context->session->link;
     if (client_link_lock(link, 0) == 0) {
@@ -483,7 +435,12 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
         rc = CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (rc == CUDA_SUCCESS) {
+    struct front_green green;
+    if (rc == CUDA_SUCCESS &&
+        (ctx != NULL ? front_green_context(ctx, &green) : front_green_current(&green))) {
+        rc = client_green_synchronize(&green); /* only its own work */
+        front_mempool_synchronized();
+    } else if (rc == CUDA_SUCCESS) {
         rc = client_context_synchronize(context);
         front_mempool_synchronized();
     }

@@ -81,6 +81,13 @@ static void remember(struct client_event *event, const struct client_call *call,
     atomic_store(&event->twin_mark, client_twins_mark());
 }
 
+void client_event_whole(struct client_event *event, const struct client_call *call, uint64_t stream)
+{
+    atomic_fetch_add(&event->recorded, 1);
+    remember(event, call, stream);
+    atomic_store(&event->twin_stream, TWIN_ALL);
+}
+
 static CUresult reached(const struct client_call *call, const struct client_event *event)
 {
     return client_twins_after(call->context, atomic_load(&event->twin_stream),
@@ -99,7 +106,7 @@ static CUresult query_shared(struct client_call *call, const struct client_event
 
 /* What has been sent of a shared event is done when the call returns: the next thing that happens
  * may be another program's, which this one has told of it. */
-static CUresult settle(const struct client_call *before, const struct client_event *event)
+CUresult client_event_settle(const struct client_call *before, const struct client_event *event)
 {
     struct client_call call;
     if (!event->shared) {
@@ -141,7 +148,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
         remember(event, &call, args.hStream);
         rc = client_call_post(&call);
     }
-    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -169,7 +176,7 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
         remember(event, &call, args.hStream);
         rc = client_call_post(&call);
     }
-    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
 
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
@@ -197,7 +204,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
         cuStreamWaitEvent_args_write(&call.writer, &args);
         rc = client_call_post(&call);
     }
-    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
 
 #if CUDA_VERSION >= 12050
@@ -206,7 +213,11 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     struct client_call call;
     struct client_event *event;
     struct client_context *context;
+    struct front_green green;
     CUresult rc = context_of(hCtx, &context);
+    if (rc == CUDA_SUCCESS && front_green_context(hCtx, &green)) {
+        return client_green_record(&green, hEvent);
+    }
     if (rc == CUDA_SUCCESS) {
         rc = event_of(hEvent, &event);
     }
@@ -223,13 +234,11 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
                                                .hEvent = event->object.handle};
     rc = client_call_begin(&call, cuCtxRecordEvent_args_bound(&args));
     if (rc == CUDA_SUCCESS) {
-        atomic_fetch_add(&event->recorded, 1);
         cuCtxRecordEvent_args_write(&call.writer, &args);
-        remember(event, &call, 0); /* the legacy stream's work is part of it */
-        atomic_store(&event->twin_stream, TWIN_ALL);
+        client_event_whole(event, &call, 0); /* the legacy stream's work is part of it */
         rc = client_call_post(&call);
     }
-    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
 
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
@@ -238,7 +247,11 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     struct client_context *context;
     struct client_event *event;
     struct cuCtxWaitEvent_args args;
+    struct front_green green;
     CUresult rc = context_of(hCtx, &context);
+    if (rc == CUDA_SUCCESS && front_green_context(hCtx, &green)) {
+        return client_green_wait(&green, hEvent);
+    }
     if (rc == CUDA_SUCCESS) {
         rc = client_call_enter_in(&call, API_OP_cuCtxWaitEvent, context);
     }
@@ -256,7 +269,7 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
         cuCtxWaitEvent_args_write(&call.writer, &args);
         rc = client_call_post(&call);
     }
-    return rc == CUDA_SUCCESS ? settle(&call, event) : rc;
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
 #endif
 

@@ -110,10 +110,12 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
     struct front_jit jit;
     struct client_image found = {0};
     struct client_module *made;
+    struct front_jit_verbose verbose;
     CUresult rc = client_context_current(&context);
     if (rc == CUDA_SUCCESS && (module == NULL || image == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
+    front_jit_verbose_begin(&verbose, numOptions, options, optionValues);
     if (rc == CUDA_SUCCESS) {
         rc = front_jit_read(numOptions, options, optionValues, &jit);
     }
@@ -128,6 +130,7 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
     free(found.owned);
     if (rc == CUDA_SUCCESS) {
         *module = (CUmodule)(uintptr_t)made->object.handle;
+        front_jit_verbose_end(&verbose, *module);
     }
     return rc;
 }

@@ -82,6 +82,7 @@ struct client_context {
     atomic_bool active; /* the server has it, and it is retained or not destroyed */
     bool fresh;         /* reset, and not retained since */
     unsigned retained, flags;
+    unsigned sms; /* multiprocessors that its kernels have; 0: all */
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
     _Atomic uint64_t legacy_ready;                    /* likewise: as client_stream.ready */
     uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
@@ -98,6 +99,7 @@ struct client_stream {
     struct client_object object;
     unsigned long long id;
     unsigned flags;
+    uint64_t green; /* handle of its green context; 0: none */
     struct front_stream_attributes attributes;
     /* Marks (link index << 56 | sequence): all work up to it is known to be done; a watch for work
      * up to it is outstanding. */
@@ -266,6 +268,13 @@ CUresult client_ready(void);
 CUresult client_usable(void);
 /* The handle of the primary context, active or not. */
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);
+/* The server's half (context_remote.c); `device->open_lock` is held by all of these. The session of
+ * the context's device, opened if need be, and the context in it; and its end, or that of what it
+ * has. */
+CUresult client_context_activate(struct client_context *context);
+CUresult client_context_end(struct client_context *context, bool destroy);
+/* Everything that the context has goes here, after it has gone there; libraries stay. */
+void client_context_clear(struct client_context *context);
 /* What the server needs to make it with a session. */
 void client_context_wish(const struct client_context *context, struct handshake_context *wish);
 /* Waits for its work, and nothing else comes of it. */
@@ -304,6 +313,21 @@ CUresult client_stream_find(struct client_context *context, CUstream handle,
 CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire);
 /* Whether other programs may have it. */
 bool client_event_shared(uint64_t wire);
+/* Inside the sender's lock: it is recorded behind work of many streams, `stream` among them. */
+void client_event_whole(struct client_event *event, const struct client_call *call,
+                        uint64_t stream);
+/* What has been sent of a shared event is done. */
+CUresult client_event_settle(const struct client_call *before, const struct client_event *event);
+
+/* ---- green contexts (green.c); the first two are front_host.green_make and green_end */
+CUresult client_green_make(struct front_green *green);
+CUresult client_green_end(const struct front_green *green);
+CUresult client_green_record(const struct front_green *green, CUevent event);
+CUresult client_green_wait(const struct front_green *green, CUevent event);
+CUresult client_green_synchronize(const struct front_green *green);
+/* A new stream in it. */
+CUresult client_green_stream(const struct front_green *green, unsigned flags, int priority,
+                             struct client_stream **out);
 
 /* ---- modules, libraries, functions */
 CUresult client_function_resolve(struct client_context *context, CUfunction handle,

@@ -12,7 +12,7 @@
 
 struct own_stream {
     struct own_stream *next;
-    uint64_t context, stream; /* handles */
+    uint64_t context, stream; /* handles; the context may be green */
 };
 
 static _Thread_local struct own_stream *own;
@@ -61,10 +61,20 @@ CUresult client_stream_make(struct client_context *context, unsigned flags,
     return client_call_post(&call);
 }
 
+/* The thread's green context, if it is one of `context`. */
+static bool green_of(const struct client_context *context, struct front_green *green)
+{
+    return front_green_current(green) &&
+           (uint64_t)(uintptr_t)green->primary == context->object.handle;
+}
+
 static CUresult own_find(struct client_context *context, struct client_stream **out)
 {
     struct own_stream *at = own;
-    while (at != NULL && at->context != context->object.handle) {
+    struct front_green green;
+    bool is_green = green_of(context, &green);
+    uint64_t owner = is_green ? green.handle : context->object.handle;
+    while (at != NULL && at->context != owner) {
         at = at->next;
     }
     *out = at != NULL ? client_object_find(GA_HANDLE_STREAM, at->stream) : NULL;
@@ -76,13 +86,14 @@ static CUresult own_find(struct client_context *context, struct client_stream **
         if (at == NULL) {
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        at->context = context->object.handle;
+        at->context = owner;
         at->next = own;
         own = at;
         (void)pthread_once(&own_once, own_key_make);
         (void)pthread_setspecific(own_key, own);
     }
-    CUresult rc = client_stream_make(context, CU_STREAM_DEFAULT, out);
+    CUresult rc = is_green ? client_green_stream(&green, CU_STREAM_DEFAULT, 0, out)
+                           : client_stream_make(context, CU_STREAM_DEFAULT, out);
     if (rc == CUDA_SUCCESS) {
         at->stream = (*out)->object.handle;
     }
@@ -94,7 +105,13 @@ CUresult client_stream_find(struct client_context *context, CUstream handle,
 {
     *object = NULL;
     *wire = (uint64_t)(uintptr_t)handle;
+    struct front_green green;
     if (handle == NULL || handle == CU_STREAM_LEGACY) {
+        if (green_of(context, &green)) { /* its default stream has a handle here */
+            *wire = green.stream;
+            *object = client_object_find(GA_HANDLE_STREAM, *wire);
+            return *object != NULL ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        }
         return CUDA_SUCCESS;
     }
     if (handle == CU_STREAM_PER_THREAD) {
@@ -105,7 +122,13 @@ CUresult client_stream_find(struct client_context *context, CUstream handle,
         return rc;
     }
     *object = client_object_find(GA_HANDLE_STREAM, *wire);
-    return *object != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (*object == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    uint64_t in = (*object)->green;
+    return in == 0 || front_green_find((CUcontext)(uintptr_t)in, &green)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 /* ---- waiting and asking */
@@ -303,15 +326,10 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
     }
     if (rc == CUDA_SUCCESS) {
         *pctx = (CUcontext)(uintptr_t)context_of(&call, stream)->object.handle;
-    }
-    return rc;
-}
-
-CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
-{
-    CUresult rc = cuStreamGetCtx(hStream, pCtx);
-    if (rc == CUDA_SUCCESS && pGreenCtx != NULL) {
-        *pGreenCtx = NULL; /* there are none */
+        if (stream != NULL && stream->green != 0) {
+            *pctx = (CUcontext)(uintptr_t)stream->green;
+            front_green_convert(*pctx);
+        }
     }
     return rc;
 }

@@ -30,8 +30,16 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
     if (rc == CUDA_SUCCESS && (out == NULL || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    struct client_stream *stream =
-        rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;
+    struct front_green green;
+    struct client_stream *stream;
+    if (rc == CUDA_SUCCESS && front_green_current(&green)) {
+        rc = client_green_stream(&green, flags, priority, &stream);
+        if (rc == CUDA_SUCCESS) {
+            *out = (CUstream)(uintptr_t)stream->object.handle;
+        }
+        return rc;
+    }
+    stream = rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;
     if (stream == NULL) {
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
     }

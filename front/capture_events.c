@@ -271,13 +271,22 @@ CUresult CUDAAPI front_capture_cuStreamDestroy_v2(CUstream hStream)
 
 /* ---- waiting for a context ---- */
 
+/* The stream is of the context, or of a green context of it. */
+static bool is_of(const struct capture_stream *stream, CUcontext context)
+{
+    struct front_green green;
+    return stream->context == context ||
+           (front_green_is(stream->context) && front_green_find(stream->context, &green) &&
+            green.primary == context);
+}
+
 static CUresult context_use(CUcontext context)
 {
     CUresult rc = FRONT_CAPTURE_RUN;
     capture_lock();
     ga_list_each (at, following, &capture_streams) {
         struct capture_stream *stream = ga_container(at, struct capture_stream, of_all);
-        if (stream->context == context) {
+        if (is_of(stream, context)) {
             invalidate(stream->capture);
             rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
@@ -285,32 +294,54 @@ static CUresult context_use(CUcontext context)
     return capture_unlock(rc);
 }
 
-#if CUDA_VERSION >= 12050
-CUresult CUDAAPI front_capture_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+static CUresult record_of(CUcontext context, CUevent event)
 {
-    CUresult rc = context_use(hCtx);
+    CUresult rc = context_use(context);
     if (rc == FRONT_CAPTURE_RUN) {
         capture_lock();
-        event_forget(event_find(hEvent)); /* its last recording is a real one now */
+        event_forget(event_find(event)); /* its last recording is a real one now */
         (void)capture_unlock(rc);
     }
     return rc;
 }
 
 /* An event whose recording was captured cannot be waited for outside of the capture. */
-CUresult CUDAAPI front_capture_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+static CUresult wait_of(CUcontext context, CUevent event)
 {
-    CUresult rc = context_use(hCtx);
+    CUresult rc = context_use(context);
     if (rc != FRONT_CAPTURE_RUN) {
         return rc;
     }
     capture_lock();
-    const struct capture_event *found = event_find(hEvent);
+    const struct capture_event *found = event_find(event);
     if (found != NULL) {
         invalidate(capture_of(found->capture));
         rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return capture_unlock(rc);
+}
+
+#if CUDA_VERSION >= 12050
+CUresult CUDAAPI front_capture_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    return record_of(hCtx, hEvent);
+}
+
+CUresult CUDAAPI front_capture_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    return wait_of(hCtx, hEvent);
+}
+#endif
+
+#if CUDA_VERSION >= 12040
+CUresult CUDAAPI front_capture_cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    return record_of((CUcontext)(uintptr_t)hCtx, hEvent);
+}
+
+CUresult CUDAAPI front_capture_cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    return wait_of((CUcontext)(uintptr_t)hCtx, hEvent);
 }
 #endif
 

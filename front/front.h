@@ -17,10 +17,12 @@
 
 #include "api/cuda_names.h"
 #include "front/advice.h"
+#include "front/affinity.h"
 #include "front/array.h"
 #include "front/capture.h"
 #include "front/copy_box.h"
 #include "front/graph.h"
+#include "front/green.h"
 #include "front/jit.h"
 #include "front/launch_options.h"
 #include "front/mempool.h"
@@ -68,8 +70,8 @@ struct front_host_call {
 
 /* A stream, as its handle says; CU_STREAM_PER_THREAD is the calling thread's. */
 struct front_stream_facts {
-    CUcontext context;
-    bool blocking; /* it waits for the legacy stream, which waits for it */
+    CUcontext context; /* of a stream of a green context: that one's */
+    bool blocking;     /* it waits for the legacy stream, which waits for it */
 };
 
 /* Every member is set. All may be called from any thread; all but `init` only after init answered
@@ -106,6 +108,10 @@ struct front_host {
     /* CUDA_ERROR_INVALID_HANDLE: there is none. */
     CUresult (*stream)(CUstream handle, struct front_stream_facts *stream);
     CUresult (*event_context)(CUevent event, CUcontext *context);
+    /* Makes what a green context has, and retains the primary context of its device; and ends it
+     * when its work is done, which then is `lost` or no longer found. */
+    CUresult (*green_make)(struct front_green *green);
+    CUresult (*green_end)(const struct front_green *green);
     /* Does them in this order in the stream, or none of them if one is wrong. */
     CUresult (*stream_values)(CUstream stream, const struct front_value *values, unsigned count);
     /* Calls it when the work before in the stream is done; what comes later waits for it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "front/front.h"
+#include "front/log.h"
 
 static _Atomic bool ready;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,6 +25,7 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
         return rc == CUDA_SUCCESS ? front_host.process_state() : rc; /* a fork's child has none */
     }
     CUresult rc = CUDA_SUCCESS;
+    front_log_begin();
     pthread_mutex_lock(&init_lock);
     if (!front_initialised()) {
         rc = front_host.init();

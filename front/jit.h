@@ -32,4 +32,15 @@ void front_jit_write(struct front_jit_log *log, const char *text);
 /* Tells the program the sizes of the logs and the time since front_jit_read. */
 void front_jit_end(const struct front_jit *jit);
 
+/* CU_JIT_LOG_VERBOSE (jit_verbose.c). `begin` before the options' values become results; `end` when
+ * the module is loaded: what each kernel uses is added to the information log. */
+struct front_jit_verbose {
+    char *text;
+    size_t size; /* 0: not wanted */
+    void **told;
+};
+void front_jit_verbose_begin(struct front_jit_verbose *wanted, unsigned count,
+                             const CUjit_option *options, void **values);
+void front_jit_verbose_end(const struct front_jit_verbose *wanted, CUmodule module);
+
 #endif

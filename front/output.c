@@ -12,6 +12,7 @@
 #define WAITING_MOST ((size_t)256 << 20)
 
 _Atomic int front_output_pending;
+front_output_watcher *_Atomic front_output_watch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_list outputs = {&outputs, &outputs};
 static size_t waiting; /* bytes */
@@ -74,6 +75,10 @@ static void output_write(const struct front_output *output)
     while (at < output->end) {
         struct front_record record;
         memcpy(&record, output->records + at, sizeof record);
+        front_output_watcher *watch = atomic_load(&front_output_watch);
+        if (record.to == FRONT_OUTPUT_STDERR && watch != NULL) {
+            watch((const char *)output->records + at + sizeof record, record.bytes);
+        }
         (void)fwrite(output->records + at + sizeof record, 1, record.bytes,
                      record.to == FRONT_OUTPUT_STDERR ? stderr : stdout);
         at += sizeof record + record.bytes;

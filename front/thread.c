@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "front/attach.h"
 #include "front/front.h"
 #include "front/storage.h"
 
@@ -68,13 +69,14 @@ CUresult front_ready(void)
 
 void front_host_call_run(const struct front_host_call *call, CUresult status)
 {
+    bool before = stack.host_function;
     stack.host_function = true;
     if (call->callback != NULL) {
         call->callback(call->stream, status, call->data);
     } else if (status == CUDA_SUCCESS) {
         call->function(call->data);
     }
-    stack.host_function = false;
+    stack.host_function = before;
 }
 
 CUcontext front_context_current(void)
@@ -114,6 +116,7 @@ void front_context_reset(CUcontext context)
 void front_context_gone(CUcontext context)
 {
     front_storage_drop(context);
+    front_attach_forget(context);
     if (context != NULL && front_context_current() == context) {
         stack.depth--;
     }

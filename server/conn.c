@@ -306,6 +306,10 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
         return call_lacking(conn, header, reader->size);
     }
     (void)GA_FAILPOINT("backend: before a call");
+    if (conn->elsewhere) {
+        context_apply(conn, conn->current);
+        conn->elsewhere = false;
+    }
     bool good = handler(conn, header, reader);
     (void)GA_FAILPOINT("backend: after a call");
     return good;

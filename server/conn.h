@@ -60,6 +60,7 @@ struct server_conn {
     bool lacks;                                          /* any of the following */
     struct api_op_set lacking, silent;                   /* calls that the client means otherwise */
     struct server_context *current;
+    bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
     uint32_t shared_used;

@@ -9,6 +9,14 @@ void context_apply(struct server_conn *conn, const struct server_context *contex
     (void)conn->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
 }
 
+void stream_apply(struct server_conn *conn, const struct server_stream *stream)
+{
+    if (stream->green != NULL && stream->real == NULL) {
+        (void)conn->driver->cuCtxSetCurrent(stream->green->as_context);
+        conn->elsewhere = true;
+    }
+}
+
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry)
 {
@@ -21,18 +29,24 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct ga_list *next = context->streams.next;
-    CUstream real = NULL;
+    const struct server_stream *stream = NULL;
     for (;;) {
-        CUresult rc =
-            event_mark(&conn->completer, context, real, &entry->events[entry->event_count]);
-        if (rc != CUDA_SUCCESS) {
+        if (stream != NULL) {
+            stream_apply(conn, stream);
+        }
+        CUresult rc = event_mark(&conn->completer, context, stream != NULL ? stream->real : NULL,
+                                 &entry->events[entry->event_count]);
+        if (rc == CUDA_SUCCESS) {
+            entry->event_count++;
+        }
+        if (rc != CUDA_SUCCESS || next == &context->streams) {
+            if (conn->elsewhere) {
+                context_apply(conn, context);
+                conn->elsewhere = false;
+            }
             return rc;
         }
-        entry->event_count++;
-        if (next == &context->streams) {
-            return CUDA_SUCCESS;
-        }
-        real = ga_container(next, struct server_stream, link)->real;
+        stream = ga_container(next, struct server_stream, link);
         next = next->next;
     }
 }
@@ -61,6 +75,48 @@ static CUresult context_drain(struct server_conn *conn, struct server_context *c
     output_of_context(conn);
     return rc;
 }
+
+#if CUDA_VERSION >= 12040
+/* An event behind all that the green context has, in an entry that waits for nothing yet. */
+static CUresult green_mark(struct server_conn *conn, const struct server_green *green,
+                           struct completer_entry *entry)
+{
+    struct event_ref *ref;
+    context_apply(conn, green->context); /* the event is made in it */
+    conn->elsewhere = true;
+    CUresult rc = event_take(&conn->completer, green->context, CU_EVENT_DISABLE_TIMING, &ref);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = conn->driver->cuGreenCtxRecordEvent(green->real, ref->real);
+    if (rc != CUDA_SUCCESS) {
+        event_drop(&conn->completer, ref);
+        return rc;
+    }
+    entry->events = entry->few;
+    entry->events[entry->event_count++] = ref;
+    return CUDA_SUCCESS;
+}
+
+CUresult green_drain(struct server_conn *conn, const struct server_green *green)
+{
+    bool done = false;
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    CUresult rc = entry != NULL ? green_mark(conn, green, entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc != CUDA_SUCCESS) {
+        completer_entry_free(&conn->completer, entry);
+        return rc;
+    }
+    entry->job = drained;
+    entry->job_values[0] = (uint64_t)(uintptr_t)&done;
+    completer_add(&conn->completer, entry);
+    if (conn_wait(conn, &done) != GA_OK) {
+        return CUDA_ERROR_UNKNOWN;
+    }
+    output_of_context(conn);
+    return CUDA_SUCCESS;
+}
+#endif
 
 static void keep_first(CUresult *first, CUresult rc)
 {
@@ -96,6 +152,9 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
     }
     ga_list_each (at, next, &context->events) {
         keep_first(&first, event_free(conn, ga_container(at, struct server_event, link)));
+    }
+    ga_list_each (at, next, &context->greens) {
+        keep_first(&first, green_free(conn, ga_container(at, struct server_green, link)));
     }
     ga_list_each (at, next, &context->streams) {
         struct server_stream *stream = ga_container(at, struct server_stream, link);

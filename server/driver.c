@@ -127,6 +127,15 @@ static CUresult facts_priorities(const struct cuda_driver *driver, CUdevice devi
 }
 
 /* Only drivers of our own have anything to say. */
+/* A context with some of the multiprocessors: NVIDIA's has it in some set-ups (MPS). */
+static uint32_t facts_affinity(const struct cuda_driver *driver, CUdevice device)
+{
+    int supported = 0;
+    CUresult rc =
+        driver->cuDeviceGetExecAffinitySupport(&supported, CU_EXEC_AFFINITY_TYPE_SM_COUNT, device);
+    return rc == CUDA_SUCCESS && supported != 0 ? CUDA_DEVICE_AFFINITY : 0;
+}
+
 static uint32_t facts_traits(const struct cuda_driver *driver, CUdevice device)
 {
     static const CUuuid uuid = {.bytes = CUDA_DRIVER_TRAITS_UUID};
@@ -172,7 +181,7 @@ enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                  driver_result_name(driver, rc, room));
         return GA_INVALID;
     }
-    facts->traits = facts_traits(driver, device);
+    facts->traits = facts_traits(driver, device) | facts_affinity(driver, device);
     /* What the driver does not know is 0, as for a program that asks it. */
     facts->attribute_count = CU_DEVICE_ATTRIBUTE_MAX;
     for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; i++) {

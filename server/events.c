@@ -90,6 +90,10 @@ CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref *
     CUstream real;
     struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
     struct server_context *context = stream != NULL ? stream->context : conn->current;
+    if (context != NULL && context != conn->current) {
+        context_apply(conn, context);
+        conn->elsewhere = true;
+    }
     CUresult rc = server_handle_stream(conn, wire, &real);
     if (rc == CUDA_SUCCESS && context == NULL) {
         rc = CUDA_ERROR_INVALID_CONTEXT;
@@ -97,12 +101,10 @@ CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref *
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (context != conn->current) {
-        context_apply(conn, context);
-    }
     rc = event_mark(&conn->completer, context, real, ref);
     if (context != conn->current) {
         context_apply(conn, conn->current);
+        conn->elsewhere = false;
     }
     *line = stream != NULL ? stream->line : context->null_line;
     return rc;

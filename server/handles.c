@@ -15,6 +15,7 @@ void objects_init(struct server_objects *objects)
     ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MOST);
     ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MOST);
     ga_handle_table_init(&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MOST);
+    ga_handle_table_init(&objects->greens, GA_HANDLE_GREEN, GREENS_MOST);
     ga_list_init(&objects->context_list);
     ga_list_init(&objects->peers);
     objects->last_line = 0;
@@ -32,6 +33,7 @@ CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream 
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    stream_apply(conn, stream);
     *real = stream->real;
     return CUDA_SUCCESS;
 }

@@ -38,7 +38,7 @@ struct server_context {
     struct server_session *session;
     CUcontext real;
     bool primary;
-    struct ga_list streams, events, modules, arrays, textures, graphs, conditions;
+    struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
@@ -61,9 +61,19 @@ struct server_stream {
     struct ga_list link;
     struct server_context *context;
     uint64_t handle;
-    CUstream real;
+    CUstream real;                    /* NULL: the default stream of `green` */
+    struct server_green *green;       /* NULL: of none */
     uint64_t line;                    /* of completion.h */
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
+};
+
+/* A green context. */
+struct server_green {
+    struct ga_list link;
+    struct server_context *context; /* the primary one */
+    uint64_t handle;
+    CUgreenCtx real;
+    CUcontext as_context; /* what becomes current for its default stream */
 };
 
 struct server_event {
@@ -140,6 +150,7 @@ struct server_function {
 
 /* Live objects of one application; a greedy one ends here with OUT_OF_MEMORY. */
 #define CONTEXTS_MOST  1024u
+#define GREENS_MOST    1024u
 #define STREAMS_MOST   65536u
 #define EVENTS_MOST    1048576u
 #define MODULES_MOST   65536u
@@ -151,7 +162,7 @@ struct server_function {
 
 struct server_objects {
     struct ga_handle_table contexts, streams, events, modules, functions;
-    struct ga_handle_table arrays, mipmaps, textures, graphs, physicals;
+    struct ga_handle_table arrays, mipmaps, textures, graphs, physicals, greens;
     struct ga_list context_list;
     struct ga_list peers;                              /* struct server_peer */
     struct ga_number_map conditions, condition_graphs; /* of calls/graph_condition.c */
@@ -193,6 +204,8 @@ void peer_drop(struct server_conn *conn, const struct server_context *context);
 
 /* Makes the context (NULL: none) the driver's current one; conn->current stays the connection's. */
 void context_apply(struct server_conn *conn, const struct server_context *context);
+/* Makes the stream's the driver's current one, where its handle alone does not say which it is. */
+void stream_apply(struct server_conn *conn, const struct server_stream *stream);
 
 /* Puts events on all streams of the context, which must be current, into an entry that waits for
  * nothing yet: together they are all of its work. After an error some may be there. */
@@ -209,6 +222,10 @@ CUresult memory_free(struct server_conn *conn, uint64_t base);
 CUresult array_free(struct server_conn *conn, struct server_array *array);
 CUresult texture_free(struct server_conn *conn, struct server_texture *texture);
 CUresult graph_free(struct server_conn *conn, struct server_graph *graph);
+/* Waits for its work. */
+CUresult green_drain(struct server_conn *conn, const struct server_green *green);
+/* With its streams. */
+CUresult green_free(struct server_conn *conn, struct server_green *green);
 
 /* The variables of conditional nodes; nothing is captured, and no executable is left, that has one.
  */

@@ -31,15 +31,16 @@ static struct {
 
 uint64_t sg_clock_of(const struct sg_stream *stream)
 {
-    const struct sg_context *context = stream->context;
+    const struct sg_stream *legacy = sg_stream_legacy(stream);
     uint64_t ns = stream->clock_ns;
-    if (stream != context->legacy) {
-        bool waits = stream->blocking && context->legacy != NULL;
-        return waits && context->legacy->clock_ns > ns ? context->legacy->clock_ns : ns;
+    if (stream != legacy) {
+        bool waits = stream->blocking && legacy != NULL;
+        return waits && legacy->clock_ns > ns ? legacy->clock_ns : ns;
     }
-    ga_list_each (at, following, &context->streams) {
+    ga_list_each (at, following, &stream->context->streams) {
         const struct sg_stream *other = ga_container(at, struct sg_stream, in_context);
-        ns = other->blocking && other->clock_ns > ns ? other->clock_ns : ns;
+        bool counts = other->blocking && other->green == stream->green;
+        ns = counts && other->clock_ns > ns ? other->clock_ns : ns;
     }
     return ns;
 }

@@ -6,6 +6,7 @@
 
 #include "softgpu/array.h"
 #include "softgpu/graph.h"
+#include "softgpu/green.h"
 #include "softgpu/memory.h"
 #include "softgpu/module.h"
 #include "softgpu/print.h"
@@ -15,6 +16,10 @@
 
 struct sg_context *sg_context_find(CUcontext handle)
 {
+    struct front_green green;
+    if (front_green_is(handle)) {
+        handle = front_green_context(handle, &green) ? green.primary : NULL;
+    }
     return ga_handle_table_find(&sg_process.contexts, (uint64_t)(uintptr_t)handle);
 }
 
@@ -81,6 +86,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
     made->id = ++sg_process.next_context_id;
     ga_list_init(&made->streams);
     ga_list_init(&made->gates);
+    ga_list_init(&made->greens);
     ga_list_init(&made->events);
     ga_list_init(&made->modules);
     ga_list_init(&made->ranges);
@@ -105,6 +111,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
 static void context_empty(struct sg_context *context)
 {
     sg_peer_drop(context);
+    sg_green_lose(context);
     while (!ga_list_empty(&context->modules)) {
         sg_module_destroy(ga_container(context->modules.next, struct sg_module, in_context));
     }
@@ -119,7 +126,7 @@ static void context_empty(struct sg_context *context)
     }
     context->legacy = NULL;
     context->gather = NULL;
-    sg_context_drop_gates(context);
+    sg_whole_drop_gates(&context->gates);
     sg_graph_drop_context(context);
     sg_condition_drop_context(context);
     sg_sampled_drop_context(context);

@@ -31,6 +31,7 @@ struct sg_context {
     struct ga_list streams;   /* all, the legacy one included */
     struct sg_stream *gather; /* waits for all others (whole.c); NULL: not yet */
     struct ga_list gates;     /* what new streams wait for */
+    struct ga_list greens;    /* struct sg_green */
     struct ga_list events;
     struct ga_list modules;
     struct ga_list ranges;
@@ -42,7 +43,8 @@ struct sg_context {
     bool printed;                /* a kernel that may print was launched: the FIFO's size stays */
     struct sg_kernel_heap *heap; /* of its kernels; NULL: no module has needed one */
     struct sg_range *heap_range;
-    bool heap_used; /* a kernel that may use it was launched: its size stays */
+    bool heap_used;    /* a kernel that may use it was launched: its size stays */
+    unsigned sm_limit; /* multiprocessors that its kernels may use; 0: all */
     size_t stack_bytes, printf_bytes, heap_bytes, l2_granularity, launch_count;
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
@@ -63,7 +65,7 @@ void sg_context_drop(struct sg_context *context);
 struct sg_context *sg_context_find(CUcontext handle);
 /* Makes an inactive primary context usable. */
 CUresult sg_context_activate(struct sg_context *context);
-/* Waits until everything submitted to its streams so far has finished. */
+/* Waits until everything submitted to its streams so far has finished, of green contexts too. */
 CUresult sg_context_wait(struct sg_context *context);
 /* The same before something that it may use is freed. False: exit() has begun and the work does not
  * end even when told to stop; free nothing. */
@@ -78,6 +80,12 @@ CUresult sg_context_heap_make(struct sg_context *context);
 void sg_context_heap_drop(struct sg_context *context);
 /* CUDA_ERROR_INVALID_VALUE: it is used already. */
 CUresult sg_context_heap_resize(struct sg_context *context, size_t bytes);
+
+static inline unsigned sg_context_sms(const struct sg_context *context)
+{
+    unsigned all = context->device->config.sms;
+    return context->sm_limit != 0 && context->sm_limit < all ? context->sm_limit : all;
+}
 
 static inline CUcontext sg_context_handle(const struct sg_context *context)
 {

@@ -5,7 +5,7 @@ find_library(GPUAAS_ZSTD zstd REQUIRED)
 gpuaas_library(softgpu_driver
     array.c attributes.c clock.c code.c config.c context.c copy.c device.c device_launch.c
     engines.c fault_log.c fill.c graph.c graph_condition.c graph_memory.c graph_node.c
-    graph_run.c heap.c host_function.c hostmem.c image_text.c ipc.c kernel_heap.c launch.c
+    graph_run.c green.c heap.c host_function.c hostmem.c image_text.c ipc.c kernel_heap.c launch.c
     library.c managed.c module.c node.c node_lock.c node_segment.c occupancy.c peers.c
     physical.c print.c process.c queue.c ranges.c sampled.c shared_events.c shares.c spans.c
     spin.c streams.c tell.c timeline.c timing.c trace.c turns.c values.c vmm.c waits.c whole.c)
@@ -25,7 +25,8 @@ add_dependencies(test_softgpu_image_text api_test_images)
 # libcuda.so.1: what programs load, and what a server opens by its path.
 add_library(softgpu_cuda SHARED
     calls/array.c calls/call.c calls/context.c calls/copy.c calls/event.c
-    calls/function.c calls/graph.c calls/host.c calls/host_function.c calls/ipc.c calls/launch.c
+    calls/function.c calls/graph.c calls/green.c calls/host.c calls/host_function.c calls/ipc.c
+    calls/launch.c
     calls/library.c calls/load.c calls/managed.c calls/memory.c calls/mempool.c calls/memset.c
     calls/module.c calls/occupancy.c calls/pointer.c calls/settings.c
     calls/stream.c calls/texture.c calls/vmm.c

@@ -5,6 +5,7 @@
 #include "front/front.h"
 #include "softgpu/array.h"
 #include "softgpu/graph.h"
+#include "softgpu/green.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
 
@@ -15,10 +16,11 @@ static CUresult context_use(CUcontext handle, struct sg_graph_what *what,
     if (found == NULL || !found->alive) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
+    const struct sg_green *green = sg_green_of(handle);
     what->context = found;
-    what->stream = found->legacy;
+    what->stream = green != NULL ? green->legacy : found->legacy;
     sg_context_hold(found);
-    sg_stream_hold(found->legacy);
+    sg_stream_hold(what->stream);
     *context = found;
     return CUDA_SUCCESS;
 }

@@ -4,6 +4,7 @@
 
 #include "front/front.h"
 #include "softgpu/device_launch.h"
+#include "softgpu/green.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
@@ -62,6 +63,7 @@ static struct sg_demand launch_demand(const struct launch *launch, const struct 
         sg_occupancy_blocks(device, launch->kernel, launch->dynamic_max, launch->carveout,
                             grid.block_threads, shape->dynamic_shared);
     grid.blocks_sm = fitting != 0 ? (uint32_t)fitting : 1;
+    grid.sms = sg_stream_sms(launch->item.stream);
     return device->config.execute || device->config.kernel_ns == 0
                ? sg_timing_kernel(&device->config, &grid)
                : sg_timing_kernel_of(&device->config, &grid, device->config.kernel_ns);
@@ -81,9 +83,9 @@ static CUresult launch_run(struct sg_item *item)
                             .dynamic_shared = shape->dynamic_shared,
                             .params = launch->params,
                             .map = device->map,
-                            .sm_count = device->config.sms,
+                            .sm_count = sg_stream_sms(item->stream),
                             .clock_mhz = device->config.clock_mhz,
-                            .max_workers = device->config.sms,
+                            .max_workers = sg_stream_sms(item->stream),
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop,
                             .limit_ns = device->config.kernel_limit_ns,
@@ -186,7 +188,8 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
         return result;
     }
     unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
-    return shape->cooperative && blocks > sg_occupancy_resident(function, (unsigned)threads,
+    unsigned sms = shape->sms != 0 ? shape->sms : sg_context_sms(function->module->context);
+    return shape->cooperative && blocks > sg_occupancy_resident(function, sms, (unsigned)threads,
                                                                 shape->dynamic_shared)
                ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
                : CUDA_SUCCESS;
@@ -309,8 +312,10 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
                           const struct sg_launch_shape *shape, void **params, void **extra)
 {
     struct sg_item *item;
+    struct sg_launch_shape here = *shape;
+    here.sms = sg_stream_sms(stream);
     CUresult result = function->module->context == stream->context
-                          ? sg_launch_make(function, shape, params, extra, &item)
+                          ? sg_launch_make(function, &here, params, extra, &item)
                           : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         sg_submit(stream, item);

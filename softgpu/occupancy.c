@@ -59,12 +59,11 @@ uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_ker
     return front_occupancy_blocks(&sm, &facts, block_threads, dynamic_shared);
 }
 
-uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned block_threads,
-                               uint64_t dynamic_shared)
+uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned sms,
+                               unsigned block_threads, uint64_t dynamic_shared)
 {
     const struct sg_device *device = function->module->context->device;
     unsigned dynamic_max = sg_dynamic_shared_max(function->kernel, function->settings);
-    return device->config.sms * sg_occupancy_blocks(device, function->kernel, dynamic_max,
-                                                    function->settings->carveout, block_threads,
-                                                    dynamic_shared);
+    return sms * sg_occupancy_blocks(device, function->kernel, dynamic_max,
+                                     function->settings->carveout, block_threads, dynamic_shared);
 }

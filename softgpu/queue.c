@@ -30,13 +30,14 @@ bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence)
 /* Do the default-stream rules hold nothing older than `sequence` against this stream? */
 static bool order_allows(const struct sg_stream *stream, uint64_t sequence)
 {
-    struct sg_context *context = stream->context;
-    if (stream != context->legacy) {
-        return !stream->blocking || !sg_stream_older(context->legacy, sequence);
+    const struct sg_stream *legacy = sg_stream_legacy(stream);
+    if (stream != legacy) {
+        return !stream->blocking || legacy == NULL || !sg_stream_older(legacy, sequence);
     }
-    ga_list_each (at, following, &context->streams) {
+    ga_list_each (at, following, &stream->context->streams) {
         const struct sg_stream *other = ga_container(at, struct sg_stream, in_context);
-        if (other != stream && other->blocking && sg_stream_older(other, sequence)) {
+        if (other != stream && other->blocking && other->green == stream->green &&
+            sg_stream_older(other, sequence)) {
             return false;
         }
     }
@@ -48,7 +49,7 @@ bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence)
     if (sg_stream_older(stream, sequence + 1)) {
         return false;
     }
-    return stream != stream->context->legacy || order_allows(stream, sequence + 1);
+    return stream != sg_stream_legacy(stream) || order_allows(stream, sequence + 1);
 }
 
 /* What happens at once when its turn has come, if it may. */

@@ -4,6 +4,7 @@
  * stream may run when
  *   - in the legacy stream: no blocking stream of the context has an older item;
  *   - in a blocking stream: the legacy stream has no older item;
+ *     (a green context has a legacy stream of its own, and its streams have that order with it)
  *   - and, if it waits for a mark (an event as it was recorded last): the mark is done.
  * Marks are made before what waits for them, so nothing can wait in a circle. (What waits for a
  * value in memory can: CUDA warns of that.) Records, waits and single values happen under the lock;
@@ -31,6 +32,7 @@ struct sg_stream {
     struct ga_list in_active; /* process's list of streams with items */
     struct ga_list items;
     struct sg_context *context; /* held */
+    struct sg_green *green;     /* held; NULL: of none */
     uint64_t handle;            /* 0: a default stream, which has none */
     uint64_t thread;            /* of which thread it is the default stream; 0: of none */
     uint64_t id;
@@ -111,11 +113,17 @@ struct sg_item {
 
 /* ---- streams.c ---- */
 
+/* `green` NULL: of none. */
+CUresult sg_stream_make_in(struct sg_context *context, struct sg_green *green, unsigned flags,
+                           int priority, struct sg_stream **stream);
 CUresult sg_stream_make(struct sg_context *context, unsigned flags, int priority,
                         struct sg_stream **stream);
 void sg_stream_destroy(struct sg_stream *stream);
-/* The default stream of the calling thread in this context. */
-CUresult sg_stream_of_thread(struct sg_context *context, struct sg_stream **stream);
+/* The default stream of the calling thread in this context (and green context). */
+CUresult sg_stream_of_thread(struct sg_context *context, struct sg_green *green,
+                             struct sg_stream **stream);
+/* The legacy stream that the stream's order is about; NULL: it is gone. */
+struct sg_stream *sg_stream_legacy(const struct sg_stream *stream);
 void sg_stream_hold(struct sg_stream *stream);
 void sg_stream_drop(struct sg_stream *stream);
 /* Has everything submitted to it up to `sequence` finished? For the legacy stream this includes
@@ -164,17 +172,22 @@ CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 struct sg_mark *sg_stream_mark(struct sg_stream *stream);
 CUresult sg_stream_follow(struct sg_stream *stream, struct sg_mark *mark);
 
-/* ---- whole.c: all streams of a context at once ---- */
+/* ---- whole.c: all streams of a context, or of a green context, at once ---- */
 
-/* The mark is done when all that the context's streams were given so far is. */
-CUresult sg_context_record(struct sg_context *context, struct sg_mark *mark);
-/* What the context's streams are given from now on waits for the mark, in streams that are made
- * later as well. */
-CUresult sg_context_follow(struct sg_context *context, struct sg_mark *mark);
+struct sg_whole {
+    struct sg_context *context;
+    struct sg_green *green; /* NULL: the context and all its green contexts */
+};
+
+/* The mark is done when all that the streams were given so far is. */
+CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark);
+/* What the streams are given from now on waits for the mark, in streams that are made later as
+ * well. */
+CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark);
 /* The stream is new. */
-CUresult sg_context_follow_gates(struct sg_stream *stream);
-/* The context is emptied. */
-void sg_context_drop_gates(struct sg_context *context);
+CUresult sg_whole_follow_gates(struct sg_stream *stream);
+/* The context, or the green context, is emptied. */
+void sg_whole_drop_gates(struct ga_list *gates);
 
 /* ---- values.c: values in memory that streams write and wait for ---- */
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "softgpu/green.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
 
@@ -16,8 +17,8 @@ static uint64_t thread_number(void)
     return this_thread;
 }
 
-CUresult sg_stream_make(struct sg_context *context, unsigned flags, int priority,
-                        struct sg_stream **stream)
+CUresult sg_stream_make_in(struct sg_context *context, struct sg_green *green, unsigned flags,
+                           int priority, struct sg_stream **stream)
 {
     struct sg_stream *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -36,13 +37,28 @@ CUresult sg_stream_make(struct sg_context *context, unsigned flags, int priority
     ga_list_init(&made->in_active);
     ga_list_append(&context->streams, &made->in_context);
     sg_context_hold(context);
-    CUresult result = sg_context_follow_gates(made);
+    made->green = green;
+    if (green != NULL) {
+        sg_green_hold(green);
+    }
+    CUresult result = sg_whole_follow_gates(made);
     if (result != CUDA_SUCCESS) {
         sg_stream_destroy(made);
         return result;
     }
     *stream = made;
     return CUDA_SUCCESS;
+}
+
+CUresult sg_stream_make(struct sg_context *context, unsigned flags, int priority,
+                        struct sg_stream **stream)
+{
+    return sg_stream_make_in(context, NULL, flags, priority, stream);
+}
+
+struct sg_stream *sg_stream_legacy(const struct sg_stream *stream)
+{
+    return stream->green != NULL ? stream->green->legacy : stream->context->legacy;
 }
 
 void sg_stream_hold(struct sg_stream *stream)
@@ -57,6 +73,9 @@ void sg_stream_drop(struct sg_stream *stream)
         return;
     }
     ga_list_remove(&stream->in_context);
+    if (stream->green != NULL) {
+        sg_green_drop(stream->green);
+    }
     sg_context_drop(stream->context);
     free(stream);
 }
@@ -70,17 +89,18 @@ void sg_stream_destroy(struct sg_stream *stream)
     sg_stream_drop(stream);
 }
 
-CUresult sg_stream_of_thread(struct sg_context *context, struct sg_stream **stream)
+CUresult sg_stream_of_thread(struct sg_context *context, struct sg_green *green,
+                             struct sg_stream **stream)
 {
     uint64_t thread = thread_number();
     ga_list_each (at, following, &context->streams) {
         struct sg_stream *found = ga_container(at, struct sg_stream, in_context);
-        if (found->thread == thread && !found->destroyed) {
+        if (found->thread == thread && found->green == green && !found->destroyed) {
             *stream = found;
             return CUDA_SUCCESS;
         }
     }
-    CUresult result = sg_stream_make(context, CU_STREAM_DEFAULT, 0, stream);
+    CUresult result = sg_stream_make_in(context, green, CU_STREAM_DEFAULT, 0, stream);
     if (result == CUDA_SUCCESS) {
         (*stream)->thread = thread;
     }

@@ -72,9 +72,21 @@ static double warp_clocks(const struct sg_timing_grid *grid)
     return clocks / (double)warps;
 }
 
+static uint32_t sms_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+{
+    return grid->sms != 0 ? grid->sms : device->sms;
+}
+
+/* Its part of the device, at most */
+static double part_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+{
+    return (double)sms_of(device, grid) / device->sms;
+}
+
 static double slots_of(const struct soft_device *device, const struct sg_timing_grid *grid)
 {
-    return least(1, (double)grid->blocks / ((double)device->sms * grid->blocks_sm));
+    return least(part_of(device, grid),
+                 (double)grid->blocks / ((double)device->sms * grid->blocks_sm));
 }
 
 static double memory_ns(const struct soft_device *device, double bytes)
@@ -86,8 +98,9 @@ struct sg_demand sg_timing_kernel(const struct soft_device *device,
                                   const struct sg_timing_grid *grid)
 {
     double clock_ns = 1000.0 / device->clock_mhz;
-    uint64_t busiest = quotient_up(grid->blocks, device->sms);
-    uint64_t waves = quotient_up(grid->blocks, (uint64_t)device->sms * grid->blocks_sm);
+    uint32_t sms = sms_of(device, grid);
+    uint64_t busiest = quotient_up(grid->blocks, sms);
+    uint64_t waves = quotient_up(grid->blocks, (uint64_t)sms * grid->blocks_sm);
     double all_ns = clocks_of(device, grid->counts) * clock_ns; /* on one multiprocessor */
     double issue_ns = all_ns * (double)busiest / (double)grid->blocks;
     double latency_ns = (double)waves * warp_clocks(grid) * clock_ns;
@@ -96,7 +109,7 @@ struct sg_demand sg_timing_kernel(const struct soft_device *device,
     struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS, .ns = rounded(ns)};
     demand.share[SG_RESOURCE_SLOTS] = slots_of(device, grid);
     if (ns > 0) {
-        demand.share[SG_RESOURCE_ISSUE] = least(1, all_ns / device->sms / ns);
+        demand.share[SG_RESOURCE_ISSUE] = least(part_of(device, grid), all_ns / device->sms / ns);
         demand.share[SG_RESOURCE_BANDWIDTH] = least(1, bytes_ns / ns);
     }
     return demand;

@@ -27,6 +27,7 @@ struct sg_timing_grid {
     uint64_t blocks;
     uint32_t block_threads;
     uint32_t blocks_sm; /* that fit on a multiprocessor together; at least 1 */
+    uint32_t sms;       /* that it may use; 0: all */
     const struct sg_counts *counts;
 };
 

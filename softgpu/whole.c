@@ -1,10 +1,11 @@
-/* Events of a whole context: recording all that its streams do, and making them all wait. A stream
- * of the context's own gathers the others' marks.
+/* Events of a whole context or green context: recording all that its streams do, and making them
+ * all wait. A stream of its own gathers the others' marks.
  *
  * What a reader would get wrong: a stream that is made later waits as well, so what was waited for
  * is kept, as gates, until it is done. */
 #include <stdlib.h>
 
+#include "softgpu/green.h"
 #include "softgpu/queue.h"
 
 struct gate {
@@ -19,26 +20,42 @@ static void gate_drop(struct gate *gate)
     free(gate);
 }
 
-static CUresult gather_make(struct sg_context *context)
+static struct sg_stream **gather_of(const struct sg_whole *whole)
 {
-    return context->gather != NULL
-               ? CUDA_SUCCESS
-               : sg_stream_make(context, CU_STREAM_NON_BLOCKING, 0, &context->gather);
+    return whole->green != NULL ? &whole->green->gather : &whole->context->gather;
 }
 
-/* The context's streams but the gathering one, each held, since whatever is put into a stream may
- * end others. NULL: no memory. */
-static struct sg_stream **streams_hold(struct sg_context *context, size_t *count)
+static struct ga_list *gates_of(const struct sg_whole *whole)
+{
+    return whole->green != NULL ? &whole->green->gates : &whole->context->gates;
+}
+
+static CUresult gather_make(const struct sg_whole *whole)
+{
+    struct sg_stream **gather = gather_of(whole);
+    return *gather != NULL
+               ? CUDA_SUCCESS
+               : sg_stream_make_in(whole->context, whole->green, CU_STREAM_NON_BLOCKING, 0, gather);
+}
+
+static bool is_of(const struct sg_stream *stream, const struct sg_whole *whole)
+{
+    return (whole->green == NULL || stream->green == whole->green) && stream != *gather_of(whole);
+}
+
+/* The streams but the gathering one, each held, since whatever is put into a stream may end others.
+ * NULL: no memory. */
+static struct sg_stream **streams_hold(const struct sg_whole *whole, size_t *count)
 {
     size_t room = 1;
-    ga_list_each (at, following, &context->streams) {
+    ga_list_each (at, following, &whole->context->streams) {
         room++;
     }
     struct sg_stream **held = calloc(room, sizeof(struct sg_stream *));
     *count = 0;
-    ga_list_each (at, following, &context->streams) {
+    ga_list_each (at, following, &whole->context->streams) {
         struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
-        if (held != NULL && stream != context->gather) {
+        if (held != NULL && is_of(stream, whole)) {
             sg_stream_hold(stream);
             held[(*count)++] = stream;
         }
@@ -55,7 +72,7 @@ static void streams_drop(struct sg_stream **held, size_t count)
 }
 
 /* The gathering stream waits for all that this one has. */
-static CUresult gather_one(struct sg_context *context, struct sg_stream *stream)
+static CUresult gather_one(struct sg_stream *gather, struct sg_stream *stream)
 {
     if (ga_list_empty(&stream->items)) {
         return CUDA_SUCCESS;
@@ -64,41 +81,41 @@ static CUresult gather_one(struct sg_context *context, struct sg_stream *stream)
     if (mark == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = sg_stream_follow(context->gather, mark);
+    CUresult result = sg_stream_follow(gather, mark);
     sg_mark_drop(mark);
     return result;
 }
 
-CUresult sg_context_record(struct sg_context *context, struct sg_mark *mark)
+CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark)
 {
     size_t count;
-    CUresult result = gather_make(context);
-    struct sg_stream **held = result == CUDA_SUCCESS ? streams_hold(context, &count) : NULL;
+    CUresult result = gather_make(whole);
+    struct sg_stream **held = result == CUDA_SUCCESS ? streams_hold(whole, &count) : NULL;
     if (held == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = gather_one(context, held[i]);
+        result = gather_one(*gather_of(whole), held[i]);
     }
     streams_drop(held, count);
-    return result == CUDA_SUCCESS ? sg_submit_record(context->gather, mark) : result;
+    return result == CUDA_SUCCESS ? sg_submit_record(*gather_of(whole), mark) : result;
 }
 
-CUresult sg_context_follow(struct sg_context *context, struct sg_mark *mark)
+CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark)
 {
     size_t count;
     if (sg_mark_done(mark)) {
         return CUDA_SUCCESS;
     }
     struct gate *gate = malloc(sizeof *gate);
-    struct sg_stream **held = gate != NULL ? streams_hold(context, &count) : NULL;
+    struct sg_stream **held = gate != NULL ? streams_hold(whole, &count) : NULL;
     if (held == NULL) {
         free(gate);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     gate->mark = mark;
     sg_mark_hold(mark);
-    ga_list_append(&context->gates, &gate->in_context);
+    ga_list_append(gates_of(whole), &gate->in_context);
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         result = held[i]->destroyed ? CUDA_SUCCESS : sg_stream_follow(held[i], mark);
@@ -107,10 +124,10 @@ CUresult sg_context_follow(struct sg_context *context, struct sg_mark *mark)
     return result;
 }
 
-CUresult sg_context_follow_gates(struct sg_stream *stream)
+static CUresult follow_gates(struct sg_stream *stream, struct ga_list *gates)
 {
     CUresult result = CUDA_SUCCESS;
-    ga_list_each (at, following, &stream->context->gates) {
+    ga_list_each (at, following, gates) {
         struct gate *gate = ga_container(at, struct gate, in_context);
         if (sg_mark_done(gate->mark)) {
             gate_drop(gate);
@@ -121,9 +138,17 @@ CUresult sg_context_follow_gates(struct sg_stream *stream)
     return result;
 }
 
-void sg_context_drop_gates(struct sg_context *context)
+CUresult sg_whole_follow_gates(struct sg_stream *stream)
 {
-    while (!ga_list_empty(&context->gates)) {
-        gate_drop(ga_container(context->gates.next, struct gate, in_context));
+    CUresult result = follow_gates(stream, &stream->context->gates);
+    return result == CUDA_SUCCESS && stream->green != NULL
+               ? follow_gates(stream, &stream->green->gates)
+               : result;
+}
+
+void sg_whole_drop_gates(struct ga_list *gates)
+{
+    while (!ga_list_empty(gates)) {
+        gate_drop(ga_container(gates->next, struct gate, in_context));
     }
 }

@@ -16,6 +16,7 @@ struct sg_launch_shape {
     unsigned grid[3], block[3];
     unsigned cluster[3]; /* 0, 0, 0: what the kernel says, or none */
     unsigned dynamic_shared;
+    unsigned sms;     /* that it has; 0: all of the device's */
     bool cooperative; /* all blocks run at once, and may wait for each other */
     bool prioritised;
     int priority; /* instead of the stream's, when `prioritised` */
@@ -77,9 +78,9 @@ struct sg_item *sg_host_function_make(const struct front_host_call *call);
 uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_kernel *kernel,
                              unsigned dynamic_max, int carveout, unsigned block_threads,
                              uint64_t dynamic_shared);
-/* Blocks of this function that the whole device holds at once. */
-uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned block_threads,
-                               uint64_t dynamic_shared);
+/* Blocks of this function that so many multiprocessors hold at once. */
+uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned sms,
+                               unsigned block_threads, uint64_t dynamic_shared);
 /* The most threads a block of this kernel can have (registers, .maxntid). */
 unsigned sg_occupancy_threads_max(const struct sg_kernel *kernel);
 /* Static shared memory as ptxas counts it. */

@@ -8,7 +8,8 @@ from text import HEADER
 
 ADDRESSES = {"dst", "src", "address"}
 # Messages that make what the handle names.
-MAKES = {("ga_context_create", "context"), ("ga_module_load", "module"),
+MAKES = {("ga_context_create", "context"), ("ga_context_create_part", "context"),
+         ("ga_green_create", "stream"), ("ga_green_stream", "stream"), ("ga_module_load", "module"),
          ("ga_module_function", "function"), ("ga_array_create", "array"),
          ("ga_mipmap_create", "mipmap"), ("ga_array_level", "array"),
          ("ga_texture_create", "texture"), ("ga_surface_create", "texture"),

@@ -36,30 +36,22 @@ static void context_unmake(struct server_conn *conn, const struct server_session
     }
 }
 
-CUresult context_open(struct server_conn *conn, struct server_session *session,
-                      const struct ga_context_create_args *args)
+/* Takes the driver's context. */
+static CUresult context_enter(struct server_conn *conn, struct server_session *session,
+                              uint64_t handle, uint32_t kind, CUcontext real)
 {
-    CUcontext real = NULL;
-    if (args->kind > CONTEXT_EXPLICIT) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
     struct server_context *context = calloc(1, sizeof *context);
-    if (context == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    enum ga_status status = GA_NO_MEMORY;
+    if (context != NULL) {
+        *context = (struct server_context){.handle = handle,
+                                           .session = session,
+                                           .real = real,
+                                           .primary = kind == CONTEXT_PRIMARY,
+                                           .null_line = ++conn->objects.last_line};
+        status = ga_handle_table_take(&conn->objects.contexts, handle, context);
     }
-    CUresult rc = context_make(conn, session, args, &real);
-    if (rc != CUDA_SUCCESS) {
-        free(context);
-        return rc;
-    }
-    *context = (struct server_context){.handle = args->context,
-                                       .session = session,
-                                       .real = real,
-                                       .primary = args->kind == CONTEXT_PRIMARY,
-                                       .null_line = ++conn->objects.last_line};
-    enum ga_status status = ga_handle_table_take(&conn->objects.contexts, args->context, context);
     if (status != GA_OK) {
-        context_unmake(conn, session, args->kind, real);
+        context_unmake(conn, session, kind, real);
         free(context);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -70,9 +62,68 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
     ga_list_init(&context->textures);
     ga_list_init(&context->graphs);
     ga_list_init(&context->conditions);
+    ga_list_init(&context->greens);
     ga_list_init(&context->free_events);
     ga_list_append(&conn->objects.context_list, &context->link);
     return CUDA_SUCCESS;
+}
+
+CUresult context_open(struct server_conn *conn, struct server_session *session,
+                      const struct ga_context_create_args *args)
+{
+    CUcontext real = NULL;
+    if (args->kind > CONTEXT_EXPLICIT) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc = context_make(conn, session, args, &real);
+    return rc == CUDA_SUCCESS ? context_enter(conn, session, args->context, args->kind, real) : rc;
+}
+
+/* One that has some of the multiprocessors, which is current when it is made. */
+static CUresult part_make(struct server_conn *conn, struct server_session *session,
+                          const struct ga_context_create_part_args *args, CUcontext *real,
+                          uint32_t *given)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUcontext popped;
+    CUexecAffinityParam wanted = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT,
+                                  .param.smCount.val = args->sms};
+    CUresult rc =
+        driver->cuCtxCreate_v3(real, &wanted, 1, args->flags & CONTEXT_FLAGS, session->real);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = driver->cuCtxGetExecAffinity(&wanted, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
+    *given = wanted.param.smCount.val;
+    (void)driver->cuCtxPopCurrent_v2(&popped);
+    if (rc != CUDA_SUCCESS) {
+        (void)driver->cuCtxDestroy_v2(*real);
+    }
+    return rc;
+}
+
+bool server_call_ga_context_create_part(struct server_conn *conn, const struct wire_header *header,
+                                        struct ga_reader *reader)
+{
+    struct ga_context_create_part_args args;
+    struct ga_context_create_part_results results = {0};
+    ga_context_create_part_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_session *session = conn_session(conn, header);
+    CUcontext real = NULL;
+    CUresult rc = part_make(conn, session, &args, &real, &results.given);
+    if (rc == CUDA_SUCCESS) {
+        rc = context_enter(conn, session, args.context, CONTEXT_EXPLICIT, real);
+    }
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_context_create_part_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_context_create_part_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
 }
 
 bool server_call_ga_context_create(struct server_conn *conn, const struct wire_header *header,

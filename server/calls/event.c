@@ -98,6 +98,7 @@ bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_h
 /* Where an event is recorded. */
 struct recording {
     CUcontext context; /* NULL: in the stream */
+    CUgreenCtx green;  /* likewise */
     CUstream stream;
     unsigned flags;
 };
@@ -105,6 +106,11 @@ struct recording {
 static CUresult record_now(const struct cuda_driver *driver, CUevent event,
                            const struct recording *at)
 {
+#if CUDA_VERSION >= 12040
+    if (at->green != NULL) {
+        return driver->cuGreenCtxRecordEvent(at->green, event);
+    }
+#endif
 #if CUDA_VERSION >= 12050
     if (at->context != NULL) {
         return driver->cuCtxRecordEvent(at->context, event);
@@ -149,6 +155,27 @@ static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t s
     CUresult rc = server_handle_stream(conn, stream_wire, &at.stream);
     return event == NULL || rc != CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE
                                                : event_record_at(conn, event, &at);
+}
+
+bool server_call_ga_green_record(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_green_record_args args;
+    ga_green_record_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    const struct server_green *green = ga_handle_table_find(&conn->objects.greens, args.green);
+    struct server_event *event = event_find(conn, args.event);
+    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
+    if (green != NULL && event != NULL) {
+        const struct recording at = {.green = green->real};
+        rc = event_record_at(conn, event, &at);
+    }
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
 }
 
 #if CUDA_VERSION >= 12050

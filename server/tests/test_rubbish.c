@@ -79,6 +79,12 @@ static const struct {
     CALL(cuCtxRecordEvent),
     CALL(cuCtxWaitEvent),
 #endif
+    CALL(ga_green_create),
+    CALL(ga_green_end),
+    CALL(ga_green_stream),
+    CALL(ga_green_record),
+    CALL(ga_green_wait),
+    CALL(ga_context_create_part),
     CALL(cuCtxSetLimit),
     CALL(cuCtxGetLimit),
     CALL(cuCtxEnablePeerAccess),

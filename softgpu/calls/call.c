@@ -3,6 +3,7 @@
 
 #include "base/failpoint.h"
 #include "front/front.h"
+#include "softgpu/green.h"
 
 /* After an execution fault every call brings out what kernels have printed before it. With the
  * lock. */
@@ -65,17 +66,22 @@ CUresult sg_enter(struct sg_context **context)
 
 CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_stream **stream)
 {
-    if (handle == NULL || handle == CU_STREAM_LEGACY) {
-        *stream = context->legacy;
+    bool legacy = handle == NULL || handle == CU_STREAM_LEGACY;
+    if (legacy || handle == CU_STREAM_PER_THREAD) {
+        struct sg_green *green = sg_green_current(context);
+        if (!legacy) {
+            return sg_stream_of_thread(context, green, stream);
+        }
+        *stream = green != NULL ? green->legacy : context->legacy;
         return CUDA_SUCCESS;
-    }
-    if (handle == CU_STREAM_PER_THREAD) {
-        return sg_stream_of_thread(context, stream);
     }
     struct sg_stream *found =
         ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)handle);
     if (found == NULL || !found->context->alive) {
         return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (found->green != NULL && found->green->dead) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     *stream = found;
     return CUDA_SUCCESS;

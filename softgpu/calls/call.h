@@ -32,6 +32,12 @@ CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_s
 /* Enters and finds the stream; the lock is held on success. A stream that was created brings its
  * context: none need be current. */
 CUresult sg_enter_stream(CUstream handle, struct sg_stream **stream);
+/* A stream with a handle, in a green context or (NULL) in none. */
+CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green, unsigned flags,
+                             int priority, CUstream *handle);
+/* front_host.green_make and front_host.green_end. */
+CUresult sg_call_green_make(struct front_green *front);
+CUresult sg_call_green_end(const struct front_green *front);
 /* front_host.host_call. */
 CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call);
 /* front_host.stream_values. */

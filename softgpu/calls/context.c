@@ -2,6 +2,7 @@
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/clock.h"
+#include "softgpu/green.h"
 #include "softgpu/memory.h"
 
 static CUresult flags_check(unsigned flags)
@@ -143,7 +144,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
     return sg_leave(result);
 }
 
-static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version)
+static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned sms)
 {
     CUresult result = sg_enter_process();
     if (result != CUDA_SUCCESS) {
@@ -159,7 +160,7 @@ static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, un
         result = sg_context_make(device, flags, false, &context);
     }
     if (result == CUDA_SUCCESS) {
-        context->api_version = version;
+        context->sm_limit = sms;
         result = front_context_push(sg_context_handle(context));
         if (result != CUDA_SUCCESS) {
             sg_context_destroy(context);
@@ -176,29 +177,33 @@ static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, un
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    return context_create(pctx, flags, dev, 3020);
+    return context_create(pctx, flags, dev, 0);
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    if (numParams != 0) {
-        return paramsArray == NULL ? CUDA_ERROR_INVALID_VALUE
-                                   : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    }
-    return context_create(pctx, flags, dev, 3020);
+    unsigned sms;
+    CUresult result = front_affinity_read(paramsArray, numParams, dev, &sms);
+    return result == CUDA_SUCCESS ? context_create(pctx, flags, dev, sms) : result;
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                                 unsigned int flags, CUdevice dev)
 {
-    if (ctxCreateParams != NULL && ctxCreateParams->numExecAffinityParams != 0) {
-        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    unsigned sms = 0;
+    CUresult result = CUDA_SUCCESS;
+    if (ctxCreateParams != NULL) {
+        result = front_affinity_read(ctxCreateParams->execAffinityParams,
+                                     ctxCreateParams->numExecAffinityParams, dev, &sms);
+    }
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
     if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
         return front_unsupported("cuCtxCreate_v4 with cigParams");
     }
-    return context_create(pctx, flags, dev, 3020);
+    return context_create(pctx, flags, dev, sms);
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
@@ -245,10 +250,11 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     return sg_leave(result);
 }
 
-/* Leaves. */
-static CUresult synchronize(struct sg_context *context)
+/* Of a green context, only its own work. Leaves. */
+static CUresult synchronize(struct sg_context *context, CUcontext handle)
 {
-    CUresult result = sg_leave(sg_context_wait(context));
+    struct sg_green *green = sg_green_of(handle);
+    CUresult result = sg_leave(green != NULL ? sg_green_wait(green) : sg_context_wait(context));
     front_mempool_synchronized();
     return result;
 }
@@ -266,14 +272,14 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (context == NULL || !context->alive) {
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
     }
-    return synchronize(context);
+    return synchronize(context, ctx);
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct sg_context *context;
     CUresult result = sg_enter(&context);
-    return result == CUDA_SUCCESS ? synchronize(context) : result;
+    return result == CUDA_SUCCESS ? synchronize(context, front_context_current()) : result;
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)

@@ -1,6 +1,7 @@
 /* Events. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/green.h"
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
@@ -70,9 +71,9 @@ static CUresult record_in_stream(void *stream, struct sg_mark *mark)
     return sg_submit_record(stream, mark);
 }
 
-static CUresult record_in_context(void *context, struct sg_mark *mark)
+static CUresult record_in_whole(void *whole, struct sg_mark *mark)
 {
-    return sg_context_record(context, mark);
+    return sg_whole_record(whole, mark);
 }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
@@ -99,42 +100,68 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
-#if CUDA_VERSION >= 12050
-/* Enters and finds both; the lock is held on success. */
-static CUresult context_event_enter(CUcontext handle, CUevent of, struct sg_context **context,
-                                    struct sg_event **event)
+#if CUDA_VERSION >= 12040
+/* Enters and finds both; the lock is held on success. `green`: the handle is of a green context,
+ * which need not have become a context. */
+static CUresult whole_event_enter(CUcontext handle, bool green, CUevent of, struct sg_whole *whole,
+                                  struct sg_event **event)
 {
     CUresult result = sg_enter_process();
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    *context = sg_context_find(handle);
-    result = *context == NULL || !(*context)->alive ? CUDA_ERROR_INVALID_CONTEXT
-                                                    : sg_call_event(of, event);
+    whole->green = sg_green_of(handle);
+    whole->context = green && whole->green != NULL ? whole->green->context
+                     : !green                      ? sg_context_find(handle)
+                                                   : NULL;
+    result = whole->context == NULL || !whole->context->alive ? CUDA_ERROR_INVALID_CONTEXT
+                                                              : sg_call_event(of, event);
     return result == CUDA_SUCCESS ? result : sg_leave(result);
 }
 
-CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+static CUresult whole_record(CUcontext handle, bool green, CUevent of)
 {
-    struct sg_context *context;
+    struct sg_whole whole;
     struct sg_event *event;
-    CUresult result = context_event_enter(hCtx, hEvent, &context, &event);
+    CUresult result = whole_event_enter(handle, green, of, &whole, &event);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sg_leave(event->context == context ? record(event, context, record_in_context)
-                                              : CUDA_ERROR_INVALID_HANDLE);
+    return sg_leave(event->context == whole.context ? record(event, &whole, record_in_whole)
+                                                    : CUDA_ERROR_INVALID_HANDLE);
+}
+
+static CUresult whole_wait(CUcontext handle, bool green, CUevent of)
+{
+    struct sg_whole whole;
+    struct sg_event *event;
+    CUresult result = whole_event_enter(handle, green, of, &whole, &event);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sg_leave(event->mark != NULL ? sg_whole_follow(&whole, event->mark) : CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    return whole_record((CUcontext)(uintptr_t)hCtx, true, hEvent);
+}
+
+CUresult CUDAAPI cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    return whole_wait((CUcontext)(uintptr_t)hCtx, true, hEvent);
+}
+#endif
+
+#if CUDA_VERSION >= 12050
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    return whole_record(hCtx, false, hEvent);
 }
 
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 {
-    struct sg_context *context;
-    struct sg_event *event;
-    CUresult result = context_event_enter(hCtx, hEvent, &context, &event);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    return sg_leave(event->mark != NULL ? sg_context_follow(context, event->mark) : CUDA_SUCCESS);
+    return whole_wait(hCtx, false, hEvent);
 }
 #endif
 

@@ -5,6 +5,7 @@
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
+#include "softgpu/green.h"
 #include "softgpu/module.h"
 
 static CUresult host_device_count(int *count)
@@ -21,7 +22,7 @@ static CUresult host_device(CUdevice ordinal, struct front_device *facts)
         *facts = (struct front_device){.name = device->config.name,
                                        .memory_bytes = device->memory.total * SG_CHUNK_BYTES,
                                        .pci_bus = sg_device_pci_bus(device),
-                                       .traits = CUDA_DEVICE_PTX_ONLY};
+                                       .traits = CUDA_DEVICE_PTX_ONLY | CUDA_DEVICE_AFFINITY};
         memcpy(facts->uuid, device->config.uuid, sizeof facts->uuid);
     }
     return result;
@@ -120,7 +121,7 @@ static CUresult host_stream(CUstream handle, struct front_stream_facts *facts)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    facts->context = sg_context_handle(stream->context);
+    facts->context = sg_stream_context(stream);
     facts->blocking = (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
     return sg_leave(CUDA_SUCCESS);
 }
@@ -175,6 +176,8 @@ const struct front_host front_host = {
     .stream_id = host_stream_id,
     .stream = host_stream,
     .event_context = host_event_context,
+    .green_make = sg_call_green_make,
+    .green_end = sg_call_green_end,
     .stream_values = sg_call_stream_values,
     .host_call = sg_call_host_function,
     .mempool = &sg_call_mempool,

@@ -37,11 +37,19 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
                                     CUjit_option *options, void **optionValues)
 {
     struct sg_code *code = NULL;
+    struct front_jit_verbose verbose;
     CUresult result = check_context(module);
+    front_jit_verbose_begin(&verbose, numOptions, options, optionValues);
     if (result == CUDA_SUCCESS) {
         result = sg_load_image(image, numOptions, options, optionValues, &code);
     }
-    return result == CUDA_SUCCESS ? module_enter(code, module) : result;
+    if (result == CUDA_SUCCESS) {
+        result = module_enter(code, module);
+    }
+    if (result == CUDA_SUCCESS) {
+        front_jit_verbose_end(&verbose, *module);
+    }
+    return result;
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)

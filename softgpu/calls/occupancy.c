@@ -2,6 +2,7 @@
  * anywhere, and as many fit as their blocks do. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/green.h"
 #include "softgpu/work.h"
 
 /* Enters; the lock is held on success. */
@@ -24,14 +25,17 @@ static CUresult enter(CUfunction handle, const CUlaunchConfig *config, const int
     return result == CUDA_SUCCESS ? result : sg_leave(result);
 }
 
-/* Blocks of the launch that the device holds at once. */
+/* Blocks of the launch that what it may use of the device holds at once. */
 static uint64_t resident(const struct sg_function *function, const CUlaunchConfig *config)
 {
+    const struct sg_context *context = function->module->context;
+    const struct sg_green *green = sg_green_current(context);
+    unsigned sms = green != NULL ? green->sm_count : sg_context_sms(context);
     uint64_t threads = config->blockDimX;
     threads *= config->blockDimY < SG_BLOCK_THREADS_MAX ? config->blockDimY : SG_BLOCK_THREADS_MAX;
     threads = threads < SG_BLOCK_THREADS_MAX ? threads * config->blockDimZ : threads;
     return threads <= SG_BLOCK_THREADS_MAX
-               ? sg_occupancy_resident(function, (unsigned)threads, config->sharedMemBytes)
+               ? sg_occupancy_resident(function, sms, (unsigned)threads, config->sharedMemBytes)
                : 0;
 }
 

@@ -75,6 +75,15 @@ CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
     return sg_leave(CUDA_SUCCESS);
 }
 
+CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    struct sg_context *context;
+    CUresult result = sg_enter(&context);
+    return result == CUDA_SUCCESS
+               ? sg_leave(front_affinity_tell(pExecAffinity, type, sg_context_sms(context)))
+               : result;
+}
+
 /* There is one kind of memory for both: preferences are kept and have no effect. */
 CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 {

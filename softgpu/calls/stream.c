@@ -1,6 +1,24 @@
 /* Streams. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/green.h"
+
+CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green, unsigned flags,
+                             int priority, CUstream *handle)
+{
+    struct sg_stream *stream = NULL;
+    CUresult result = sg_stream_make_in(context, green, flags, priority, &stream);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (ga_handle_table_make(&sg_process.streams, stream, &stream->handle) != GA_OK) {
+        stream->handle = 0;
+        sg_stream_destroy(stream);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *handle = (CUstream)(uintptr_t)stream->handle;
+    return CUDA_SUCCESS;
+}
 
 static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
 {
@@ -12,18 +30,8 @@ static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
     if (phStream == NULL || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    struct sg_stream *stream = NULL;
-    result = sg_stream_make(context, flags, priority, &stream);
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
-    }
-    if (ga_handle_table_make(&sg_process.streams, stream, &stream->handle) != GA_OK) {
-        stream->handle = 0;
-        sg_stream_destroy(stream);
-        return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    *phStream = (CUstream)(uintptr_t)stream->handle;
-    return sg_leave(CUDA_SUCCESS);
+    return sg_leave(
+        sg_call_stream_make(context, sg_green_current(context), flags, priority, phStream));
 }
 
 CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
@@ -46,6 +54,9 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
         ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)hStream);
     if (stream == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
+    if (stream->green != NULL && stream->green->dead) {
+        return sg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     }
     sg_stream_destroy(stream);
     return sg_leave(sg_process_state());
@@ -143,18 +154,11 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    *pctx = sg_context_handle(stream->context);
-    return sg_leave(CUDA_SUCCESS);
-}
-
-/* There are no green contexts here, so the stream is never of one. */
-CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
-{
-    CUresult result = cuStreamGetCtx(hStream, pCtx);
-    if (result == CUDA_SUCCESS && pGreenCtx != NULL) {
-        *pGreenCtx = NULL;
+    *pctx = sg_stream_context(stream);
+    if (stream->green != NULL) {
+        front_green_convert(*pctx);
     }
-    return result;
+    return sg_leave(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)

@@ -43,6 +43,24 @@ Test(timing, copies_take_latency_and_bandwidth)
     cr_assert_eq(fill.share[SG_RESOURCE_BANDWIDTH], 1);
 }
 
+/* Of 10 multiprocessors it may use 5: it takes twice the time and half of the device. */
+Test(timing, kernels_of_a_part_take_a_part)
+{
+    struct soft_device device = device_of("sms=10,clock_mhz=1000,cores=64,f64_ratio=4");
+    struct sg_counts counts = {0};
+    counts.of[SG_COST_F32] = 40 * 1000;
+    struct sg_timing_grid grid = {
+        .blocks = 40, .block_threads = 256, .blocks_sm = 4, .sms = 5, .counts = &counts};
+    struct sg_demand part = sg_timing_kernel(&device, &grid);
+    cr_assert_eq(part.ns, 4000);
+    cr_assert_float_eq(part.share[SG_RESOURCE_ISSUE], 0.5, 1e-9);
+    cr_assert_float_eq(part.share[SG_RESOURCE_SLOTS], 0.5, 1e-9);
+    grid.sms = 10;
+    cr_assert_eq(sg_timing_kernel(&device, &grid).ns, 2000);
+    grid.sms = 5;
+    cr_assert_float_eq(sg_timing_kernel_of(&device, &grid, 7).share[SG_RESOURCE_SLOTS], 0.5, 1e-9);
+}
+
 Test(timing, kernels_take_their_busiest_unit)
 {
     struct soft_device device = device_of("sms=10,clock_mhz=1000,cores=64,f64_ratio=4");

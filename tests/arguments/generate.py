@@ -68,6 +68,11 @@ ROLES.update({
     "exec": HANDLE + [("stale", "new_dead_exec", True), ("a_graph", "good_graph", True)],
     "object": HANDLE + [("stale", "new_dead_object", True)],
 })
+ROLES.update({
+    "green": HANDLE + [("stale", "new_dead_green", True), ("a_context", "good_context", True)],
+    "resources": HANDLE + [("a_stream", "good_stream", True)],
+    "log_entry": HANDLE + [("stale", "new_dead_log_entry", True)],
+})
 GRID_WIDTHS = ("gridDimX", "grid_width")
 SIZES = ("size_t", "unsigned int", "unsigned long long", "cuuint64_t", "cuuint32_t")
 
@@ -86,7 +91,8 @@ def role_of(param, handles):
              "CUuserObject": "object", "CUmipmappedArray": "mipmap",
              "CUmemoryPool": "pool", "CUtexObject": "texture",
              "CUsurfObject": "surface", "CUtexref": "reference",
-             "CUsurfref": "surface_reference"}
+             "CUsurfref": "surface_reference", "CUgreenCtx": "green",
+             "CUdevResourceDesc": "resources", "CUlogsCallbackHandle": "log_entry"}
     if param.ctype in known:
         return known[param.ctype]
     if param.ctype in SIZES:

@@ -450,6 +450,10 @@ void good_make(const char *this_file)
     make_memory();
     make_arrays();
     make_graphs();
+    good.resources = good_resources_make();
+    good.green = new_green();
+    good.green_event = good_green_event_make();
+    good.log_callback = good_log_callback_make();
 #define GOOD(name)
 #define STRUCT(name) good.name = HANDLE(structs_##name());
 #include "tests/arguments/good.def"

@@ -34,6 +34,12 @@ void good_end(void);
 uint64_t good_line_make(void);
 uint64_t good_texture_make(uint64_t array, const void *view);
 
+/* What all of device 0 is, as resources of a green context; a callback of the log. */
+uint64_t good_resources_make(void);
+uint64_t good_log_callback_make(void);
+/* An event of the primary context of device 0. */
+uint64_t good_green_event_make(void);
+
 /* Ends the program unless `result` is CUDA_SUCCESS. */
 void must(int result, const char *call);
 #define MUST(call) must((int)(call), #call)

@@ -11,6 +11,8 @@ import harness
 DEVICES = "name=Soft A,memory=1GiB,capability={0};name=Soft B,memory=2GiB,capability={0}"
 # What a program needs that the default, 7.5, does not have.
 CAPABILITIES = {"clusters": "9.0"}
+# Multiprocessors of a program that is about parts of them; else the default.
+PARTS = {"green_contexts": 8, "context_parts": 8}
 # Less than the program does by itself, where a sanitizer makes each wait long.
 ARGUMENTS = {"threads_waits": ["8000"], "graph_branches": ["200"]}
 
@@ -27,6 +29,7 @@ def run_both(build, name, env, shared_env=None):
 def run_remote(build, name):
     lines = harness.configuration(2).splitlines(keepends=True)
     capability = f"capability = {CAPABILITIES.get(name, '7.5')}\n"
+    capability += f"sms = {PARTS[name]}\n" if name in PARTS else ""
     config = "".join(line + (capability if line.startswith("driver") else "") for line in lines)
     with harness.serving(build, config=config) as server:
         traces = harness.Traces(server)
@@ -44,7 +47,10 @@ def main():
 
     def test():
         if arguments.mode == "local":
-            run_both(build, name, build.local(DEVICES.format(CAPABILITIES.get(name, "7.5"))))
+            devices = DEVICES.format(CAPABILITIES.get(name, "7.5"))
+            if name in PARTS:
+                devices = devices.replace(",memory", f",sms={PARTS[name]},memory")
+            run_both(build, name, build.local(devices))
         else:
             run_remote(build, name)
     sys.exit(harness.run_tests([(f"{arguments.mode} {name}", test)]))

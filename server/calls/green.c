@@ -1,0 +1,302 @@
+/* Green contexts: made of the driver's own resources, so that they have the multiprocessors that
+ * the client means. Their objects are the primary context's.
+ *
+ * What a reader would get wrong: the default stream of a green context has no handle in CUDA. Here
+ * it is a stream whose real handle is NULL; whoever uses it makes the green context current first
+ * (stream_apply). */
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+#define PAIRS_MOST 512u /* of ga_green_create_args.pairs */
+
+static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
+{
+    return ga_handle_table_find(&conn->objects.greens, wire);
+}
+
+#if CUDA_VERSION >= 12040
+
+static bool has(const struct ga_green_create_args *args, unsigned sm)
+{
+    unsigned pair = sm / 2;
+    return pair < PAIRS_MOST && (args->pairs[pair / 64] >> pair % 64 & 1) != 0;
+}
+
+/* How many multiprocessors of these the client wants. */
+static unsigned wanted(const struct ga_green_create_args *args, unsigned first, unsigned count)
+{
+    unsigned found = 0;
+    for (unsigned i = first; i < first + count; i++) {
+        found += has(args, i);
+    }
+    return found;
+}
+
+/* Cuts the whole device as finely as the flags let it, and takes the parts that are wanted. NULL
+ * in `*desc`: it cannot be cut so. */
+static CUresult cut(struct server_conn *conn, const CUdevResource *device, unsigned flags,
+                    const struct ga_green_create_args *args, CUdevResourceDesc *desc)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUdevResource rest;
+    unsigned count = 0, taken = 0, first = 0;
+    CUresult rc = driver->cuDevSmResourceSplitByCount(NULL, &count, device, NULL, flags, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    CUdevResource *parts = calloc(count + 1u, sizeof *parts);
+    if (parts == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    rc = driver->cuDevSmResourceSplitByCount(parts, &count, device, &rest, flags, 0);
+    if (rc == CUDA_SUCCESS && rest.type == CU_DEV_RESOURCE_TYPE_SM) {
+        parts[count++] = rest;
+    }
+    bool fits = rc == CUDA_SUCCESS;
+    for (unsigned i = 0; fits && i < count; i++) {
+        unsigned sms = parts[i].sm.smCount, of_it = wanted(args, first, sms);
+        first += sms;
+        fits = of_it == 0 || of_it == sms;
+        if (of_it != 0) {
+            parts[taken++] = parts[i];
+        }
+    }
+    *desc = NULL;
+    if (fits && taken != 0) {
+        rc = driver->cuDevResourceGenerateDesc(desc, parts, taken);
+    }
+    free(parts);
+    return rc;
+}
+
+static CUresult resources(struct server_conn *conn, CUdevice device,
+                          const struct ga_green_create_args *args, CUdevResourceDesc *desc)
+{
+    CUdevResource all;
+    CUresult rc = conn->driver->cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
+    if (rc == CUDA_SUCCESS && wanted(args, 0, all.sm.smCount) == all.sm.smCount) {
+        return conn->driver->cuDevResourceGenerateDesc(desc, &all, 1);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = cut(conn, &all, 0, args, desc);
+    }
+    if (rc == CUDA_SUCCESS && *desc == NULL) {
+        rc = cut(conn, &all, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, args, desc);
+    }
+    return rc == CUDA_SUCCESS && *desc == NULL ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION : rc;
+}
+
+/* Puts a stream of the driver (NULL: the default one) under the client's handle, or destroys it. */
+static CUresult stream_put(struct server_conn *conn, struct server_green *green, uint64_t wire,
+                           CUstream real)
+{
+    struct server_stream *stream = calloc(1, sizeof *stream);
+    enum ga_status status = GA_NO_MEMORY;
+    if (stream != NULL) {
+        *stream = (struct server_stream){.context = green->context,
+                                         .handle = wire,
+                                         .real = real,
+                                         .green = green,
+                                         .line = ++conn->objects.last_line};
+        status = ga_handle_table_take(&conn->objects.streams, wire, stream);
+    }
+    if (status != GA_OK) {
+        free(stream);
+        if (real != NULL) {
+            (void)conn->driver->cuStreamDestroy_v2(real);
+        }
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ga_list_append(&green->context->streams, &stream->link);
+    return CUDA_SUCCESS;
+}
+
+static CUresult make(struct server_conn *conn, const struct ga_green_create_args *args)
+{
+    const struct cuda_driver *driver = conn->driver;
+    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
+    CUdevResourceDesc desc = NULL;
+    if (context == NULL || !context->primary) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    CUresult rc = resources(conn, context->session->real, args, &desc);
+    struct server_green *green = rc == CUDA_SUCCESS ? calloc(1, sizeof *green) : NULL;
+    if (green == NULL) {
+        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    green->context = context;
+    green->handle = args->green;
+    rc = driver->cuGreenCtxCreate(&green->real, desc, context->session->real,
+                                  CU_GREEN_CTX_DEFAULT_STREAM);
+    if (rc != CUDA_SUCCESS) {
+        free(green);
+        return rc;
+    }
+    enum ga_status status = ga_handle_table_take(&conn->objects.greens, args->green, green);
+    if (status != GA_OK) {
+        (void)driver->cuGreenCtxDestroy(green->real);
+        free(green);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ga_list_append(&context->greens, &green->link);
+    rc = driver->cuCtxFromGreenCtx(&green->as_context, green->real);
+    if (rc == CUDA_SUCCESS) {
+        rc = stream_put(conn, green, args->stream, NULL);
+    }
+    if (rc != CUDA_SUCCESS) {
+        (void)green_free(conn, green);
+    }
+    return rc;
+}
+
+CUresult green_free(struct server_conn *conn, struct server_green *green)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUresult first = CUDA_SUCCESS;
+    ga_list_each (at, next, &green->context->streams) {
+        struct server_stream *stream = ga_container(at, struct server_stream, link);
+        if (stream->green == green) {
+            CUresult rc =
+                stream->real != NULL ? driver->cuStreamDestroy_v2(stream->real) : CUDA_SUCCESS;
+            first = first == CUDA_SUCCESS ? rc : first;
+            (void)server_handle_drop(conn, stream->handle);
+        }
+    }
+    CUresult rc = driver->cuGreenCtxDestroy(green->real);
+    (void)ga_handle_table_remove(&conn->objects.greens, green->handle);
+    ga_list_remove(&green->link);
+    free(green);
+    return first == CUDA_SUCCESS ? rc : first;
+}
+
+static CUresult end(struct server_conn *conn, struct server_green *green)
+{
+    CUresult rc = green_drain(conn, green);
+    if (atomic_load(&conn->ended)) {
+        return rc; /* the process ends, and that frees everything */
+    }
+    CUresult freed = green_free(conn, green);
+    return rc == CUDA_SUCCESS ? freed : rc;
+}
+
+/* One that waits for the default stream is made while the green context is current. */
+static CUresult stream_make(struct server_conn *conn, const struct server_green *green,
+                            const struct ga_green_stream_args *args, CUstream *real)
+{
+    conn->elsewhere = true;
+    CUresult rc = conn->driver->cuCtxSetCurrent(green->as_context);
+    return rc == CUDA_SUCCESS
+               ? conn->driver->cuStreamCreateWithPriority(real, args->flags, args->priority)
+               : rc;
+}
+
+static CUresult stream_new(struct server_conn *conn, const struct ga_green_stream_args *args)
+{
+    struct server_green *green = green_find(conn, args->green);
+    CUstream real = NULL;
+    if (green == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CUresult rc = stream_make(conn, green, args, &real);
+    return rc == CUDA_SUCCESS ? stream_put(conn, green, args->stream, real) : rc;
+}
+
+static CUresult wait_for(struct server_conn *conn, const struct ga_green_wait_args *args)
+{
+    const struct server_green *green = green_find(conn, args->green);
+    CUevent event;
+    CUresult rc =
+        green != NULL ? server_handle_event(conn, args->event, &event) : CUDA_ERROR_INVALID_HANDLE;
+    return rc == CUDA_SUCCESS ? conn->driver->cuGreenCtxWaitEvent(green->real, event) : rc;
+}
+
+#else
+
+static CUresult make(struct server_conn *conn, const struct ga_green_create_args *args)
+{
+    (void)conn, (void)args;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult green_free(struct server_conn *conn, struct server_green *green)
+{
+    (void)conn, (void)green;
+    return CUDA_ERROR_NOT_SUPPORTED; /* there is none */
+}
+
+static CUresult end(struct server_conn *conn, struct server_green *green)
+{
+    return green_free(conn, green);
+}
+
+static CUresult stream_new(struct server_conn *conn, const struct ga_green_stream_args *args)
+{
+    (void)conn, (void)args;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult wait_for(struct server_conn *conn, const struct ga_green_wait_args *args)
+{
+    (void)conn, (void)args;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+#endif
+
+bool server_call_ga_green_create(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_green_create_args args;
+    ga_green_create_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, make(conn, &args));
+    return true;
+}
+
+bool server_call_ga_green_end(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct ga_green_end_args args;
+    ga_green_end_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_green *green = green_find(conn, args.green);
+    server_reply(conn, header, green != NULL ? end(conn, green) : CUDA_ERROR_INVALID_CONTEXT);
+    return true;
+}
+
+bool server_call_ga_green_stream(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_green_stream_args args;
+    ga_green_stream_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = stream_new(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
+bool server_call_ga_green_wait(struct server_conn *conn, const struct wire_header *header,
+                               struct ga_reader *reader)
+{
+    struct ga_green_wait_args args;
+    ga_green_wait_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = wait_for(conn, &args);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
