@@ -220,9 +220,7 @@ static CUresult slice(const struct front_box *box, struct end *from, struct end 
 
 static CUresult through_client(const struct front_box *box, struct end *from, struct end *to)
 {
-    const uint64_t width = box->width < PIECE ? box->width : PIECE;
-    const uint64_t most = PIECE / width, rows = box->height < most ? box->height : most;
-    void *through = malloc(width * rows);
+    void *through = malloc(PIECE); /* what is not used of it costs nothing */
     CUresult rc = through != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (uint64_t z = 0; rc == CUDA_SUCCESS && z < box->depth; z++) {
         rc = slice(box, from, to, through, z);
