@@ -223,6 +223,7 @@ static void wait_answer(struct client_link *link, struct link_record *record, ui
         if (mine) {
             lead(link, record, now_ns);
             leave(link);
+            return; /* nobody else completes what we have waited for in this role */
         }
         pthread_mutex_lock(&link->read_lock);
     }

@@ -111,8 +111,8 @@ static void backend_turn(void)
     }
 }
 
-/* Besides, for programs on this machine: its name is random, so who knows it has been told it. How
- * many listeners that makes. */
+/* Besides, for programs on this machine, at a random name that no other process has; who may speak
+ * there, too, tickets decide. How many listeners that makes. */
 static unsigned local_listen(struct transport_listener *listener, struct channel_ready *ready)
 {
     struct transport_address address;
