@@ -46,6 +46,12 @@ static enum ga_status peer_receive(struct transport_conn *conn, void *to, size_t
     return GA_OK;
 }
 
+static unsigned peer_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+{
+    fds[0] = (struct pollfd){.fd = conn->fd, .events = wanted};
+    return 1;
+}
+
 static enum ga_status peer_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
     (void)conn;
@@ -70,6 +76,7 @@ static const struct transport_ops peer_ops = {
     .scheme = "fuzz",
     .send = peer_send,
     .receive = peer_receive,
+    .await = peer_await,
     .set_dead_after = peer_set_dead_after,
     .local_address = peer_local_address,
     .close = peer_close,
