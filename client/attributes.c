@@ -29,7 +29,6 @@ static const struct attribute_rule fixed[] = {
     {CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1}, /* pinning is the client's */
     {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0},
     {CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 0},
-    {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED, 0},
@@ -42,7 +41,6 @@ static const struct attribute_rule fixed[] = {
     {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0},
     {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 0},
-    {CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, 0},
     {CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0},
@@ -62,5 +60,11 @@ void client_attributes_apply(int32_t *seen, const int32_t *driver, uint32_t coun
     }
     /* Pools are the client's: all it needs is that the driver maps memory at given addresses. */
     const unsigned vmm = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
-    seen[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] = vmm < count && driver[vmm] != 0;
+    const unsigned posix = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+    bool pools = vmm < count && driver[vmm] != 0;
+    seen[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] = pools;
+    /* Descriptors are the client's, too, and the driver's for the server. */
+    seen[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] =
+        pools && posix < count && driver[posix] != 0 ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                                                     : CU_MEM_HANDLE_TYPE_NONE;
 }

@@ -16,6 +16,11 @@ struct client_physical {
     struct client_session *session;
     uint64_t bytes;
     unsigned holds, mappings;
+    bool exportable, imported;
+    bool keyed; /* other programs know it by `key`, or this one does another's (vmm_share.c) */
+    uint64_t key[4];
+    int file; /* what exported descriptors are opened from; -1: nothing was exported */
+    struct client_physical *next_shared;
 };
 
 struct client_space {

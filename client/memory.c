@@ -9,6 +9,7 @@
 #include "client/mappings.h"
 #include "client/state.h"
 #include "client/twin.h"
+#include "client/vmm.h"
 #include "client/window.h"
 
 #define ASKED_MOST 8u /* pieces of memory tried where there is no window */
@@ -322,6 +323,7 @@ CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUde
     int rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
     if (rc == ALLOCATOR_FULL) {
         client_graph_memory_tidy();
+        client_vmm_relieve();
     }
     for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_relieve(context->session, step);
          step++) {
@@ -440,6 +442,7 @@ void client_memory_forget(struct client_context *context)
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     struct client_call call;
+    client_vmm_relieve();
     CUresult rc = client_call_enter(&call, API_OP_ga_memory_info);
     if (rc == CUDA_SUCCESS && (free_bytes == NULL || total == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;

@@ -3,6 +3,7 @@
  * that the program has waited for. Finding out more costs round trips, so that is done only when
  * memory is used up. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/calls.h"
 #include "client/call.h"
@@ -214,6 +215,90 @@ static void pool_drop(void *mark)
     free(mark);
 }
 
+/* ---- for other programs: by the key that gpuaasd makes */
+
+struct shared {
+    uint64_t key[4];
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct shared) == FRONT_MEMPOOL_SHARED, "it travels so");
+
+static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
+                           uint8_t out[FRONT_MEMPOOL_SHARED])
+{
+    struct client_call call;
+    struct ga_reader reader;
+    struct client_session *session = atomic_load(&client_devices[device]->session);
+    struct ga_ipc_share_args args = {.address = address, .bytes = bytes};
+    struct ga_ipc_share_results results;
+    struct shared shared = {.bytes = bytes};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_ipc_share, session);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_ipc_share_args_bound(&args));
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_ipc_share_args_write(&call.writer, &args);
+    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
+    if (rc == CUDA_SUCCESS) {
+        ga_ipc_share_results_read(&reader, &results);
+        if (reader.failed) {
+            rc = client_call_broken(&call);
+        } else {
+            memcpy(shared.key, results.key, sizeof shared.key);
+            memcpy(out, &shared, sizeof shared);
+        }
+    }
+    client_call_end(&call);
+    return rc;
+}
+
+static CUresult ask_open(struct client_session *session, const struct shared *shared,
+                         uint64_t address)
+{
+    struct client_call call;
+    struct ga_pool_open_args args = {.address = address, .bytes = shared->bytes};
+    memcpy(args.key, shared->key, sizeof args.key);
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_pool_open, session);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_pool_open, &args, true, rc);
+    }
+    bool none = rc == CUDA_ERROR_INVALID_HANDLE || rc == CUDA_ERROR_INVALID_CONTEXT;
+    return none ? CUDA_ERROR_INVALID_VALUE : rc;
+}
+
+static CUresult pool_open(CUdevice device, const uint8_t in[FRONT_MEMPOOL_SHARED],
+                          uint64_t *address, uint64_t *bytes)
+{
+    struct client_session *session;
+    struct shared shared;
+    uint64_t start;
+    memcpy(&shared, in, sizeof shared);
+    CUresult rc = client_session_need(device, &session);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (session->window_bytes == 0) {
+        return front_unsupported("a memory pool without an address window");
+    }
+    if (shared.bytes == 0 || shared.bytes > session->window_bytes) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    int reserved = client_allocator_reserve(&session->allocator, 0, shared.bytes, 0, &start);
+    if (reserved != ALLOCATOR_OK) {
+        return (CUresult)reserved;
+    }
+    rc = ask_open(session, &shared, start);
+    if (rc != CUDA_SUCCESS) {
+        (void)client_allocator_unreserve(&session->allocator, start, shared.bytes);
+        return rc;
+    }
+    *address = start;
+    *bytes = shared.bytes;
+    return CUDA_SUCCESS;
+}
+
 const struct front_mempool_host client_mempool = {
     .enter = pool_enter,
     .enter_stream = pool_enter_stream,
@@ -226,6 +311,8 @@ const struct front_mempool_host client_mempool = {
     .ask = pool_ask,
     .wait = pool_wait,
     .drop = pool_drop,
+    .share = pool_share,
+    .open = pool_open,
 };
 
 /* ---- what the client asks */

@@ -38,6 +38,13 @@ CUresult client_vmm_leave(CUresult rc)
     return rc;
 }
 
+void client_vmm_relieve(void)
+{
+    pthread_mutex_lock(&one);
+    client_vmm_sweep();
+    pthread_mutex_unlock(&one);
+}
+
 struct client_physical *client_vmm_find(CUmemGenericAllocationHandle handle)
 {
     struct client_physical *found = client_object_find(GA_HANDLE_PHYSICAL, handle);
@@ -184,6 +191,19 @@ static CUresult ask_memory(struct client_session *session, uint64_t physical, ui
     return rc;
 }
 
+struct client_physical *client_vmm_make(struct client_device *device,
+                                        struct client_session *session, uint64_t bytes)
+{
+    struct client_physical *made = client_object_make(GA_HANDLE_PHYSICAL, NULL);
+    if (made != NULL) {
+        made->device = device;
+        made->session = session;
+        made->bytes = bytes;
+        made->file = -1;
+    }
+    return made;
+}
+
 CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physical **out)
 {
     struct client_session *session;
@@ -191,13 +211,10 @@ CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physic
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct client_physical *made = client_object_make(GA_HANDLE_PHYSICAL, NULL);
+    struct client_physical *made = client_vmm_make(client_devices[device], session, bytes);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    made->device = client_devices[device];
-    made->session = session;
-    made->bytes = bytes;
     rc = ask_memory(session, made->object.handle, bytes);
     for (unsigned step = 0; rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_relieve(session, step);
          step++) {
@@ -211,18 +228,28 @@ CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physic
     return CUDA_SUCCESS;
 }
 
-static CUresult create(const struct client_device *device, uint64_t bytes, uint64_t *handle)
+static CUresult create(const struct client_device *device, uint64_t bytes, bool exportable,
+                       uint64_t *handle)
 {
     struct client_physical *made;
     if (bytes == 0 || bytes % device->granularity_bytes != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    client_vmm_sweep();
     CUresult rc = client_vmm_memory(device->ordinal, bytes, &made);
     if (rc == CUDA_SUCCESS) {
         made->holds = 1;
+        made->exportable = exportable;
         *handle = made->object.handle;
     }
     return rc;
+}
+
+static bool exports(const struct client_device *device, CUmemAllocationHandleType types)
+{
+    const unsigned posix = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+    return types == CU_MEM_HANDLE_TYPE_NONE ||
+           (types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && device->attributes[posix] != 0);
 }
 
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
@@ -238,12 +265,12 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     if (handle == NULL || flags != 0) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS && (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+    if (rc == CUDA_SUCCESS && (!exports(device, prop->requestedHandleTypes) ||
                                prop->allocFlags.gpuDirectRDMACapable != 0)) {
-        rc = front_unsupported("cuMemCreate of memory that is exported");
+        rc = front_unsupported("cuMemCreate of memory that is exported so");
     }
     if (rc == CUDA_SUCCESS) {
-        rc = create(device, size, &made);
+        rc = create(device, size, prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &made);
     }
     if (rc == CUDA_SUCCESS) {
         *handle = made;
@@ -255,7 +282,7 @@ void client_vmm_drop(struct client_physical *physical)
 {
     struct client_call call;
     const struct ga_physical_release_args args = {.physical = physical->object.handle};
-    if (physical->holds != 0 || physical->mappings != 0) {
+    if (physical->holds != 0 || physical->mappings != 0 || client_vmm_lingers(physical)) {
         return;
     }
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_release, physical->session);
@@ -302,7 +329,7 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     return client_vmm_leave(CUDA_SUCCESS);
 }
 
-/* As it was made: there is but one kind. */
+/* As it was made. */
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
                                                         CUmemGenericAllocationHandle handle)
 {
@@ -316,6 +343,8 @@ CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *pro
     }
     *prop = (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = physical->exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                                                     : CU_MEM_HANDLE_TYPE_NONE,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = physical->device->ordinal}};
     return client_vmm_leave(CUDA_SUCCESS);
 }

@@ -15,6 +15,15 @@ struct client_physical *client_vmm_find(CUmemGenericAllocationHandle handle);
 /* Memory goes with the last that holds it, if that was it. */
 void client_vmm_drop(struct client_physical *physical);
 
+/* Known on the client alone: no handle and no mapping holds it yet. NULL: no memory. */
+struct client_physical *client_vmm_make(struct client_device *device,
+                                        struct client_session *session, uint64_t bytes);
+/* It has no handle and no mapping any more. True: a descriptor still holds it (vmm_share.c). */
+bool client_vmm_lingers(struct client_physical *physical);
+/* What lingers and need not goes; and the same by itself, when memory is used up or counted. */
+void client_vmm_sweep(void);
+void client_vmm_relieve(void);
+
 /* ---- each is one question; the books are the caller's. */
 
 /* Memory of a device; who has it ends it with client_vmm_drop. */

@@ -119,6 +119,25 @@ static CUresult chunk_access(const struct mempool_chunk *chunk, CUdevice by,
     return mempool_host->access(chunk->pool->device, chunk->start, chunk->bytes, by, flags);
 }
 
+/* A chunk that has been mapped. On failure it stays mapped, perhaps as the pool's. */
+static CUresult chunk_enter(struct mempool *pool, uint64_t start, uint64_t bytes)
+{
+    CUresult rc = CUDA_SUCCESS;
+    if (!mempool_chunk_create(pool, start, bytes)) {
+        mempool_host->unmap(pool->device, start, bytes);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    pool->reserved += bytes;
+    pool->reserved_high =
+        pool->reserved > pool->reserved_high ? pool->reserved : pool->reserved_high;
+    for (CUdevice by = 0; rc == CUDA_SUCCESS && by < device_count; by++) {
+        if (by != pool->device && pool->access[by] != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+            rc = chunk_access(mempool_chunk_at(start), by, (CUmemAccess_flags)pool->access[by]);
+        }
+    }
+    return rc;
+}
+
 static CUresult grow(struct mempool *pool, uint64_t bytes)
 {
     uint64_t start = 0;
@@ -126,21 +145,56 @@ static CUresult grow(struct mempool *pool, uint64_t bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult rc = mempool_host->map(pool->device, bytes, &start);
-    if (rc == CUDA_SUCCESS && !mempool_chunk_create(pool, start, bytes)) {
-        mempool_host->unmap(pool->device, start, bytes);
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    return rc == CUDA_SUCCESS ? chunk_enter(pool, start, bytes) : rc;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + FRONT_MEMPOOL_UNIT - 1) & ~(uint64_t)(FRONT_MEMPOOL_UNIT - 1);
+}
+
+/* The block of a chunk that is nothing else but this; NULL: no memory. What lies beside it is never
+ * given to anybody. */
+static struct mempool_block *cut(struct mempool_chunk *chunk, uint64_t offset, uint64_t bytes)
+{
+    struct mempool_block *block = &chunk->blocks[0];
+    if (offset != 0) {
+        block = mempool_chunk_take(chunk, block, offset);
+        block = block != NULL ? block + 1 : NULL;
     }
-    if (rc == CUDA_SUCCESS) {
-        pool->reserved += bytes;
-        pool->reserved_high =
-            pool->reserved > pool->reserved_high ? pool->reserved : pool->reserved_high;
+    block = block != NULL ? mempool_chunk_take(chunk, block, bytes) : NULL;
+    chunk->used = block != NULL ? bytes : 0;
+    return block;
+}
+
+CUresult mempool_import(struct mempool *pool, const uint8_t shared[FRONT_MEMPOOL_SHARED],
+                        uint64_t offset, uint64_t bytes, uint64_t *address)
+{
+    uint64_t start, chunk_bytes;
+    if (bytes == 0 || rounded(bytes) < bytes || offset % FRONT_MEMPOOL_UNIT != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    for (CUdevice by = 0; rc == CUDA_SUCCESS && by < device_count; by++) {
-        if (by != pool->device && pool->access[by] != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
-            rc = chunk_access(mempool_chunk_at(start), by, (CUmemAccess_flags)pool->access[by]);
-        }
+    CUresult rc = mempool_host->open(pool->device, shared, &start, &chunk_bytes);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    return rc;
+    if (offset >= chunk_bytes || rounded(bytes) > chunk_bytes - offset) {
+        mempool_host->unmap(pool->device, start, chunk_bytes);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    rc = chunk_enter(pool, start, chunk_bytes);
+    struct mempool_chunk *chunk = mempool_chunk_at(start);
+    struct mempool_block *block = rc == CUDA_SUCCESS ? cut(chunk, offset, rounded(bytes)) : NULL;
+    if (block == NULL) {
+        mempool_trim(pool, 0); /* nothing is allocated in it */
+        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    block->asked = bytes;
+    block->serial = ++last_serial;
+    pool->used += block->bytes;
+    pool->used_high = pool->used > pool->used_high ? pool->used : pool->used_high;
+    *address = block->start;
+    return CUDA_SUCCESS;
 }
 
 static CUresult grow_generously(struct mempool *pool, uint64_t bytes)
@@ -254,30 +308,30 @@ static CUresult make_room(struct mempool *pool, const struct front_stream *strea
 CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, uint64_t bytes,
                       uint64_t *address)
 {
-    uint64_t rounded = (bytes + FRONT_MEMPOOL_UNIT - 1) & ~(uint64_t)(FRONT_MEMPOOL_UNIT - 1);
+    const uint64_t whole = rounded(bytes);
     struct mempool_chunk *chunk = NULL;
-    if (rounded < bytes) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (whole < bytes || pool->imported) { /* another process allocates there */
+        return pool->imported ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct mempool_block *block = pool_fit(pool, rounded, stream->id, &chunk);
+    struct mempool_block *block = pool_fit(pool, whole, stream->id, &chunk);
     if (block == NULL) {
         sweep(pool, false);
-        block = pool_fit(pool, rounded, stream->id, &chunk);
+        block = pool_fit(pool, whole, stream->id, &chunk);
     }
     if (block == NULL) {
-        CUresult rc = make_room(pool, stream, rounded);
+        CUresult rc = make_room(pool, stream, whole);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
-        block = pool_fit(pool, rounded, stream->id, &chunk);
+        block = pool_fit(pool, whole, stream->id, &chunk);
     }
-    block = block != NULL ? mempool_chunk_take(chunk, block, rounded) : NULL;
+    block = block != NULL ? mempool_chunk_take(chunk, block, whole) : NULL;
     if (block == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     block->asked = bytes;
     block->serial = ++last_serial;
-    pool->used += rounded;
+    pool->used += whole;
     pool->used_high = pool->used > pool->used_high ? pool->used : pool->used_high;
     *address = block->start;
     return CUDA_SUCCESS;

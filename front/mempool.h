@@ -23,6 +23,8 @@ struct front_stream {
     void *context, *stream; /* the library's */
 };
 
+#define FRONT_MEMPOOL_SHARED 40u
+
 /* What the library does for pools. All but the first two with its lock held, which none lets go. */
 struct front_mempool_host {
     /* Locks. What stands against every call is answered instead. */
@@ -45,6 +47,12 @@ struct front_mempool_host {
     /* Lets what the stream is given from now on wait for the mark. */
     CUresult (*wait)(const struct front_stream *stream, void *mark);
     void (*drop)(void *mark);
+    /* What another process needs to have memory that was mapped; and mapping that there, with
+     * `unmap` as its end. CUDA_ERROR_INVALID_VALUE: it is not there (any more). */
+    CUresult (*share)(CUdevice device, uint64_t address, uint64_t bytes,
+                      uint8_t shared[FRONT_MEMPOOL_SHARED]);
+    CUresult (*open)(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SHARED], uint64_t *address,
+                     uint64_t *bytes);
 };
 
 #define FRONT_MEMPOOL_UNIT  512u

@@ -1,6 +1,5 @@
 /* The calls about memory pools: arguments are checked here, the rest is mempool.c's. Pools are of
- * device memory and of this process: the host's, managed ones and those to be shared are refused.
- */
+ * device memory: the host's and managed ones are refused. */
 #include <string.h>
 
 #include "front/front.h"
@@ -120,7 +119,7 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     if (!device_there(dev)) {
         return leave(CUDA_ERROR_INVALID_DEVICE);
     }
-    if (found == NULL || found->device != dev) {
+    if (found == NULL || found->device != dev || found->imported) {
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
     mempool_set_current(found);
@@ -201,8 +200,11 @@ static CUresult props_check(const CUmemPoolProps *props)
     if (((unsigned)props->handleTypes & ~types) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
-        return front_unsupported("cuMemPoolCreate of a pool to be exported");
+    int exported = 0;
+    CUresult rc = front_host.device_attribute(
+        props->location.id, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, &exported);
+    if (rc != CUDA_SUCCESS || ((unsigned)props->handleTypes & ~(unsigned)exported) != 0) {
+        return rc != CUDA_SUCCESS ? rc : front_unsupported("cuMemPoolCreate of a pool exported so");
     }
     return props->usage == 0 ? CUDA_SUCCESS
                              : front_unsupported("cuMemPoolCreate for decompression");
@@ -220,6 +222,7 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
         rc = mempool_create(poolProps->location.id, poolProps->maxSize, &made);
     }
     if (rc == CUDA_SUCCESS) {
+        made->exportable = poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
         *pool = mempool_handle(made);
     }
     return leave(rc);

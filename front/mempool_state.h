@@ -12,7 +12,9 @@ struct mempool {
     CUdevice device;
     bool first; /* the device's default pool */
     bool follow, opportunistic, internal;
-    uint64_t threshold, most; /* bytes; most 0: as many as the device has */
+    bool exportable, imported; /* by mempool_share.c */
+    uint64_t tag;              /* of what is exported; 0: none yet */
+    uint64_t threshold, most;  /* bytes; most 0: as many as the device has */
     uint64_t reserved, reserved_high, used, used_high;
     uint8_t access[]; /* of each device: CUmemAccess_flags */
 };
@@ -25,6 +27,11 @@ CUresult mempool_default(CUdevice device, struct mempool **pool);
 void mempool_set_current(struct mempool *pool);
 CUresult mempool_create(CUdevice device, uint64_t most, struct mempool **pool);
 void mempool_destroy(struct mempool *pool);
+
+/* Memory of another process, `bytes` of which are an allocation from `offset` on, as one of the
+ * pool: the pool maps it, and unmaps it as it does its own. */
+CUresult mempool_import(struct mempool *pool, const uint8_t shared[FRONT_MEMPOOL_SHARED],
+                        uint64_t offset, uint64_t bytes, uint64_t *address);
 
 CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, uint64_t bytes,
                       uint64_t *address);

@@ -40,7 +40,7 @@ enum channel_kind {
 };
 
 enum channel_verb { CHANNEL_SHARE = 1, CHANNEL_OPEN, CHANNEL_WITHDRAW };
-enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT };
+enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT, CHANNEL_PHYSICAL };
 
 struct channel_setup {
     uint32_t kind;
@@ -115,7 +115,8 @@ struct channel_exchange {
     int32_t result;                 /* CUresult; of an answer */
     uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN; and the answer to SHARE */
     /* Of memory: where it lies in its owner, and in which mapping, whose bytes the descriptor is.
-     * WITHDRAW: all that begins in [address, address + bytes). */
+     * WITHDRAW: all that begins in [address, address + bytes). Of memory without an address
+     * (PHYSICAL): the owner's handle, and its bytes. */
     uint64_t address, bytes, offset, mapping_bytes;
     uint8_t event[64]; /* CUipcEventHandle */
 };

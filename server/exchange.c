@@ -76,7 +76,7 @@ static int32_t exchange_may(const struct exchange_entry *entry, const struct exc
 static int32_t put(struct exchange *exchange, struct exchange_share *share,
                    struct channel_exchange *packet, int fd)
 {
-    bool memory = packet->what == CHANNEL_MEMORY;
+    bool memory = packet->what == CHANNEL_MEMORY || packet->what == CHANNEL_PHYSICAL;
     if ((!memory && packet->what != CHANNEL_EVENT) || memory != (fd >= 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -112,12 +112,13 @@ static int32_t get(const struct exchange *exchange, const struct exchange_share 
     return result;
 }
 
-/* What begins in these addresses of its owner. */
-static void withdraw(struct exchange_share *share, uint64_t address, uint64_t bytes)
+/* What begins in these addresses of its owner, or is this memory without an address. */
+static void withdraw(struct exchange_share *share, const struct channel_exchange *packet)
 {
     ga_list_each (at, next, &share->entries) {
         struct exchange_entry *entry = ga_container(at, struct exchange_entry, of_owner);
-        if (entry->what.what == CHANNEL_MEMORY && entry->what.address - address < bytes) {
+        if (entry->what.what == packet->what &&
+            entry->what.address - packet->address < packet->bytes) {
             entry_free(entry);
         }
     }
@@ -138,7 +139,7 @@ void exchange_answer(struct exchange *exchange, struct exchange_share *share,
         packet->result = get(exchange, share, packet, fd);
         break;
     case CHANNEL_WITHDRAW:
-        withdraw(share, packet->address, packet->bytes);
+        withdraw(share, packet);
         packet->result = CUDA_SUCCESS;
         break;
     default:

@@ -14,6 +14,7 @@
 #include "base/handle_table.h"
 #include "base/list.h"
 #include "base/number_map.h"
+#include "server/channel.h"
 
 struct completer_entry;
 struct server_conn;
@@ -132,6 +133,7 @@ struct server_physical {
     uint64_t bytes;
     uint64_t real; /* the driver's handle */
     uint32_t mappings;
+    bool shared; /* other applications may have been let have it */
 };
 
 struct server_param {
@@ -186,9 +188,14 @@ bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t b
 /* Maps an allocation of the driver for the current context at an address of the session's window;
  * on success it goes with the mapping. */
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,
-                      uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle physical);
-/* Other applications cannot open any more what begins there (calls/ipc.c). */
-void ipc_withdraw(struct server_conn *conn, uint64_t address, uint64_t bytes);
+                      const struct server_context *owner, uint64_t address, uint64_t bytes,
+                      CUmemGenericAllocationHandle physical);
+/* Asks gpuaasd (exchange.h), which answers in the packet. A descriptor in `*fd` stays the caller's;
+ * one that is there afterwards, too, and comes only with CUDA_SUCCESS (calls/ipc.c). */
+CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int *fd);
+/* Other applications cannot open any more what begins there. */
+void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
+                  uint64_t bytes);
 /* An event that other applications record, too, under the client's handle; destroyed on failure. */
 CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
 

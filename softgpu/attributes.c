@@ -149,6 +149,8 @@ static bool config_attribute(const struct soft_device *config, CUdevice_attribut
         {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, config->vmm},
         {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, config->vmm},
         {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, config->vmm}, /* servers need it for them */
+        {CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
+         config->vmm ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE},
     };
     for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {
         if (described[i].attribute == attribute) {

@@ -182,9 +182,9 @@ static struct sg_device *device_of(const uint8_t uuid[16])
     return NULL;
 }
 
-/* Only the context's device gets at it, whichever device it is of. */
-static CUresult source_map(struct sg_context *context, const struct source *source,
-                           struct sg_range **out)
+/* Only `by` gets at it, whichever device it is of. `context` may be NULL. */
+static CUresult source_map(struct sg_context *context, const struct sg_device *by,
+                           const struct source *source, struct sg_range **out)
 {
     const struct record *record = &source->record;
     struct sg_device *device = device_of(record->uuid);
@@ -198,7 +198,7 @@ static CUresult source_map(struct sg_context *context, const struct source *sour
     range->kind = SG_RANGE_IMPORTED;
     range->device = device;
     range->context = context;
-    range->rights[context->device->ordinal] = SG_MAP_READ | SG_MAP_WRITE;
+    range->rights[by->ordinal] = SG_MAP_READ | SG_MAP_WRITE;
     range->opened_key = record->key;
     range->opens = 1;
     range->space_bytes = (record->count + UINT64_C(1)) * SG_CHUNK_BYTES;
@@ -216,7 +216,9 @@ static CUresult source_map(struct sg_context *context, const struct source *sour
         free(range);
         return CUDA_ERROR_MAP_FAILED;
     }
-    ga_list_append(&context->ranges, &range->in_context);
+    if (context != NULL) {
+        ga_list_append(&context->ranges, &range->in_context);
+    }
     *out = range;
     return CUDA_SUCCESS;
 }
@@ -240,7 +242,25 @@ CUresult sg_ipc_import(struct sg_context *context, const struct sg_ipc_handle *h
     if (!source_open(handle, &source)) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult result = source_map(context, &source, range);
+    CUresult result = source_map(context, context->device, &source, range);
+    source_close(&source);
+    return result;
+}
+
+CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_handle *handle,
+                              struct sg_range **range)
+{
+    struct source source;
+    if (handle->kind != SG_IPC_MEMORY || handle->node != sg_node_id() ||
+        handle->process == sg_node_process() || !source_open(handle, &source)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = device != NULL && device_of(source.record.uuid) == device
+                          ? source_map(NULL, device, &source, range)
+                          : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        (*range)->pooled = true;
+    }
     source_close(&source);
     return result;
 }

@@ -111,6 +111,10 @@ CUresult sg_ipc_export(struct sg_range *range, struct sg_ipc_handle *handle);
  * process does; CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: of a device that this process has not. */
 CUresult sg_ipc_import(struct sg_context *context, const struct sg_ipc_handle *handle,
                        struct sg_range **range);
+/* A chunk of another process's pool of the device. CUDA_ERROR_INVALID_VALUE: nobody exports that
+ * (any more), or this process does. */
+CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_handle *handle,
+                              struct sg_range **range);
 /* The range is about to be freed. */
 void sg_ipc_withdraw(struct sg_range *range);
 

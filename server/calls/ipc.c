@@ -14,8 +14,7 @@
 _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_exchange *)NULL)->event,
                "it travels as it is");
 
-/* gpuaasd's answer; a descriptor comes only with CUDA_SUCCESS. */
-static CUresult ask(struct server_conn *conn, struct channel_exchange *packet, int *fd)
+CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int *fd)
 {
     if (conn->host->exchange == NULL ||
         conn->host->exchange(conn->host->user, packet, fd) != GA_OK) {
@@ -31,8 +30,8 @@ static CUresult share(struct server_conn *conn, const struct ga_ipc_share_args *
                       struct ga_ipc_share_results *results)
 {
     const struct range *range = range_table_find(&conn->ranges, args->address);
-    if (range == NULL || !range->mapped || range->owner == NULL || range->opened ||
-        args->bytes == 0 || !range_table_holds(&conn->ranges, args->address, args->bytes)) {
+    if (range == NULL || !range->mapped || range->of != NULL || range->opened || args->bytes == 0 ||
+        !range_table_holds(&conn->ranges, args->address, args->bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const struct server_session *session = conn->sessions[range->session];
@@ -52,7 +51,7 @@ static CUresult share(struct server_conn *conn, const struct ga_ipc_share_args *
                                       .offset = args->address - range->base,
                                       .mapping_bytes = range->bytes};
     int fd = made;
-    rc = ask(conn, &packet, &fd);
+    rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
         close(fd);
     }
@@ -85,11 +84,13 @@ bool server_call_ga_ipc_share(struct server_conn *conn, const struct wire_header
     return true;
 }
 
-void ipc_withdraw(struct server_conn *conn, uint64_t address, uint64_t bytes)
+void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
+                  uint64_t bytes)
 {
-    struct channel_exchange packet = {.verb = CHANNEL_WITHDRAW, .address = address, .bytes = bytes};
+    struct channel_exchange packet = {
+        .verb = CHANNEL_WITHDRAW, .what = what, .address = address, .bytes = bytes};
     int fd = -1;
-    if (ask(conn, &packet, &fd) != CUDA_SUCCESS) {
+    if (ipc_ask(conn, &packet, &fd) != CUDA_SUCCESS) {
         ga_warn("what is freed could not be withdrawn from others");
     }
     if (fd >= 0) {
@@ -107,15 +108,15 @@ bool server_call_ga_ipc_withdraw(struct server_conn *conn, const struct wire_hea
     }
     CUresult rc = server_range_check(conn, args.address, 1);
     if (rc == CUDA_SUCCESS) {
-        ipc_withdraw(conn, args.address, 1);
+        ipc_withdraw(conn, CHANNEL_MEMORY, args.address, 1);
     }
     server_reply(conn, header, rc);
     return true;
 }
 
 /* Maps what the descriptor stands for. */
-static CUresult import(struct server_conn *conn, const struct server_session *session, int fd,
-                       uint64_t address, uint64_t bytes)
+static CUresult import(struct server_conn *conn, const struct server_session *session,
+                       const struct server_context *owner, int fd, uint64_t address, uint64_t bytes)
 {
     CUmemGenericAllocationHandle physical;
     if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
@@ -126,23 +127,20 @@ static CUresult import(struct server_conn *conn, const struct server_session *se
     if (rc != CUDA_SUCCESS) {
         return rc == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : rc;
     }
-    rc = memory_place(conn, session, address, bytes, physical);
+    rc = memory_place(conn, session, owner, address, bytes, physical);
     if (rc != CUDA_SUCCESS) {
         (void)conn->driver->cuMemRelease(physical);
     }
     return rc;
 }
 
-static CUresult memory_open(struct server_conn *conn, const struct wire_header *header,
-                            const struct ga_ipc_open_args *args)
+static CUresult memory_open(struct server_conn *conn, const struct server_session *session,
+                            const struct server_context *owner, const struct ga_ipc_open_args *args)
 {
     struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_MEMORY};
     int fd = -1;
-    if (conn->current == NULL || conn->current->session != conn_session(conn, header)) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
     memcpy(packet.key, args->key, sizeof packet.key);
-    CUresult rc = ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(conn, &packet, &fd);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -150,7 +148,7 @@ static CUresult memory_open(struct server_conn *conn, const struct wire_header *
         packet.mapping_bytes != args->mapping_bytes) {
         rc = CUDA_ERROR_INVALID_HANDLE; /* the handle says otherwise */
     } else {
-        rc = import(conn, conn->current->session, fd, args->address, packet.mapping_bytes);
+        rc = import(conn, session, owner, fd, args->address, packet.mapping_bytes);
     }
     if (fd >= 0) {
         close(fd);
@@ -166,7 +164,27 @@ bool server_call_ga_ipc_open(struct server_conn *conn, const struct wire_header 
     if (!ga_reader_done(reader)) {
         return false;
     }
-    server_reply(conn, header, memory_open(conn, header, &args));
+    const struct server_session *session = conn_session(conn, header);
+    bool current = conn->current != NULL && conn->current->session == session;
+    server_reply(conn, header,
+                 current ? memory_open(conn, session, conn->current, &args)
+                         : CUDA_ERROR_INVALID_CONTEXT);
+    return true;
+}
+
+/* The same of no context. */
+bool server_call_ga_pool_open(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct ga_pool_open_args args;
+    ga_pool_open_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct ga_ipc_open_args open = {
+        .address = args.address, .bytes = args.bytes, .mapping_bytes = args.bytes};
+    memcpy(open.key, args.key, sizeof open.key);
+    server_reply(conn, header, memory_open(conn, conn_session(conn, header), NULL, &open));
     return true;
 }
 
@@ -184,7 +202,7 @@ static CUresult share_event(struct server_conn *conn, uint64_t wire, uint64_t ke
     CUresult rc = conn->driver->cuIpcGetEventHandle(&handle, event->ref->real);
     if (rc == CUDA_SUCCESS) {
         memcpy(packet.event, &handle, sizeof packet.event);
-        rc = ask(conn, &packet, &fd);
+        rc = ipc_ask(conn, &packet, &fd);
     }
     if (fd >= 0) {
         close(fd);
@@ -224,7 +242,7 @@ static CUresult open_event(struct server_conn *conn, const struct ga_ipc_open_ev
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     memcpy(packet.key, args->key, sizeof packet.key);
-    CUresult rc = ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0) {
         close(fd);
     }

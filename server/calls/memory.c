@@ -75,11 +75,12 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
 }
 
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,
-                      uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle physical)
+                      const struct server_context *owner, uint64_t address, uint64_t bytes,
+                      CUmemGenericAllocationHandle physical)
 {
     const struct range range = {.base = address,
                                 .bytes = bytes,
-                                .owner = conn->current,
+                                .owner = owner,
                                 .mapped = true,
                                 .opened = true,
                                 .physical = physical,
@@ -174,7 +175,7 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
     if (range.shared) {
-        ipc_withdraw(conn, range.base, range.bytes);
+        ipc_withdraw(conn, CHANNEL_MEMORY, range.base, range.bytes);
     }
     conn_flush(conn);
     if (range.allocated) {

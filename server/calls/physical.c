@@ -18,6 +18,7 @@ static CUresult create(struct server_conn *conn, const struct server_session *se
 {
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
     struct server_physical *made = calloc(1, sizeof *made);
     CUmemGenericAllocationHandle real;
@@ -69,6 +70,9 @@ bool server_call_ga_physical_release(struct server_conn *conn, const struct wire
     CUresult rc = CUDA_ERROR_INVALID_HANDLE;
     if (physical != NULL && physical->mappings == 0) {
         ga_handle_table_remove(&conn->objects.physicals, args.physical);
+        if (physical->shared) {
+            ipc_withdraw(conn, CHANNEL_PHYSICAL, physical->handle, 1);
+        }
         rc = conn->driver->cuMemRelease(physical->real);
         free(physical);
     }

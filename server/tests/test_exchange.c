@@ -85,11 +85,12 @@ Test(exchange, who_knows_the_key_opens_it_until_its_owner_withdraws_it)
     cr_assert_eq(get(&other, CHANNEL_EVENT, made.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
 
     struct channel_exchange withdraw = {
-        .verb = CHANNEL_WITHDRAW, .address = 0, .bytes = UINT64_MAX};
+        .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .bytes = UINT64_MAX};
     fd = -1;
     exchange_answer(&exchange, &other, &withdraw, &fd);
     cr_assert(is_open(mine), "another process withdraws nothing of it");
-    withdraw = (struct channel_exchange){.verb = CHANNEL_WITHDRAW, .address = 900, .bytes = 101};
+    withdraw = (struct channel_exchange){
+        .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .address = 900, .bytes = 101};
     exchange_answer(&exchange, &one, &withdraw, &fd);
     cr_assert_not(is_open(mine));
     cr_assert(is_open(second));

@@ -120,6 +120,26 @@ Test(ipc, what_one_writes_the_other_reads_and_keeps)
     cr_assert_leq(script_server_descriptors(&server), descriptors);
 }
 
+static int32_t pool_open(struct script_app *app, const struct shared *shared, uint64_t at,
+                         uint64_t bytes)
+{
+    struct ga_pool_open_args args = {.address = at, .bytes = bytes};
+    memcpy(args.key, shared->key, sizeof args.key);
+    ga_pool_open_args_write(script_begin(&app->data), &args);
+    script_send(&app->data, API_OP_ga_pool_open, 1, app->sequence);
+    return script_wait(app, app->sequence++);
+}
+
+static int32_t physical_open(struct script_app *app, const struct shared *shared, uint64_t bytes)
+{
+    struct ga_physical_open_args args = {.physical = ga_handle_make(GA_HANDLE_PHYSICAL, 1, 1),
+                                         .bytes = bytes};
+    memcpy(args.key, shared->key, sizeof args.key);
+    ga_physical_open_args_write(script_begin(&app->data), &args);
+    script_send(&app->data, API_OP_ga_physical_open, 1, app->sequence);
+    return script_wait(app, app->sequence++);
+}
+
 Test(ipc, only_an_allocation_is_shared)
 {
     struct shared shared;
@@ -142,8 +162,19 @@ Test(ipc, only_an_allocation_is_shared)
     ga_space_map_args_write(script_begin(&one.data), &pool);
     script_send(&one.data, API_OP_ga_space_map, 1, one.sequence);
     cr_assert_eq(script_wait(&one, one.sequence++), 0);
-    cr_expect_eq(share(&one, one.window + 32 * MIB, 512, &shared), CUDA_ERROR_INVALID_VALUE,
-                 "it is a pool's");
+    cr_expect_eq(share(&one, one.window + 32 * MIB, 2 * MIB, &shared), 0, "it is a pool's");
+    const uint64_t at = other.window + 96 * MIB;
+    cr_expect_eq(pool_open(&other, &shared, at, 4 * MIB), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(pool_open(&other, &shared, at + 1, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(pool_open(&other, &shared, 0, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(pool_open(&one, &shared, one.window + 96 * MIB, 2 * MIB),
+                 CUDA_ERROR_INVALID_CONTEXT, "it is its own");
+    cr_expect_eq(physical_open(&other, &shared, 2 * MIB), CUDA_ERROR_INVALID_HANDLE,
+                 "it has an address");
+    cr_expect_eq(pool_open(&other, &shared, at, 2 * MIB), 0);
+    cr_expect_eq(pool_open(&other, &shared, at, 2 * MIB), CUDA_ERROR_INVALID_VALUE, "it is taken");
+    shared.key[1] ^= 1;
+    cr_expect_eq(pool_open(&other, &shared, at + 4 * MIB, 2 * MIB), CUDA_ERROR_INVALID_HANDLE);
     script_app_close(&one);
 }
 

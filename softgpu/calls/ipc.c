@@ -56,7 +56,8 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
         return result;
     }
     struct sg_range *range = sg_range_find(dptr);
-    if (range == NULL || range->kind != SG_RANGE_IMPORTED || range->span.base != dptr) {
+    if (range == NULL || range->kind != SG_RANGE_IMPORTED || range->pooled ||
+        range->span.base != dptr) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (range->opens > 1) {

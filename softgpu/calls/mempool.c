@@ -1,4 +1,6 @@
 /* What memory pools ask of the driver (front/mempool.h): a chunk is an allocation of no context. */
+#include <string.h>
+
 #include "softgpu/calls/call.h"
 #include "softgpu/memory.h"
 
@@ -71,6 +73,38 @@ static void pool_drop(void *mark)
     sg_mark_drop(mark);
 }
 
+/* ---- for other processes */
+
+_Static_assert(sizeof(struct sg_ipc_handle) <= FRONT_MEMPOOL_SHARED, "it travels so");
+
+static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
+                           uint8_t shared[FRONT_MEMPOOL_SHARED])
+{
+    struct sg_ipc_handle handle;
+    (void)device;
+    (void)bytes;
+    CUresult result = sg_ipc_export(sg_range_find(address), &handle);
+    if (result == CUDA_SUCCESS) {
+        memset(shared, 0, FRONT_MEMPOOL_SHARED);
+        memcpy(shared, &handle, sizeof handle);
+    }
+    return result;
+}
+
+static CUresult pool_open(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SHARED],
+                          uint64_t *address, uint64_t *bytes)
+{
+    struct sg_ipc_handle handle;
+    struct sg_range *range;
+    memcpy(&handle, shared, sizeof handle);
+    CUresult result = sg_ipc_import_pooled(sg_device_at(device), &handle, &range);
+    if (result == CUDA_SUCCESS) {
+        *address = range->span.base;
+        *bytes = range->span.bytes;
+    }
+    return result;
+}
+
 const struct front_mempool_host sg_call_mempool = {
     .enter = sg_enter_process,
     .enter_stream = pool_enter_stream,
@@ -82,4 +116,6 @@ const struct front_mempool_host sg_call_mempool = {
     .passed = pool_passed,
     .wait = pool_wait,
     .drop = pool_drop,
+    .share = pool_share,
+    .open = pool_open,
 };

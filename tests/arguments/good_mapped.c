@@ -43,6 +43,31 @@ uint64_t new_descriptor(void)
     return (uint64_t)fd;
 }
 
+uint64_t new_exported_pool(void)
+{
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUmemoryPool pool;
+    MUST(driver.cuMemPoolCreate(&pool, &props));
+    return (uint64_t)(uintptr_t)pool;
+}
+
+uint64_t new_exported_pooled(void)
+{
+    CUdeviceptr address;
+    MUST(driver.cuMemAllocFromPoolAsync(&address, BLOCK, (CUmemoryPool)new_exported_pool(), NULL));
+    return address;
+}
+
+uint64_t new_pool_descriptor(void)
+{
+    int fd;
+    MUST(driver.cuMemPoolExportToShareableHandle(&fd, (CUmemoryPool)new_exported_pool(),
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    return (uint64_t)fd;
+}
+
 uint64_t new_mapped(void)
 {
     CUdeviceptr address = new_reserved();

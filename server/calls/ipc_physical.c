@@ -1,0 +1,138 @@
+/* Memory without an address that other applications of this gpuaasd have, too: as ipc.c, by a
+ * descriptor of the driver which only backend processes see. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+static CUresult share(struct server_conn *conn, const struct server_session *session,
+                      uint64_t handle, uint64_t key[4])
+{
+    struct server_physical *physical = ga_handle_table_find(&conn->objects.physicals, handle);
+    int made = -1;
+    if (physical == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    CUresult rc = conn->driver->cuMemExportToShareableHandle(
+        &made, physical->real, (CUmemAllocationHandleType)session->handle_types, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct channel_exchange packet = {.verb = CHANNEL_SHARE,
+                                      .what = CHANNEL_PHYSICAL,
+                                      .address = physical->handle,
+                                      .bytes = physical->bytes};
+    int fd = made;
+    rc = ipc_ask(conn, &packet, &fd);
+    if (fd >= 0 && fd != made) {
+        close(fd);
+    }
+    close(made);
+    if (rc == CUDA_SUCCESS) {
+        physical->shared = true;
+        memcpy(key, packet.key, sizeof packet.key);
+    }
+    return rc;
+}
+
+bool server_call_ga_physical_share(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_physical_share_args args;
+    struct ga_physical_share_results results = {0};
+    ga_physical_share_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = share(conn, conn_session(conn, header), args.physical, results.key);
+    struct ga_writer *writer =
+        server_reply_begin(conn, header, rc, ga_physical_share_results_bound(&results));
+    if (writer != NULL && rc == CUDA_SUCCESS) {
+        ga_physical_share_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    return true;
+}
+
+/* The driver's handle of what the descriptor stands for, if that is memory of the session's device.
+ */
+static CUresult import(struct server_conn *conn, const struct server_session *session, int fd,
+                       CUmemGenericAllocationHandle *real)
+{
+    CUmemAllocationProp prop;
+    CUresult rc = conn->driver->cuMemImportFromShareableHandle(
+        real, (void *)(uintptr_t)fd, (CUmemAllocationHandleType)session->handle_types);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = conn->driver->cuMemGetAllocationPropertiesFromHandle(&prop, *real);
+    if (rc == CUDA_SUCCESS && prop.location.id != session->real) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (rc != CUDA_SUCCESS) {
+        (void)conn->driver->cuMemRelease(*real);
+    }
+    return rc;
+}
+
+static CUresult adopt(struct server_conn *conn, const struct server_session *session, int fd,
+                      const struct ga_physical_open_args *args)
+{
+    struct server_physical *made = calloc(1, sizeof *made);
+    CUmemGenericAllocationHandle real;
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct server_physical){.handle = args->physical, .bytes = args->bytes};
+    enum ga_status status = ga_handle_table_take(&conn->objects.physicals, args->physical, made);
+    if (status != GA_OK) {
+        free(made);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = import(conn, session, fd, &real);
+    if (rc != CUDA_SUCCESS) {
+        ga_handle_table_remove(&conn->objects.physicals, args->physical);
+        free(made);
+        return rc;
+    }
+    made->real = real;
+    return CUDA_SUCCESS;
+}
+
+static CUresult open_physical(struct server_conn *conn, const struct server_session *session,
+                              const struct ga_physical_open_args *args)
+{
+    struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_PHYSICAL};
+    int fd = -1;
+    if (!session->mappable || session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    memcpy(packet.key, args->key, sizeof packet.key);
+    CUresult rc = ipc_ask(conn, &packet, &fd);
+    if (rc == CUDA_SUCCESS) {
+        rc = fd >= 0 && packet.bytes == args->bytes ? adopt(conn, session, fd, args)
+                                                    : CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return rc;
+}
+
+bool server_call_ga_physical_open(struct server_conn *conn, const struct wire_header *header,
+                                  struct ga_reader *reader)
+{
+    struct ga_physical_open_args args;
+    ga_physical_open_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    server_reply(conn, header, open_physical(conn, conn_session(conn, header), &args));
+    return true;
+}
