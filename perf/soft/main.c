@@ -189,7 +189,7 @@ static void *part_main(void *argument)
 
 static uint64_t reference_ns(const struct run *run)
 {
-    pthread_t others[THREADS_MAX];
+    pthread_t others[THREADS_MAX] = {0};
     struct part parts[THREADS_MAX];
     uint64_t start_ns = ga_clock_ns();
     for (unsigned t = 1; t < threads; t++) {
