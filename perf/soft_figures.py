@@ -23,7 +23,8 @@ WORKLOADS = [
 SQUARES = ("matmul16", "matmul32", "mandelbrot32", "mandelbrot64", "nbody")
 # On two cores: grids that run long enough for their beginning and end to count for little.
 TWO_CORES = 1.9  # of them, where plain C gains 2
-CORES = {"matmul32": SQUARE, "black_scholes": 8 * MB}
+TRIES = 4  # of which the best counts: a moment in which others have a core says nothing
+CORES = {"matmul32": SQUARE, "black_scholes": 4 * MB}
 LOAD_LINES = 2000
 
 
@@ -48,8 +49,13 @@ def cores_turn(name, size):
     shows what the second core of this machine is worth at this moment."""
     def turn(bench):
         number = size_of(name, size, bench.scale)
-        one, two = (bench.kernels(cores).ask(name, number) for cores in (1, 2))
-        return {"ours": one["ns"] / two["ns"], "floor": one["c_ns"] / two["c_ns"]}
+        best = {}
+        for cores in TRIES * (1, 2):
+            answer = bench.kernels(cores).ask(name, number)
+            for what in ("ns", "c_ns"):
+                best[cores, what] = min(answer[what], best.get((cores, what), answer[what]))
+        return {"ours": best[1, "ns"] / best[2, "ns"],
+                "floor": best[1, "c_ns"] / best[2, "c_ns"]}
     return turn
 
 
