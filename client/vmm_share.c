@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/calls.h"
@@ -176,9 +175,7 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle,
 
 static bool record_read(int fd, struct record *record)
 {
-    struct stat facts;
-    return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
-           facts.st_size == (off_t)sizeof *record &&
+    return lseek(fd, 0, SEEK_END) == (off_t)sizeof *record &&
            pread(fd, record, sizeof *record, 0) == (ssize_t)sizeof *record &&
            record->magic == RECORD_MAGIC && record->bytes != 0;
 }
