@@ -15,6 +15,7 @@
 
 #include "base/descriptor.h"
 #include "transport/shm_offer.h"
+#include "transport/socket.h"
 
 #define PREFIX "gpuaas/"
 
@@ -96,24 +97,9 @@ static enum ga_status shm_listen(const struct transport_address *address,
 
 static enum ga_status shm_accept(struct transport_listener *listener, struct transport_conn *out)
 {
-    int fd =
-        ga_descriptor_above_stdio(accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd >= 0) {
-        return conn_make(fd, true, out);
-    }
-    switch (errno) {
-    case EAGAIN:
-    case EINTR:
-    case ECONNABORTED:
-        return GA_AGAIN;
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-        return GA_NO_MEMORY;
-    default:
-        return GA_LOST;
-    }
+    int fd;
+    GA_TRY(socket_accept(listener->fd, &fd));
+    return conn_make(fd, true, out);
 }
 
 static enum ga_status shm_connect_begin(const struct transport_address *address,
@@ -193,41 +179,6 @@ static enum ga_status mode_settle(struct transport_conn *conn)
     return GA_OK;
 }
 
-/* ---- bytes over the socket */
-
-static enum ga_status stream_send(struct transport_conn *conn, const struct iovec *pieces,
-                                  int count, size_t *sent)
-{
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
-                             .msg_iovlen = (size_t)count};
-    for (;;) {
-        ssize_t done = sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (done > 0) {
-            *sent = (size_t)done;
-            return GA_OK;
-        }
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        return done < 0 && (errno == EAGAIN || errno == ENOBUFS) ? GA_AGAIN : GA_LOST;
-    }
-}
-
-static enum ga_status stream_receive(int fd, void *to, size_t size, size_t *got)
-{
-    for (;;) {
-        ssize_t done = recv(fd, to, size, MSG_DONTWAIT);
-        if (done > 0) {
-            *got = (size_t)done;
-            return GA_OK;
-        }
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        return done < 0 && errno == EAGAIN ? GA_AGAIN : GA_LOST;
-    }
-}
-
 /* ---- doorbells */
 
 static void ring_bell(int fd)
@@ -244,7 +195,7 @@ static enum ga_status bell_drain(int fd, atomic_bool *slept)
     if (!atomic_load_explicit(slept, memory_order_relaxed) || !atomic_exchange(slept, false)) {
         return GA_AGAIN;
     }
-    enum ga_status status = stream_receive(fd, bytes, sizeof bytes, &got);
+    enum ga_status status = socket_receive(fd, bytes, sizeof bytes, &got);
     if (status == GA_LOST) {
         atomic_store(slept, true); /* and lost it stays */
     }
@@ -257,7 +208,7 @@ static enum ga_status shm_send(struct transport_conn *conn, const struct iovec *
     struct shm_conn *state = conn->state;
     GA_TRY(mode_settle(conn));
     if (state->rings == NULL) {
-        return stream_send(conn, pieces, count, sent);
+        return socket_send(conn->fd, pieces, count, sent);
     }
     if (atomic_load_explicit(&state->rings->closed, memory_order_relaxed) != 0) {
         return GA_LOST;
@@ -277,7 +228,7 @@ static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t 
         GA_TRY(mode_settle(conn));
     }
     if (state->rings == NULL) {
-        return stream_receive(conn->fd, to, size, got);
+        return socket_receive(conn->fd, to, size, got);
     }
     bool wake = false;
     enum ga_status status = ring_read(&state->in, to, size, got, &wake);

@@ -14,6 +14,7 @@
 
 #include "base/descriptor.h"
 #include "base/failpoint.h"
+#include "transport/socket.h"
 
 #define FEW_BYTES 7u /* of a failpoint: less than any header */
 
@@ -76,23 +77,8 @@ static enum ga_status tcp_listen(const struct transport_address *address,
 
 static enum ga_status tcp_accept(struct transport_listener *listener, struct transport_conn *out)
 {
-    int fd =
-        ga_descriptor_above_stdio(accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd < 0) {
-        switch (errno) {
-        case EAGAIN:
-        case EINTR:
-        case ECONNABORTED:
-            return GA_AGAIN;
-        case EMFILE:
-        case ENFILE:
-        case ENOBUFS:
-        case ENOMEM:
-            return GA_NO_MEMORY;
-        default:
-            return GA_LOST;
-        }
-    }
+    int fd;
+    GA_TRY(socket_accept(listener->fd, &fd));
     tcp_options(fd);
     *out = (struct transport_conn){.ops = &transport_tcp, .fd = fd};
     return GA_OK;
@@ -199,19 +185,7 @@ static enum ga_status tcp_send(struct transport_conn *conn, const struct iovec *
         pieces = &few;
         count = 1;
     }
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
-                             .msg_iovlen = (size_t)count};
-    for (;;) {
-        ssize_t rc = sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (rc > 0) {
-            *sent = (size_t)rc;
-            return GA_OK;
-        }
-        if (rc < 0 && errno == EINTR) {
-            continue;
-        }
-        return rc < 0 && (errno == EAGAIN || errno == ENOBUFS) ? GA_AGAIN : GA_LOST;
-    }
+    return socket_send(conn->fd, pieces, count, sent);
 }
 
 static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t size, size_t *got)
@@ -219,17 +193,7 @@ static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t 
     if (GA_FAILPOINT("tcp: few bytes received") && size > FEW_BYTES) {
         size = FEW_BYTES;
     }
-    for (;;) {
-        ssize_t rc = recv(conn->fd, to, size, MSG_DONTWAIT);
-        if (rc > 0) {
-            *got = (size_t)rc;
-            return GA_OK;
-        }
-        if (rc < 0 && errno == EINTR) {
-            continue;
-        }
-        return rc < 0 && errno == EAGAIN ? GA_AGAIN : GA_LOST;
-    }
+    return socket_receive(conn->fd, to, size, got);
 }
 
 static unsigned tcp_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
