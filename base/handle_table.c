@@ -72,9 +72,9 @@ enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
     uint32_t generation = (atomic_load(&slot->generation) + 1) & 0xffffffu;
     generation = generation != 0 ? generation : 1;
     atomic_store(&slot->generation, generation);
+    *handle = ga_handle_make(table->type, generation, index);
     atomic_store_explicit(&slot->object, object, memory_order_release);
     table->live++;
-    *handle = ga_handle_make(table->type, generation, index);
     return GA_OK;
 }
 

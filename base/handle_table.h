@@ -34,7 +34,8 @@ void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type typ
 /* Frees the table, not the objects. */
 void ga_handle_table_fini(struct ga_handle_table *table);
 
-/* Makes a new handle for `object` (borrowed, not NULL). GA_NO_MEMORY at the limit. */
+/* Makes a new handle for `object` (borrowed, not NULL). GA_NO_MEMORY at the limit. `*handle` may
+ * lie in the object: whoever finds it sees all that was written before. */
 GA_CHECKED enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
                                                uint64_t *handle);
 /* Puts `object` under a handle that somebody else made. GA_INVALID: wrong type, generation 0,

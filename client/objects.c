@@ -73,18 +73,18 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
     pthread_mutex_lock(&client_state_lock);
     struct ga_handle_table *table = &tables[type];
     struct client_object *object = take_unused(type);
-    uint64_t handle;
-    if (object != NULL && ga_handle_table_make(table, object, &handle) != GA_OK) {
+    if (object != NULL) { /* all of it, before others can find it */
+        object->type = type;
+        object->context = context;
+        ga_list_init(&object->in_context);
+        fill(object);
+    }
+    if (object != NULL && ga_handle_table_make(table, object, &object->handle) != GA_OK) {
         object->unused = unused[type];
         unused[type] = object;
         object = NULL;
     }
     if (object != NULL) {
-        object->handle = handle;
-        object->type = type;
-        object->context = context;
-        ga_list_init(&object->in_context);
-        fill(object);
         if (context != NULL) {
             ga_list_append(&context->objects, &object->in_context);
             context->streamed = context->streamed || type == GA_HANDLE_STREAM;

@@ -213,6 +213,7 @@ static void flat_boxes()
     CHECK(cudaMemset2D(linear[0].ptr, linear[0].pitch, 9, width, height));
     CHECK(cudaMemcpy2D(linear[1].ptr, linear[1].pitch, linear[0].ptr, linear[0].pitch, width,
                        height, cudaMemcpyDefault));
+    CHECK(cudaDeviceSynchronize());
     on(1);
     CHECK(cudaMemcpy(back, linear[1].ptr, width, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < width; i++)
