@@ -53,6 +53,11 @@ void script_server_drain(struct script_server *server)
 
 void script_server_start(struct script_server *server, const char *more)
 {
+    script_server_start_with(server, more, "256MiB");
+}
+
+void script_server_start_with(struct script_server *server, const char *more, const char *memory)
+{
     int ends[2];
     *server = (struct script_server){0};
     strcpy(server->config, "/tmp/gpuaas-server-test-XXXXXX");
@@ -60,9 +65,9 @@ void script_server_start(struct script_server *server, const char *more)
     cr_assert(file >= 0);
     dprintf(file,
             "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n%s%s"
-            "[gpu.0]\ndriver = soft\nname = one\nmemory = 256MiB\n"
+            "[gpu.0]\ndriver = soft\nname = one\nmemory = %s\n"
             "[gpu.1]\ndriver = soft\nname = two\nmemory = 64MiB\n",
-            strstr(more, "spare_backends") == NULL ? "spare_backends = 0\n" : "", more);
+            strstr(more, "spare_backends") == NULL ? "spare_backends = 0\n" : "", more, memory);
     close(file);
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
     server->pid = fork();

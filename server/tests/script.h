@@ -31,6 +31,8 @@ struct script_server {
 /* Starts it with two GPUs, and no spare processes unless said otherwise; `more` are further lines
  * for [server], or "". */
 void script_server_start(struct script_server *server, const char *more);
+/* The same with so much memory of the first GPU, instead of 256MiB. */
+void script_server_start_with(struct script_server *server, const char *more, const char *memory);
 /* SIGTERM; it must exit with 0 and without a complaint of a sanitizer. */
 void script_server_stop(struct script_server *server);
 /* Waits until its log says `part`. */
