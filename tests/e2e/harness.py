@@ -160,12 +160,12 @@ class Process:
         reader = reader or self.out
 
         def found():
+            more = self.running() or reader.is_alive()  # asked first: then all lines are here
             for line in list(reader.lines):
                 match = re.search(pattern, line)
                 if match:
                     return match
-            expect(self.running() or reader.is_alive(),
-                   f"{self} ended without saying {pattern!r}\n{self.report()}")
+            expect(more, f"{self} ended without saying {pattern!r}\n{self.report()}")
             return None
         return wait_until(found, seconds, f"{self} says {pattern!r}\n{self.report()}")
 
