@@ -17,37 +17,41 @@ enum ga_status client_link_init(struct client_link *link, struct transport_conn 
     link->data = data;
     link->reader = reader;
     ga_list_init(&link->waiters);
+    pthread_mutex_init(&link->end_lock, NULL);
     pthread_mutex_init(&link->send_lock, NULL);
     pthread_mutex_init(&link->read_lock, NULL);
     pthread_cond_init(&link->room, NULL);
     return GA_OK;
 }
 
-static void end_link(struct client_link *link)
+/* What it says is said before anybody can see that the link is dead: a program that ends at its
+ * first error has told why. */
+static void die(struct client_link *link, int result, bool lost, const char *why)
 {
-    (void)shutdown(link->data.fd, SHUT_RDWR); /* wakes who reads or polls */
-    link_read_try(link); /* completes everything outstanding, unless the reader does */
+    pthread_mutex_lock(&link->end_lock);
+    bool first = atomic_load(&link->dead) == 0;
+    if (first && !lost) {
+        ga_warn("CUDA error %d on %s: %s", result, link->name, why);
+    } else if (first && !atomic_load(&link->quiet)) {
+        ga_error("the connection to %s is lost: %s; every further CUDA call answers error %d",
+                 link->name, why, result);
+    }
+    if (first) {
+        atomic_store(&link->dead, result);
+    }
+    pthread_mutex_unlock(&link->end_lock);
+    if (first) {
+        (void)shutdown(link->data.fd, SHUT_RDWR); /* wakes who reads or polls */
+        link_read_try(link); /* completes everything outstanding, unless the reader does */
+    }
 }
 
 void client_link_lose(struct client_link *link, const char *why)
 {
-    int alive = 0;
-    if (!atomic_compare_exchange_strong(&link->dead, &alive, LINK_LOST)) {
-        return;
-    }
-    if (!atomic_load(&link->quiet)) {
-        ga_error("the connection to %s is lost: %s; every further CUDA call answers error 719",
-                 link->name, why);
-    }
-    end_link(link);
+    die(link, LINK_LOST, true, why);
 }
 
 void client_link_condemn(struct client_link *link, int result, const char *why)
 {
-    int alive = 0;
-    if (!atomic_compare_exchange_strong(&link->dead, &alive, result)) {
-        return;
-    }
-    ga_warn("CUDA error %d on %s: %s", result, link->name, why);
-    end_link(link);
+    die(link, result, false, why);
 }
