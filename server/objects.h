@@ -196,6 +196,11 @@ CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int 
 /* Other applications cannot open any more what begins there. */
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes);
+/* Memory without an address under the client's handle, as yet nobody's: the caller sets `real`, or
+ * drops it again (calls/physical.c). */
+CUresult physical_put(struct server_conn *conn, uint64_t handle, uint64_t bytes,
+                      struct server_physical **out);
+void physical_drop(struct server_conn *conn, struct server_physical *physical);
 /* An event that other applications record, too, under the client's handle; destroyed on failure. */
 CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
 

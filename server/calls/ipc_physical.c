@@ -1,6 +1,5 @@
 /* Memory without an address that other applications of this gpuaasd have, too: as ipc.c, by a
  * descriptor of the driver which only backend processes see. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -84,21 +83,15 @@ static CUresult import(struct server_conn *conn, const struct server_session *se
 static CUresult adopt(struct server_conn *conn, const struct server_session *session, int fd,
                       const struct ga_physical_open_args *args)
 {
-    struct server_physical *made = calloc(1, sizeof *made);
+    struct server_physical *made;
     CUmemGenericAllocationHandle real;
-    if (made == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *made = (struct server_physical){.handle = args->physical, .bytes = args->bytes};
-    enum ga_status status = ga_handle_table_take(&conn->objects.physicals, args->physical, made);
-    if (status != GA_OK) {
-        free(made);
-        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult rc = import(conn, session, fd, &real);
+    CUresult rc = physical_put(conn, args->physical, args->bytes, &made);
     if (rc != CUDA_SUCCESS) {
-        ga_handle_table_remove(&conn->objects.physicals, args->physical);
-        free(made);
+        return rc;
+    }
+    rc = import(conn, session, fd, &real);
+    if (rc != CUDA_SUCCESS) {
+        physical_drop(conn, made);
         return rc;
     }
     made->real = real;

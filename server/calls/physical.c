@@ -13,6 +13,29 @@
 
 /* ---- memory */
 
+CUresult physical_put(struct server_conn *conn, uint64_t handle, uint64_t bytes,
+                      struct server_physical **out)
+{
+    struct server_physical *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct server_physical){.handle = handle, .bytes = bytes};
+    enum ga_status status = ga_handle_table_take(&conn->objects.physicals, handle, made);
+    if (status != GA_OK) {
+        free(made);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = made;
+    return CUDA_SUCCESS;
+}
+
+void physical_drop(struct server_conn *conn, struct server_physical *physical)
+{
+    ga_handle_table_remove(&conn->objects.physicals, physical->handle);
+    free(physical);
+}
+
 static CUresult create(struct server_conn *conn, const struct server_session *session,
                        const struct ga_physical_create_args *args)
 {
@@ -20,25 +43,18 @@ static CUresult create(struct server_conn *conn, const struct server_session *se
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
-    struct server_physical *made = calloc(1, sizeof *made);
+    struct server_physical *made;
     CUmemGenericAllocationHandle real;
     if (!session->mappable) {
-        free(made);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (made == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *made = (struct server_physical){.handle = args->physical, .bytes = args->bytes};
-    enum ga_status status = ga_handle_table_take(&conn->objects.physicals, args->physical, made);
-    if (status != GA_OK) {
-        free(made);
-        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult rc = conn->driver->cuMemCreate(&real, args->bytes, &prop, 0);
+    CUresult rc = physical_put(conn, args->physical, args->bytes, &made);
     if (rc != CUDA_SUCCESS) {
-        ga_handle_table_remove(&conn->objects.physicals, args->physical);
-        free(made);
+        return rc;
+    }
+    rc = conn->driver->cuMemCreate(&real, args->bytes, &prop, 0);
+    if (rc != CUDA_SUCCESS) {
+        physical_drop(conn, made);
         return rc;
     }
     made->real = real;
