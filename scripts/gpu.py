@@ -27,14 +27,12 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "e2e"), os.path.join(ROOT, "tests", 
 
 import expected  # noqa: E402  (found by the line above)
 import harness  # noqa: E402
+import programs  # noqa: E402
 
 RELEASE = os.path.join(ROOT, "build", "release")
 KERNELS = os.path.join(ROOT, "build", "kernels")
 DEPENDENCIES = os.path.join(RELEASE, "dependencies")  # what --pack has put there
 TARGETS = ("all", "assumptions", "test_driver_contract_alone")
-# Programs that ask for more than one device, or that only helpers start.
-NOT_ALONE = {"two_devices", "all_devices", "devices", "endless", "guest", "busy", "late_error",
-             "younger_call"}
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 
 
@@ -125,32 +123,45 @@ def instructions(step, driver, out):
     return step.run([*program, "--compare", *files], environment())
 
 
-def programs_of(folder):
-    """Programs that end with PASSED, without those of another device count."""
-    names = sorted(name for name in os.listdir(folder)
-                   if os.access(os.path.join(folder, name), os.X_OK)
-                   and not name.startswith((".", "wrong_")) and "." not in name)
-    return [name for name in names if name.removesuffix("_shared") not in NOT_ALONE]
+# Prints devices and the first one's capability: "2 9.0".
+FACTS = """
+import ctypes, sys
+driver = ctypes.CDLL(sys.argv[1])
+count, parts = ctypes.c_int(), (ctypes.c_int(), ctypes.c_int())
+if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+    sys.exit("cuInit or cuDeviceGetCount failed")
+for attribute, part in zip((75, 76), parts): # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+    driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, 0)
+print(count.value, f"{parts[0].value}.{parts[1].value}")
+"""
 
 
-def run_programs(step, env):
+def run_programs(step, driver, env, most=None):
+    """`most`: so many of the driver's devices are there for the programs; None: all."""
+    status, text = step.command([sys.executable, "-c", FACTS, driver], environment(), 30)
+    if status != 0:
+        step.verdict, step.text = FAILED, f"{driver}: {text}"
+        return
+    devices, capability = text.split()
+    devices = min(int(devices), most or int(devices))
     deadline = time.monotonic() + step.seconds
     cuda = [path for path in ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib")
             if os.path.isdir(path)]
     env["LD_LIBRARY_PATH"] += "".join(":" + path for path in cuda)
-    for name in programs_of(KERNELS):
+    with open(os.path.join(KERNELS, "programs.txt"), encoding="utf-8") as file:
+        names = file.read().split()
+    for name in [name for plain in names for name in (plain, plain + "_shared")]:
+        lacks = programs.lacks(name.removesuffix("_shared"), devices, capability)
         left = deadline - time.monotonic()
-        if left < 1:
+        if lacks or left < 1:
             step.details[name] = NOT_RUN
+            step.text += f"--- {name}: {lacks or 'no time is left'}\n"
             continue
         status, text = step.command([os.path.join(KERNELS, name)], env, min(left, 30))
-        lines = text.strip().splitlines()
-        good = status == 0 and "PASSED" in lines
+        good = status == 0 and "PASSED" in text.splitlines()
         step.details[name] = PASSED if good else FAILED
         if status == 127 or "error while loading shared libraries" in text:
             step.details[name] = NOT_RUN
-        elif not good and re.search(r"FAILED: .*(InvalidDevice|INVALID_DEVICE)", text):
-            step.details[name] = NOT_RUN  # it wants a second device
         if not good:
             step.text += f"--- {name}: exit status {status}\n{text}\n"
     counts = {word: list(step.details.values()).count(word) for word in (PASSED, FAILED, NOT_RUN)}
@@ -161,7 +172,7 @@ def run_programs(step, env):
 def programs_here(step, driver, _):
     if not os.path.isdir(KERNELS):
         return step.missing(f"{KERNELS} is not built")
-    return run_programs(step, environment(library_folder(driver)))
+    return run_programs(step, driver, environment(library_folder(driver)))
 
 
 def programs_served(step, driver, _):
@@ -175,7 +186,7 @@ def programs_served(step, driver, _):
         server.wait_ready()
         env = environment(os.path.join(RELEASE, "lib", "gpuaas"))
         env["GPUAAS_SERVERS"] = server.address
-        run_programs(step, env)
+        run_programs(step, driver, env, 1)
         server.stop()
     except harness.Failure as failure:
         step.verdict, step.text = FAILED, f"{step.text}\n{failure}"

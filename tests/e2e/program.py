@@ -7,12 +7,9 @@ import argparse
 import sys
 
 import harness
+from programs import CAPABILITIES, PARTS
 
 DEVICES = "name=Soft A,memory=1GiB,capability={0};name=Soft B,memory=2GiB,capability={0}"
-# What a program needs that the default, 7.5, does not have.
-CAPABILITIES = {"clusters": "9.0"}
-# Multiprocessors of a program that is about parts of them; else the default.
-PARTS = {"green_contexts": 8, "context_parts": 8}
 # Less than the program does by itself, where a sanitizer makes each wait long.
 ARGUMENTS = {"threads_waits": ["8000"], "graph_branches": ["200"]}
 

@@ -1,0 +1,20 @@
+"""What the programs of tests/kernels need of the devices they run on, where it is not one device
+of 7.5."""
+
+# Programs that use a second device
+TWO_DEVICES = {"copies_3d", "events_across", "lasting_errors", "libraries", "mixed_copies",
+               "peer_access", "pinned_address", "pointers", "two_devices", "virtual_memory",
+               "wrong_peer"}
+CAPABILITIES = {"clusters": "9.0"}
+# Multiprocessors, of software GPUs, for a program that is about parts of them; else the default
+PARTS = {"green_contexts": 8, "context_parts": 8}
+
+
+def lacks(name, devices, capability):
+    """What `devices` devices of `capability` ("9.0") lack for it; empty: nothing."""
+    if name in TWO_DEVICES and devices < 2:
+        return f"it needs two devices, there is {devices}"
+    wanted = CAPABILITIES.get(name, "7.5")
+    if [int(part) for part in capability.split(".")] < [int(part) for part in wanted.split(".")]:
+        return f"it needs a device of {wanted}, this one is of {capability}"
+    return ""
