@@ -19,26 +19,17 @@ void client_context_wish(const struct client_context *context, struct handshake_
 static CUresult create_remote_part(struct client_context *context)
 {
     struct client_call call;
-    struct ga_reader reader;
     struct ga_context_create_part_results results;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_context_create_part, context);
     const struct ga_context_create_part_args args = {
         .context = context->object.handle, .flags = context->flags, .sms = context->sms};
     call.bare = true;
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_context_create_part_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_context_create_part, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_context_create_part_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_context_create_part_results_read(&reader, &results);
         context->sms = results.given;
-        rc = reader.failed ? client_call_broken(&call) : CUDA_SUCCESS;
     }
-    client_call_end(&call);
     return rc;
 }
 

@@ -26,19 +26,8 @@ static CUresult fetch_global(struct client_module *module, const char *name,
     struct ga_module_global_results results;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_global, module->object.context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_module_global_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_module_global, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct ga_reader reader;
-    ga_module_global_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
-    if (rc == CUDA_SUCCESS) {
-        ga_module_global_results_read(&reader, &results);
-        rc = reader.failed ? client_call_broken(&call) : CUDA_SUCCESS;
-    }
-    client_call_end(&call);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

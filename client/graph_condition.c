@@ -43,19 +43,11 @@ static CUresult ask(struct client_call *call, const struct ga_graph_condition_ar
                     CUgraphConditionalHandle *handle)
 {
     struct ga_graph_condition_results results;
-    struct ga_reader reader;
-    CUresult rc = client_call_begin(call, ga_graph_condition_args_bound(args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_graph_condition_args_write(&call->writer, args);
-    rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
+    CUresult rc;
+    CLIENT_CALL_RESULTS(call, ga_graph_condition, args, true, &results, rc);
     if (rc == CUDA_SUCCESS) {
-        ga_graph_condition_results_read(&reader, &results);
         *handle = results.handle;
-        rc = reader.failed ? client_call_broken(call) : CUDA_SUCCESS;
     }
-    client_call_end(call);
     return rc;
 }
 

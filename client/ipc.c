@@ -90,31 +90,19 @@ static CUresult share(struct client_context *context, const struct client_memory
                       struct handle *handle)
 {
     struct client_call call;
-    struct ga_reader reader;
     struct ga_ipc_share_args args = {.address = memory->start, .bytes = memory->bytes};
     struct ga_ipc_share_results results;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_share, context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_ipc_share_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_ipc_share_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_ipc_share_results_read(&reader, &results);
-        if (reader.failed) {
-            rc = client_call_broken(&call);
-        } else {
-            *handle = (struct handle){.magic = MAGIC_MEMORY,
-                                      .bytes = memory->bytes,
-                                      .offset = results.offset,
-                                      .mapping_bytes = results.mapping_bytes};
-            memcpy(handle->key, results.key, sizeof handle->key);
-        }
+        *handle = (struct handle){.magic = MAGIC_MEMORY,
+                                  .bytes = memory->bytes,
+                                  .offset = results.offset,
+                                  .mapping_bytes = results.mapping_bytes};
+        memcpy(handle->key, results.key, sizeof handle->key);
     }
-    client_call_end(&call);
     return rc;
 }
 
@@ -384,7 +372,6 @@ void client_ipc_forget(const struct client_context *context)
 CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
     struct client_call call;
-    struct ga_reader reader;
     struct ga_ipc_share_event_args args;
     struct ga_ipc_share_event_results results;
     struct handle handle = {.magic = MAGIC_EVENT};
@@ -399,24 +386,13 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_ipc_share_event_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_ipc_share_event, &args, false, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_ipc_share_event_args_write(&call.writer, &args);
-    rc = client_call_wait(&call, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_ipc_share_event_results_read(&reader, &results);
-        if (reader.failed) {
-            rc = client_call_broken(&call);
-        } else {
-            memcpy(handle.key, results.key, sizeof handle.key);
-            memset(pHandle, 0, sizeof *pHandle);
-            memcpy(pHandle, &handle, sizeof handle);
-        }
+        memcpy(handle.key, results.key, sizeof handle.key);
+        memset(pHandle, 0, sizeof *pHandle);
+        memcpy(pHandle, &handle, sizeof handle);
     }
-    client_call_end(&call);
     return rc;
 }
 

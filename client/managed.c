@@ -70,22 +70,13 @@ static CUresult is_managed(struct client_context *context, uint64_t address, boo
     struct client_call call;
     struct ga_variable_managed_args args = {.address = address};
     struct ga_variable_managed_results results;
-    struct ga_reader reader;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_variable_managed, context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_variable_managed_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_variable_managed, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_variable_managed_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_variable_managed_results_read(&reader, &results);
-        rc = reader.failed ? client_call_broken(&call) : CUDA_SUCCESS;
         *managed = results.managed != 0;
     }
-    client_call_end(&call);
     return rc;
 }
 

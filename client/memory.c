@@ -221,25 +221,16 @@ static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64
     struct client_call call;
     struct ga_memory_allocate_args args = {.bytes = bytes};
     struct ga_memory_allocate_results results;
-    struct ga_reader reader;
     CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_allocate, context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_memory_allocate_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_memory_allocate, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
+    if (rc == CUDA_SUCCESS && results.address == 0) {
+        rc = client_call_broken(&call);
     }
-    ga_memory_allocate_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_memory_allocate_results_read(&reader, &results);
-        if (reader.failed || results.address == 0) {
-            rc = client_call_broken(&call);
-        } else {
-            *address = results.address;
-        }
+        *address = results.address;
     }
-    client_call_end(&call);
     return rc;
 }
 

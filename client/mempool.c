@@ -227,30 +227,18 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
                            uint8_t out[FRONT_MEMPOOL_SHARED])
 {
     struct client_call call;
-    struct ga_reader reader;
     struct client_session *session = atomic_load(&client_devices[device]->session);
     struct ga_ipc_share_args args = {.address = address, .bytes = bytes};
     struct ga_ipc_share_results results;
     struct shared shared = {.bytes = bytes};
     CUresult rc = client_call_enter_session(&call, API_OP_ga_ipc_share, session);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_ipc_share_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_ipc_share_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_ipc_share_results_read(&reader, &results);
-        if (reader.failed) {
-            rc = client_call_broken(&call);
-        } else {
-            memcpy(shared.key, results.key, sizeof shared.key);
-            memcpy(out, &shared, sizeof shared);
-        }
+        memcpy(shared.key, results.key, sizeof shared.key);
+        memcpy(out, &shared, sizeof shared);
     }
-    client_call_end(&call);
     return rc;
 }
 

@@ -12,7 +12,6 @@ static CUresult ask(enum question question, CUfunction function, const CUlaunchC
                     int *answer)
 {
     struct client_call call;
-    struct ga_reader reader;
     struct front_launch_options options;
     struct ga_occupancy_clusters_args args = {.question = question};
     struct ga_occupancy_clusters_results results;
@@ -33,21 +32,10 @@ static CUresult ask(enum question question, CUfunction function, const CUlaunchC
     memcpy(args.block, &config->blockDimX, sizeof args.block);
     memcpy(args.grid, &config->gridDimX, sizeof args.grid);
     memcpy(args.cluster, options.cluster, sizeof args.cluster);
-    rc = client_call_begin(&call, ga_occupancy_clusters_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_occupancy_clusters_args_write(&call.writer, &args);
-    rc = client_call_wait(&call, &reader);
+    CLIENT_CALL_RESULTS(&call, ga_occupancy_clusters, &args, false, &results, rc);
     if (rc == CUDA_SUCCESS) {
-        ga_occupancy_clusters_results_read(&reader, &results);
-        if (reader.failed) {
-            rc = client_call_broken(&call);
-        } else {
-            *answer = (int)results.answer;
-        }
+        *answer = (int)results.answer;
     }
-    client_call_end(&call);
     return rc;
 }
 

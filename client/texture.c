@@ -140,19 +140,9 @@ static CUresult ask_texture(struct client_call *call, uint64_t texture,
         view_fill(&what->view, &args);
     }
     call->op = API_OP_ga_texture_create;
-    CUresult rc = client_call_begin(call, ga_texture_create_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct ga_reader reader;
     struct ga_texture_create_results results = {0};
-    ga_texture_create_args_write(&call->writer, &args);
-    rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
-    if (rc == CUDA_SUCCESS) {
-        ga_texture_create_results_read(&reader, &results);
-        rc = ga_reader_done(&reader) ? CUDA_SUCCESS : client_call_broken(call);
-    }
-    client_call_end(call);
+    CUresult rc;
+    CLIENT_CALL_RESULTS(call, ga_texture_create, &args, true, &results, rc);
     *number = results.number;
     return rc;
 }
@@ -163,19 +153,9 @@ static CUresult ask_surface(struct client_call *call, uint64_t texture,
     struct ga_surface_create_args args = {
         .texture = texture, .array = (uint64_t)(uintptr_t)what->resource.res.array.hArray};
     call->op = API_OP_ga_surface_create;
-    CUresult rc = client_call_begin(call, ga_surface_create_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct ga_reader reader;
     struct ga_surface_create_results results = {0};
-    ga_surface_create_args_write(&call->writer, &args);
-    rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
-    if (rc == CUDA_SUCCESS) {
-        ga_surface_create_results_read(&reader, &results);
-        rc = ga_reader_done(&reader) ? CUDA_SUCCESS : client_call_broken(call);
-    }
-    client_call_end(call);
+    CUresult rc;
+    CLIENT_CALL_RESULTS(call, ga_surface_create, &args, true, &results, rc);
     *number = results.number;
     return rc;
 }

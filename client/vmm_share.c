@@ -103,27 +103,15 @@ void client_vmm_sweep(void)
 static CUresult ask_key(struct client_physical *physical)
 {
     struct client_call call;
-    struct ga_reader reader;
     struct ga_physical_share_args args = {.physical = physical->object.handle};
     struct ga_physical_share_results results;
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_share, physical->session);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_physical_share_args_bound(&args));
+        CLIENT_CALL_RESULTS(&call, ga_physical_share, &args, true, &results, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    ga_physical_share_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
-        ga_physical_share_results_read(&reader, &results);
-        if (reader.failed) {
-            rc = client_call_broken(&call);
-        } else {
-            enter(physical, results.key);
-        }
+        enter(physical, results.key);
     }
-    client_call_end(&call);
     return rc;
 }
 

@@ -134,6 +134,16 @@ CUresult server_handle_drop(struct server_conn *conn, uint64_t wire);
 struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
                                      CUresult rc, size_t bound);
 void server_reply_end(struct server_conn *conn);
+/* All of that, where rc and results are known. */
+#define SERVER_REPLY_RESULTS(conn, header, name, rc, results)                                      \
+    do {                                                                                           \
+        struct ga_writer *writer_ =                                                                \
+            server_reply_begin(conn, header, rc, name##_results_bound(results));                   \
+        if (writer_ != NULL && (rc) == CUDA_SUCCESS) {                                             \
+            name##_results_write(writer_, results);                                                \
+        }                                                                                          \
+        server_reply_end(conn);                                                                    \
+    } while (0)
 /* A reply without results. */
 void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
 /* A call that nobody waits for has failed. */

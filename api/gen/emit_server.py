@@ -92,10 +92,7 @@ def _answer(call):
     name = call.name
     fields = ", ".join(f".{p.name} = {p.name}" for p in results)
     return [f"struct {name}_results results = {{{fields}}};",
-            "struct ga_writer *writer = server_reply_begin(conn, header, rc,",
-            f"                                              {name}_results_bound(&results));",
-            "if (writer != NULL && rc == CUDA_SUCCESS) {",
-            f"    {name}_results_write(writer, &results);", "}", "server_reply_end(conn);"]
+            f"SERVER_REPLY_RESULTS(conn, header, {name}, rc, &results);"]
 
 
 def _handler(call):

@@ -117,12 +117,7 @@ bool server_call_ga_context_create_part(struct server_conn *conn, const struct w
     if (rc == CUDA_SUCCESS) {
         rc = context_enter(conn, session, args.context, CONTEXT_EXPLICIT, real);
     }
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_context_create_part_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_context_create_part_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_context_create_part, rc, &results);
     return true;
 }
 

@@ -107,12 +107,7 @@ static void function_reply(struct server_conn *conn, const struct wire_header *h
     struct function_room room;
     struct ga_module_function_results results;
     function_facts(conn, function, &room, &results);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, CUDA_SUCCESS, ga_module_function_results_bound(&results));
-    if (writer != NULL) {
-        ga_module_function_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_module_function, CUDA_SUCCESS, &results);
 }
 
 bool server_call_ga_module_function(struct server_conn *conn, const struct wire_header *header,
@@ -201,12 +196,7 @@ bool server_call_ga_module_list(struct server_conn *conn, const struct wire_head
     }
     const struct ga_module_list_results results = {
         .count = count, .names_bytes = (uint32_t)bytes, .names = names};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_module_list_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_module_list_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_module_list, rc, &results);
     free(names);
     return true;
 }
@@ -255,12 +245,7 @@ bool server_call_ga_module_facts(struct server_conn *conn, const struct wire_hea
         results.bytes = all ? (uint32_t)writer.at : 0;
         results.facts = bytes;
     }
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_module_facts_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_module_facts_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_module_facts, rc, &results);
     free(functions);
     free(bytes);
     return true;

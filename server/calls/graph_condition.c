@@ -136,14 +136,7 @@ bool server_call_ga_graph_condition(struct server_conn *conn, const struct wire_
     }
     CUresult rc = condition_make(conn, &args, &handle);
     const struct ga_graph_condition_results results = {.handle = handle};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_graph_condition_results_bound(&results));
-    if (writer != NULL) {
-        if (rc == CUDA_SUCCESS) {
-            ga_graph_condition_results_write(writer, &results);
-        }
-        server_reply_end(conn);
-    }
+    SERVER_REPLY_RESULTS(conn, header, ga_graph_condition, rc, &results);
     return true;
 }
 

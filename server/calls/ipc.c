@@ -75,12 +75,7 @@ bool server_call_ga_ipc_share(struct server_conn *conn, const struct wire_header
         return false;
     }
     CUresult rc = share(conn, &args, &results);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_ipc_share_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_ipc_share_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_ipc_share, rc, &results);
     return true;
 }
 
@@ -223,12 +218,7 @@ bool server_call_ga_ipc_share_event(struct server_conn *conn, const struct wire_
         return false;
     }
     CUresult rc = share_event(conn, args.event, results.key);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_ipc_share_event_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_ipc_share_event_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_ipc_share_event, rc, &results);
     return true;
 }
 

@@ -50,12 +50,7 @@ bool server_call_ga_physical_share(struct server_conn *conn, const struct wire_h
         return false;
     }
     CUresult rc = share(conn, conn_session(conn, header), args.physical, results.key);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_physical_share_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_physical_share_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_physical_share, rc, &results);
     return true;
 }
 

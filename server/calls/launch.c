@@ -158,11 +158,6 @@ bool server_call_ga_occupancy_clusters(struct server_conn *conn, const struct wi
     int answer = 0;
     CUresult rc = clusters(conn, &args, &answer);
     const struct ga_occupancy_clusters_results results = {.answer = (uint32_t)answer};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_occupancy_clusters_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_occupancy_clusters_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_occupancy_clusters, rc, &results);
     return true;
 }

@@ -154,12 +154,7 @@ bool server_call_ga_memory_allocate(struct server_conn *conn, const struct wire_
         return false;
     }
     CUresult rc = memory_allocate(conn, conn_session(conn, header), args.bytes, &results.address);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_memory_allocate_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_memory_allocate_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_memory_allocate, rc, &results);
     return true;
 }
 
@@ -264,11 +259,6 @@ bool server_call_ga_memory_info(struct server_conn *conn, const struct wire_head
     CUresult rc = conn->driver->cuMemGetInfo_v2(&free_bytes, &total_bytes);
     const struct ga_memory_info_results results = {.free_bytes = free_bytes,
                                                    .total_bytes = total_bytes};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_memory_info_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_memory_info_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_memory_info, rc, &results);
     return true;
 }

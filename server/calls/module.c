@@ -330,12 +330,7 @@ bool server_call_ga_module_global(struct server_conn *conn, const struct wire_he
                                                              : CUDA_ERROR_OUT_OF_MEMORY;
     }
     const struct ga_module_global_results results = {.address = address, .bytes = bytes};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_module_global_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_module_global_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_module_global, rc, &results);
     return true;
 }
 
@@ -355,11 +350,6 @@ bool server_call_ga_variable_managed(struct server_conn *conn, const struct wire
                                                  args.address);
     }
     const struct ga_variable_managed_results results = {.managed = managed};
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_variable_managed_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_variable_managed_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_variable_managed, rc, &results);
     return true;
 }

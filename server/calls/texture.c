@@ -145,12 +145,7 @@ bool server_call_ga_texture_create(struct server_conn *conn, const struct wire_h
         return false;
     }
     CUresult rc = texture_create(conn, &args, &results.number);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_texture_create_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_texture_create_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_texture_create, rc, &results);
     return true;
 }
 
@@ -184,12 +179,7 @@ bool server_call_ga_surface_create(struct server_conn *conn, const struct wire_h
         return false;
     }
     CUresult rc = surface_create(conn, &args, &results.number);
-    struct ga_writer *writer =
-        server_reply_begin(conn, header, rc, ga_surface_create_results_bound(&results));
-    if (writer != NULL && rc == CUDA_SUCCESS) {
-        ga_surface_create_results_write(writer, &results);
-    }
-    server_reply_end(conn);
+    SERVER_REPLY_RESULTS(conn, header, ga_surface_create, rc, &results);
     return true;
 }
 
