@@ -9,15 +9,6 @@
 
 #include "front/front.h"
 
-struct client_graph_memory;
-
-/* A node that allocates or frees; they are seen to with the launch. */
-struct client_graph_alloc {
-    bool frees;
-    bool before;                        /* what the last launch found: was it allocated? */
-    struct client_graph_memory *memory; /* held */
-};
-
 struct graph_step {
     uint64_t segment;                       /* wire handle; 0: a call */
     CUcontext context;                      /* of a segment */
@@ -39,9 +30,9 @@ struct client_graph {
     uint32_t node_count;
     struct graph_place *places; /* by the nodes' numbers, bodies included */
     bool frees;                 /* a launch frees first what an earlier one has left allocated */
-    unsigned memory_count;
-    struct client_graph_alloc *memory; /* in an order that fits */
-    bool launched;                     /* last time in this stream, of this context */
+    unsigned alloc_count;
+    struct front_graph_alloc *allocs; /* seen to with the launch; in an order that fits */
+    bool launched;                    /* last time in this stream, of this context */
     CUstream stream;
     CUcontext context;
 };

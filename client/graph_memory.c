@@ -1,7 +1,7 @@
 /* The memory of nodes that allocate. The address is reserved when the node is made, memory is
  * mapped there (client/vmm.h) when an executable with the node is launched, and stays from launch
  * to launch, until it is trimmed or no graph has the node any more. A server sees nothing of it but
- * mappings. Whether it is allocated is decided in the order of the calls that launch.
+ * mappings.
  *
  * What a reader would get wrong: who drops it may be the thread of host functions, or hold locks
  * that this one wants, and so must not wait for a server, which may wait for a host function. What
@@ -24,28 +24,17 @@ struct client_graph_memory {
     CUdevice device;
     uint64_t space; /* bytes of the reservation */
     bool mapped;
-    bool launched; /* since it was mapped last */
-    bool used;     /* allocated, by the launches so far */
-};
-
-/* Of a device, in bytes: what is mapped, which is also what is reserved. */
-struct account {
-    uint64_t mapped, used_high, reserved_high;
+    struct front_graph_block block;
 };
 
 static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER; /* of mappings and what is used */
-static struct account accounts[CLIENT_DEVICES_MOST];
+static struct front_graph_account accounts[CLIENT_DEVICES_MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows; comes last */
 static struct ga_number_map known;
 static struct ga_list all = {&all, &all}, aside = {&aside, &aside};
 
 /* ---- mappings; `changes` is held */
-
-static void high(uint64_t *mark, uint64_t bytes)
-{
-    *mark = bytes > *mark ? bytes : *mark;
-}
 
 static CUresult map(struct client_graph_memory *memory)
 {
@@ -71,11 +60,8 @@ static CUresult map(struct client_graph_memory *memory)
         }
     }
     if (rc == CUDA_SUCCESS) {
-        struct account *account = &accounts[memory->device];
         memory->mapped = true;
-        account->mapped += memory->space;
-        high(&account->used_high, account->mapped);
-        high(&account->reserved_high, account->mapped);
+        front_graph_account_add(&accounts[memory->device], memory->space);
     }
     return rc;
 }
@@ -85,7 +71,7 @@ static void unmap(struct client_graph_memory *memory)
     if (memory->mapped) {
         (void)cuMemUnmap(memory->by_address.number, memory->space);
         accounts[memory->device].mapped -= memory->space;
-        memory->mapped = memory->launched = false;
+        memory->mapped = memory->block.launched = false;
     }
 }
 
@@ -226,6 +212,11 @@ static struct client_graph_memory *take(uint64_t address)
     return memory;
 }
 
+static struct client_graph_memory *memory_of(const struct front_graph_alloc *alloc)
+{
+    return ga_container(alloc->block, struct client_graph_memory, block);
+}
+
 static bool has_memory(const struct front_node_params *params)
 {
     return params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
@@ -238,8 +229,8 @@ CUresult client_graph_memory_collect(const struct front_plan *plan, struct clien
     for (unsigned i = 0; i < plan->count; i++) {
         count += has_memory(plan->nodes[i].params);
     }
-    graph->memory = count != 0 ? calloc(count, sizeof *graph->memory) : NULL;
-    if (graph->memory == NULL) {
+    graph->allocs = count != 0 ? calloc(count, sizeof *graph->allocs) : NULL;
+    if (graph->allocs == NULL) {
         return count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (unsigned i = 0; i < plan->count; i++) {
@@ -251,8 +242,8 @@ CUresult client_graph_memory_collect(const struct front_plan *plan, struct clien
             if (memory == NULL) {
                 return CUDA_ERROR_INVALID_VALUE;
             }
-            graph->memory[graph->memory_count++] =
-                (struct client_graph_alloc){.frees = frees, .memory = memory};
+            graph->allocs[graph->alloc_count++] =
+                (struct front_graph_alloc){.frees = frees, .block = &memory->block};
         }
     }
     return CUDA_SUCCESS;
@@ -260,27 +251,27 @@ CUresult client_graph_memory_collect(const struct front_plan *plan, struct clien
 
 void client_graph_memory_leave(struct client_graph *graph)
 {
-    for (unsigned i = 0; i < graph->memory_count; i++) {
-        give(graph->memory[i].memory);
+    for (unsigned i = 0; i < graph->alloc_count; i++) {
+        give(memory_of(&graph->allocs[i]));
     }
-    free(graph->memory);
-    graph->memory = NULL;
-    graph->memory_count = 0;
+    free(graph->allocs);
+    graph->allocs = NULL;
+    graph->alloc_count = 0;
 }
 
 static CUresult map_all(const struct client_graph *graph)
 {
     CUresult rc = CUDA_SUCCESS;
     tidy();
-    for (unsigned i = 0; rc == CUDA_SUCCESS && i < graph->memory_count; i++) {
-        rc = map(graph->memory[i].memory);
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < graph->alloc_count; i++) {
+        rc = map(memory_of(&graph->allocs[i]));
     }
     return rc;
 }
 
 CUresult client_graph_memory_map(const struct client_graph *graph)
 {
-    if (graph->memory_count == 0) {
+    if (graph->alloc_count == 0) {
         return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&changes);
@@ -291,43 +282,27 @@ CUresult client_graph_memory_map(const struct client_graph *graph)
 
 void client_graph_memory_unmap(const struct client_graph *graph)
 {
-    if (graph->memory_count == 0) {
+    if (graph->alloc_count == 0) {
         return;
     }
     pthread_mutex_lock(&changes);
-    for (unsigned i = 0; i < graph->memory_count; i++) {
-        if (!graph->memory[i].memory->launched) {
-            unmap(graph->memory[i].memory);
+    for (unsigned i = 0; i < graph->alloc_count; i++) {
+        if (!graph->allocs[i].block->launched) {
+            unmap(memory_of(&graph->allocs[i]));
         }
     }
     pthread_mutex_unlock(&changes);
 }
 
-static void undo(const struct client_graph *graph, unsigned done)
-{
-    while (done-- > 0) {
-        graph->memory[done].memory->used = graph->memory[done].before;
-    }
-}
-
 CUresult client_graph_memory_launch(const struct client_graph *graph)
 {
-    if (graph->memory_count == 0) {
+    if (graph->alloc_count == 0) {
         return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&changes);
     CUresult rc = map_all(graph);
-    for (unsigned done = 0; rc == CUDA_SUCCESS && done < graph->memory_count; done++) {
-        struct client_graph_alloc *step = &graph->memory[done];
-        struct client_graph_memory *memory = step->memory;
-        step->before = memory->used;
-        if (memory->used != step->frees && (step->frees || !graph->frees)) {
-            undo(graph, done);
-            rc = CUDA_ERROR_INVALID_VALUE;
-        } else {
-            memory->used = !step->frees;
-            memory->launched = true;
-        }
+    if (rc == CUDA_SUCCESS) {
+        rc = front_graph_allocs_launch(graph->allocs, graph->alloc_count, graph->frees);
     }
     pthread_mutex_unlock(&changes);
     return rc;
@@ -336,7 +311,7 @@ CUresult client_graph_memory_launch(const struct client_graph *graph)
 void client_graph_memory_undo(const struct client_graph *graph)
 {
     pthread_mutex_lock(&changes);
-    undo(graph, graph->memory_count);
+    front_graph_allocs_undo(graph->allocs, graph->alloc_count);
     pthread_mutex_unlock(&changes);
 }
 
@@ -373,8 +348,8 @@ CUresult client_graph_memory_free(CUdeviceptr address)
         return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
     }
     pthread_mutex_lock(&changes);
-    rc = memory->used ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    memory->used = false;
+    rc = memory->block.used ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    memory->block.used = false;
     pthread_mutex_unlock(&changes);
     give(memory);
     return rc;
@@ -410,25 +385,9 @@ CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    const struct account *account = &accounts[device];
-    cuuint64_t *bytes = value;
-    switch ((int)attr) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
-        *bytes = account->mapped;
-        return leave(CUDA_SUCCESS);
-    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-        *bytes = account->used_high;
-        return leave(CUDA_SUCCESS);
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        *bytes = account->reserved_high;
-        return leave(CUDA_SUCCESS);
-    default:
-        return leave(CUDA_ERROR_INVALID_VALUE);
-    }
+    return leave(front_graph_account_get(&accounts[device], attr, value));
 }
 
-/* Only the high marks can be set, and to 0. */
 CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
@@ -436,20 +395,7 @@ CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct account *account = &accounts[device];
-    if (*(const cuuint64_t *)value != 0) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
-    }
-    switch ((int)attr) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-        account->used_high = account->mapped;
-        return leave(CUDA_SUCCESS);
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        account->reserved_high = account->mapped;
-        return leave(CUDA_SUCCESS);
-    default:
-        return leave(CUDA_ERROR_INVALID_VALUE);
-    }
+    return leave(front_graph_account_set(&accounts[device], attr, *(const cuuint64_t *)value));
 }
 
 /* What is there of the device, and nobody has allocated; each once: what is found is held. */
@@ -459,7 +405,7 @@ static struct client_graph_memory *unused(CUdevice device)
     pthread_mutex_lock(&lock);
     ga_list_each (at, following, &all) {
         struct client_graph_memory *memory = ga_container(at, struct client_graph_memory, in_all);
-        if (found == NULL && memory->device == device && memory->mapped && !memory->used) {
+        if (found == NULL && memory->device == device && memory->mapped && !memory->block.used) {
             memory->references++;
             found = memory;
         }

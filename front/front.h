@@ -22,6 +22,7 @@
 #include "front/capture.h"
 #include "front/copy_box.h"
 #include "front/graph.h"
+#include "front/graph_alloc.h"
 #include "front/green.h"
 #include "front/jit.h"
 #include "front/launch_options.h"

@@ -40,15 +40,13 @@ static void exec_free(struct sg_graph_exec *exec)
     for (unsigned i = 0; i < exec->condition_count; i++) {
         sg_condition_drop(exec->conditions[i]);
     }
-    for (unsigned i = 0; i < exec->memory_count; i++) {
-        sg_graph_memory_drop(exec->memory[i].memory);
-    }
+    sg_graph_memory_leave(exec);
     level_drop(&exec->level);
     ga_list_remove(&exec->in_process);
     free(exec->by_number);
     free(exec->events);
     free(exec->conditions);
-    free(exec->memory);
+    free(exec->allocs);
     free(exec);
 }
 
@@ -170,8 +168,8 @@ static CUresult memory_make(struct sg_graph_exec *exec, const struct front_node_
     if (memory == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    sg_graph_memory_hold(memory);
-    exec->memory[exec->memory_count++] = (struct sg_graph_alloc){frees, memory};
+    exec->allocs[exec->alloc_count++] =
+        (struct front_graph_alloc){.frees = frees, .block = sg_graph_memory_hold(memory)};
     return CUDA_SUCCESS;
 }
 
@@ -269,9 +267,9 @@ CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_
     made->by_number = calloc((size_t)totals.nodes + 1, sizeof(struct sg_graph_node *));
     made->events = calloc((size_t)totals.events + 1, sizeof(struct sg_graph_node *));
     made->conditions = calloc((size_t)totals.conditions + 1, sizeof(struct sg_condition *));
-    made->memory = calloc((size_t)totals.memory + 1, sizeof *made->memory);
+    made->allocs = calloc((size_t)totals.memory + 1, sizeof *made->allocs);
     CUresult result = made->by_number != NULL && made->events != NULL && made->conditions != NULL &&
-                              made->memory != NULL
+                              made->allocs != NULL
                           ? memory_collect(made, plan)
                           : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {

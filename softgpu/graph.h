@@ -90,8 +90,8 @@ struct sg_graph_exec {
     struct sg_graph_node **events;
     unsigned condition_count;
     struct sg_condition **conditions; /* held */
-    unsigned memory_count;
-    struct sg_graph_alloc *memory; /* what its nodes allocate and free, in an order that fits */
+    unsigned alloc_count;
+    struct front_graph_alloc *allocs; /* what its nodes allocate and free, in an order that fits */
     struct ga_list changes;
     uint64_t launched, done;     /* tickets */
     struct sg_graph_launch *now; /* the one that runs */
@@ -134,34 +134,26 @@ CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream);
 
 /* ---- graph_memory.c: what nodes allocate ---- */
 
-struct sg_graph_alloc {
-    bool frees;
-    struct sg_graph_memory *memory; /* held */
-};
-
 CUresult sg_graph_memory_make(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address);
 /* NULL: no address that a node allocates. */
 struct sg_graph_memory *sg_graph_memory_find(uint64_t address);
-void sg_graph_memory_hold(struct sg_graph_memory *memory);
+struct front_graph_block *sg_graph_memory_hold(struct sg_graph_memory *memory);
 void sg_graph_memory_drop(struct sg_graph_memory *memory);
+/* Drops what the executable holds. */
+void sg_graph_memory_leave(const struct sg_graph_exec *exec);
 /* Does the address lie in memory that a node allocates? */
 bool sg_graph_memory_holds(uint64_t address);
 /* Sees to it that there is memory behind all addresses of the executable. */
 CUresult sg_graph_memory_map(const struct sg_graph_exec *exec);
 /* Takes that away again where no launch has been made since. */
 void sg_graph_memory_unmap(const struct sg_graph_exec *exec);
-/* What a launch allocates and frees, in order; and maps it. CUDA_ERROR_INVALID_VALUE: it allocates
- * what is allocated, or frees what is free; nothing is changed then. */
+/* Maps it, and front_graph_allocs_launch. */
 CUresult sg_graph_memory_launch(const struct sg_graph_exec *exec);
 /* cuMemFree and cuMemFreeAsync of memory that a graph has left allocated; the work before is the
  * caller's to wait for. */
 CUresult sg_graph_memory_free(struct sg_graph_memory *memory);
 
-/* As cuDeviceGetGraphMemAttribute. Only the high marks can be set, and to 0. */
-CUresult sg_graph_memory_get(const struct sg_device *device, CUgraphMem_attribute attribute,
-                             uint64_t *bytes);
-CUresult sg_graph_memory_set(struct sg_device *device, CUgraphMem_attribute attribute,
-                             uint64_t bytes);
+struct front_graph_account *sg_graph_memory_account(const struct sg_device *device);
 /* Gives what no graph has allocated back to the device. Nothing runs. */
 void sg_graph_memory_trim(const struct sg_device *device);
 

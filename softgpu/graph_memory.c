@@ -1,9 +1,6 @@
 /* The memory of nodes that allocate. The address is reserved when the node is made. Memory comes
  * behind it when an executable with the node is launched, and stays from launch to launch, until it
- * is trimmed or no graph has the node any more. No two addresses share memory.
- *
- * Whether it is allocated is decided in the order of the calls that launch: what one launch frees
- * the next one may allocate. */
+ * is trimmed or no graph has the node any more. No two addresses share memory. */
 #include <stdlib.h>
 
 #include "softgpu/graph.h"
@@ -17,27 +14,16 @@ struct sg_graph_memory {
     struct sg_device *device;
     uint64_t space;      /* of the reservation */
     uint64_t allocation; /* handle of what is behind it; 0: nothing */
-    bool launched;       /* since it was mapped last */
-    bool used;           /* allocated, by the launches so far */
-};
-
-/* Of a device, in bytes: what is mapped, which is also what is reserved. */
-struct account {
-    uint64_t mapped, used_high, reserved_high;
+    struct front_graph_block block;
 };
 
 static struct ga_number_map known;
 static struct ga_list all; /* empty: never used */
-static struct account accounts[SG_DEVICES_MAX];
+static struct front_graph_account accounts[SG_DEVICES_MAX];
 
-static void high(uint64_t *mark, uint64_t bytes)
+static struct sg_graph_memory *memory_of(const struct front_graph_alloc *alloc)
 {
-    *mark = bytes > *mark ? bytes : *mark;
-}
-
-static struct account *account_of(const struct sg_graph_memory *memory)
-{
-    return &accounts[memory->device->ordinal];
+    return ga_container(alloc->block, struct sg_graph_memory, block);
 }
 
 CUresult sg_graph_memory_make(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address)
@@ -93,9 +79,10 @@ bool sg_graph_memory_holds(uint64_t address)
     return false;
 }
 
-void sg_graph_memory_hold(struct sg_graph_memory *memory)
+struct front_graph_block *sg_graph_memory_hold(struct sg_graph_memory *memory)
 {
     memory->references++;
+    return &memory->block;
 }
 
 /* ---- what is behind it ---- */
@@ -122,10 +109,7 @@ static CUresult back(struct sg_graph_memory *memory)
         return result;
     }
     memory->allocation = allocation;
-    struct account *account = account_of(memory);
-    account->mapped += memory->space;
-    high(&account->used_high, account->mapped);
-    high(&account->reserved_high, account->mapped);
+    front_graph_account_add(&accounts[memory->device->ordinal], memory->space);
     return CUDA_SUCCESS;
 }
 
@@ -135,8 +119,8 @@ static void unback(struct sg_graph_memory *memory)
         (void)sg_vmm_unmap(memory->by_address.number, memory->space, false);
         (void)sg_vmm_release(memory->allocation);
         memory->allocation = 0;
-        memory->launched = false;
-        account_of(memory)->mapped -= memory->space;
+        memory->block.launched = false;
+        accounts[memory->device->ordinal].mapped -= memory->space;
     }
 }
 
@@ -152,20 +136,27 @@ void sg_graph_memory_drop(struct sg_graph_memory *memory)
     free(memory);
 }
 
+void sg_graph_memory_leave(const struct sg_graph_exec *exec)
+{
+    for (unsigned i = 0; i < exec->alloc_count; i++) {
+        sg_graph_memory_drop(memory_of(&exec->allocs[i]));
+    }
+}
+
 CUresult sg_graph_memory_map(const struct sg_graph_exec *exec)
 {
     CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < exec->memory_count; i++) {
-        result = back(exec->memory[i].memory);
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < exec->alloc_count; i++) {
+        result = back(memory_of(&exec->allocs[i]));
     }
     return result;
 }
 
 void sg_graph_memory_unmap(const struct sg_graph_exec *exec)
 {
-    for (unsigned i = 0; i < exec->memory_count; i++) {
-        if (!exec->memory[i].memory->launched) {
-            unback(exec->memory[i].memory);
+    for (unsigned i = 0; i < exec->alloc_count; i++) {
+        if (!exec->allocs[i].block->launched) {
+            unback(memory_of(&exec->allocs[i]));
         }
     }
 }
@@ -176,73 +167,25 @@ CUresult sg_graph_memory_launch(const struct sg_graph_exec *exec)
 {
     bool automatic = (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
     CUresult result = sg_graph_memory_map(exec);
-    unsigned done = 0;
-    for (; result == CUDA_SUCCESS && done < exec->memory_count; done++) {
-        const struct sg_graph_alloc *step = &exec->memory[done];
-        if (!step->frees && automatic) {
-            step->memory->used = false;
-        }
-        if (step->memory->used != step->frees) {
-            result = CUDA_ERROR_INVALID_VALUE;
-            break;
-        }
-        step->memory->used = !step->frees;
-        step->memory->launched = true;
-    }
-    while (result != CUDA_SUCCESS && done-- > 0) {
-        exec->memory[done].memory->used = exec->memory[done].frees;
-    }
-    return result;
+    return result == CUDA_SUCCESS
+               ? front_graph_allocs_launch(exec->allocs, exec->alloc_count, automatic)
+               : result;
 }
 
 CUresult sg_graph_memory_free(struct sg_graph_memory *memory)
 {
-    if (!memory->used) {
+    if (!memory->block.used) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    memory->used = false;
+    memory->block.used = false;
     return CUDA_SUCCESS;
 }
 
-/* ---- attributes ---- */
+/* ---- what a device holds ---- */
 
-CUresult sg_graph_memory_get(const struct sg_device *device, CUgraphMem_attribute attribute,
-                             uint64_t *bytes)
+struct front_graph_account *sg_graph_memory_account(const struct sg_device *device)
 {
-    const struct account *account = &accounts[device->ordinal];
-    switch ((int)attribute) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
-        *bytes = account->mapped;
-        return CUDA_SUCCESS;
-    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-        *bytes = account->used_high;
-        return CUDA_SUCCESS;
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        *bytes = account->reserved_high;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
-CUresult sg_graph_memory_set(struct sg_device *device, CUgraphMem_attribute attribute,
-                             uint64_t bytes)
-{
-    struct account *account = &accounts[device->ordinal];
-    if (bytes != 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    switch ((int)attribute) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-        account->used_high = account->mapped;
-        return CUDA_SUCCESS;
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        account->reserved_high = account->mapped;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    return &accounts[device->ordinal];
 }
 
 void sg_graph_memory_trim(const struct sg_device *device)
@@ -252,7 +195,7 @@ void sg_graph_memory_trim(const struct sg_device *device)
     }
     ga_list_each (at, following, &all) {
         struct sg_graph_memory *memory = ga_container(at, struct sg_graph_memory, in_all);
-        if (memory->device == device && !memory->used) {
+        if (memory->device == device && !memory->block.used) {
             unback(memory);
         }
     }

@@ -177,7 +177,9 @@ CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
 {
     struct sg_device *found;
     CUresult result = memory_enter(device, value, &found);
-    return result == CUDA_SUCCESS ? sg_leave(sg_graph_memory_get(found, attr, value)) : result;
+    return result == CUDA_SUCCESS
+               ? sg_leave(front_graph_account_get(sg_graph_memory_account(found), attr, value))
+               : result;
 }
 
 CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
@@ -186,7 +188,8 @@ CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
     struct sg_device *found;
     CUresult result = memory_enter(device, value, &found);
     return result == CUDA_SUCCESS
-               ? sg_leave(sg_graph_memory_set(found, attr, *(const cuuint64_t *)value))
+               ? sg_leave(front_graph_account_set(sg_graph_memory_account(found), attr,
+                                                  *(const cuuint64_t *)value))
                : result;
 }
 

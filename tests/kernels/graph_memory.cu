@@ -245,6 +245,32 @@ static void handed_over(int *host)
     CHECK(cudaStreamDestroy(stream));
 }
 
+// A launch that cannot be leaves everything as it was, what it would have freed first included.
+static void refused()
+{
+    cudaGraph_t makes, graph;
+    cudaGraphExec_t making, exec;
+    cudaGraphNode_t node, allocated;
+    cudaMemAllocNodeParams params = wanted(), left = wanted();
+    CHECK(cudaGraphCreate(&makes, 0));
+    CHECK(cudaGraphAddMemAllocNode(&node, makes, nullptr, 0, &params));
+    CHECK(cudaGraphInstantiate(&making, makes, 0));
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddMemAllocNode(&allocated, graph, nullptr, 0, &left));
+    CHECK(cudaGraphAddMemFreeNode(&node, graph, &allocated, 1, params.dptr));
+    CHECK(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch));
+    EXPECT_ERROR(cudaGraphLaunch(exec, 0), cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaFree(left.dptr), cudaErrorInvalidValue);
+    CHECK(cudaGraphLaunch(making, 0));
+    CHECK(cudaGraphLaunch(exec, 0));
+    EXPECT_ERROR(cudaGraphLaunch(exec, 0), cudaErrorInvalidValue);
+    CHECK(cudaFree(left.dptr));
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphExecDestroy(making));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaGraphDestroy(makes));
+}
+
 int main()
 {
     int *host = (int *)malloc(BYTES);
@@ -252,6 +278,7 @@ int main()
     left_behind(host);
     captured(host);
     handed_over(host);
+    refused();
     free(host);
     return passed();
 }
