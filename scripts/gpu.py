@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -44,15 +45,18 @@ class Step:
         self.verdict, self.text, self.details = NOT_RUN, "", {}
 
     def command(self, command, env=None, seconds=None):
-        """(exit status or None when it took too long, output)"""
+        """(exit status or None when it took too long, output); what it has started ends with it"""
         try:
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False,
-                                  stdin=subprocess.DEVNULL, timeout=seconds or self.seconds,
-                                  errors="replace")
-            return done.returncode, done.stdout + done.stderr
-        except subprocess.TimeoutExpired as late:
-            words = b"".join(filter(None, (late.stdout, late.stderr))).decode(errors="replace")
-            return None, words + f"\nnot ended within {late.timeout:.0f} s"
+            with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  errors="replace", start_new_session=True) as program:
+                try:
+                    words = program.communicate(timeout=seconds or self.seconds)
+                    return program.returncode, "".join(words)
+                except subprocess.TimeoutExpired as late:
+                    os.killpg(program.pid, signal.SIGKILL)
+                    words = "".join(program.communicate())
+                    return None, f"{words}\nnot ended within {late.timeout:.0f} s"
         except OSError as error:
             return 127, str(error)
 
