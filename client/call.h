@@ -107,6 +107,16 @@ CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_
 CUresult client_call_broken(struct client_call *call);
 void client_call_end(struct client_call *call);
 
+/* begin, post. */
+#define CLIENT_CALL_POST(call, name, args, rc)                                                     \
+    do {                                                                                           \
+        rc = client_call_begin(call, name##_args_bound(args));                                     \
+        if (rc == CUDA_SUCCESS) {                                                                  \
+            name##_args_write(&(call)->writer, args);                                              \
+            rc = client_call_post(call);                                                           \
+        }                                                                                          \
+    } while (0)
+
 /* begin, wait without results, end. */
 #define CLIENT_CALL_SIMPLE(call, name, args, keep_late, rc)                                        \
     do {                                                                                           \

@@ -95,11 +95,8 @@ static CUresult rows_inside(struct client_call *call, const struct copy_rows *ro
                                    .rows = rows->count,
                                    .stream = rows->stream};
     call->op = API_OP_ga_copy_2d;
-    CUresult rc = client_call_begin(call, ga_copy_2d_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        ga_copy_2d_args_write(&call->writer, &args);
-        rc = client_call_post(call);
-    }
+    CUresult rc;
+    CLIENT_CALL_POST(call, ga_copy_2d, &args, rc);
     return rc;
 }
 

@@ -169,11 +169,8 @@ static CUresult slice_inside(struct client_call *call, const struct slices *slic
                                             .rows = slices->rows,
                                             .stream = slices->stream};
     call->op = API_OP_ga_copy_array;
-    CUresult rc = client_call_begin(call, ga_copy_array_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        ga_copy_array_args_write(&call->writer, &args);
-        rc = client_call_post(call);
-    }
+    CUresult rc;
+    CLIENT_CALL_POST(call, ga_copy_array, &args, rc);
     return rc;
 }
 

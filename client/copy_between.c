@@ -25,11 +25,7 @@ CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, s
         rc = inside(&call, dstDevice, srcDevice, ByteCount);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, cuMemcpyDtoD_v2_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        cuMemcpyDtoD_v2_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, cuMemcpyDtoD_v2, &args, rc);
     }
     return rc;
 }
@@ -52,11 +48,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
         rc = inside(&call, dstDevice, srcDevice, ByteCount);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, cuMemcpyDtoDAsync_v2_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        cuMemcpyDtoDAsync_v2_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, cuMemcpyDtoDAsync_v2, &args, rc);
     }
     return rc;
 }
@@ -105,11 +97,7 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
                                            .srcDevice = srcDevice,
                                            .srcContext = wire[1],
                                            .ByteCount = ByteCount};
-    rc = client_call_begin(&call, cuMemcpyPeer_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        cuMemcpyPeer_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CLIENT_CALL_POST(&call, cuMemcpyPeer, &args, rc);
     return rc;
 }
 
@@ -142,10 +130,6 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
                                                 .srcContext = wire[1],
                                                 .ByteCount = ByteCount,
                                                 .hStream = stream};
-    rc = client_call_begin(&call, cuMemcpyPeerAsync_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        cuMemcpyPeerAsync_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CLIENT_CALL_POST(&call, cuMemcpyPeerAsync, &args, rc);
     return rc;
 }

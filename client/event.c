@@ -46,11 +46,7 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = client_call_begin(&call, cuEventCreate_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        cuEventCreate_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CLIENT_CALL_POST(&call, cuEventCreate, &args, rc);
     if (rc == CUDA_SUCCESS) {
         *phEvent = (CUevent)(uintptr_t)args.phEvent;
     } else {
@@ -198,11 +194,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
         rc = event_of(hEvent, &event);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, cuStreamWaitEvent_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        cuStreamWaitEvent_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, cuStreamWaitEvent, &args, rc);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }

@@ -167,11 +167,7 @@ static CUresult set_cache(const struct client_function *function, CUfunc_cache c
     CUresult rc =
         client_call_enter_in(&call, API_OP_cuFuncSetCacheConfig, function->object.context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, cuFuncSetCacheConfig_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        cuFuncSetCacheConfig_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, cuFuncSetCacheConfig, &args, rc);
     }
     return rc;
 }

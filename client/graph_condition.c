@@ -39,18 +39,6 @@ static struct condition *find(CUcontext context, const uint64_t *graph,
     return found;
 }
 
-static CUresult ask(struct client_call *call, const struct ga_graph_condition_args *args,
-                    CUgraphConditionalHandle *handle)
-{
-    struct ga_graph_condition_results results;
-    CUresult rc;
-    CLIENT_CALL_RESULTS(call, ga_graph_condition, args, true, &results, rc);
-    if (rc == CUDA_SUCCESS) {
-        *handle = results.handle;
-    }
-    return rc;
-}
-
 CUresult client_graph_condition_make(CUcontext handle, uint64_t graph, unsigned value,
                                      bool assigned, CUgraphConditionalHandle *made)
 {
@@ -62,6 +50,7 @@ CUresult client_graph_condition_make(CUcontext handle, uint64_t graph, unsigned 
                                                  .value = value,
                                                  .flags =
                                                      assigned ? CU_GRAPH_COND_ASSIGN_DEFAULT : 0};
+    struct ga_graph_condition_results results;
     client_graph_condition_tidy();
     CUresult rc = client_context_find(handle, &context);
     if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
@@ -73,13 +62,14 @@ CUresult client_graph_condition_make(CUcontext handle, uint64_t graph, unsigned 
     }
     rc = client_call_enter_in(&call, API_OP_ga_graph_condition, context);
     if (rc == CUDA_SUCCESS) {
-        rc = ask(&call, &args, &condition->handle);
+        CLIENT_CALL_RESULTS(&call, ga_graph_condition, &args, true, &results, rc);
     }
     if (rc != CUDA_SUCCESS) {
         free(condition);
         return rc;
     }
     condition->context = handle;
+    condition->handle = results.handle;
     condition->number = args.condition;
     condition->graph = graph;
     condition->session = context->session;
@@ -122,11 +112,7 @@ static void tell_dropped(const struct condition *condition)
     CUresult rc =
         client_call_enter_session(&call, API_OP_ga_graph_condition_drop, condition->session);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_graph_condition_drop_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_graph_condition_drop_args_write(&call.writer, &args);
-        (void)client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_graph_condition_drop, &args, rc);
     }
 }
 

@@ -317,19 +317,10 @@ void client_graph_memory_undo(const struct client_graph *graph)
 
 /* ---- what the program does with it */
 
-/* Waits for all work on the devices that there is, or on one (-1: all). */
+/* Waits for all work on the device that there is. */
 static CUresult settle(CUdevice device)
 {
-    CUresult rc = CUDA_SUCCESS;
-    uint32_t index = 0;
-    struct client_context *context;
-    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
-        if ((device < 0 || context->device == client_devices[device]) &&
-            atomic_load(&context->active)) {
-            rc = client_context_synchronize(context);
-        }
-    }
-    return rc;
+    return client_session_wait(atomic_load(&client_devices[device]->session));
 }
 
 bool client_graph_memory_known(CUdeviceptr address)
@@ -342,7 +333,10 @@ bool client_graph_memory_known(CUdeviceptr address)
 
 CUresult client_graph_memory_free(CUdeviceptr address)
 {
-    CUresult rc = settle(-1);
+    CUresult rc = CUDA_SUCCESS;
+    for (CUdevice i = 0; rc == CUDA_SUCCESS && i < client_device_count; i++) {
+        rc = settle(i);
+    }
     struct client_graph_memory *memory = rc == CUDA_SUCCESS ? take(address) : NULL;
     if (memory == NULL) {
         return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;

@@ -163,11 +163,7 @@ struct segment {
         struct client_call call_;                                                                  \
         rc = client_call_enter(&call_, API_OP_##name);                                             \
         if (rc == CUDA_SUCCESS) {                                                                  \
-            rc = client_call_begin(&call_, name##_args_bound(args));                               \
-        }                                                                                          \
-        if (rc == CUDA_SUCCESS) {                                                                  \
-            name##_args_write(&call_.writer, args);                                                \
-            rc = client_call_post(&call_);                                                         \
+            CLIENT_CALL_POST(&call_, name, args, rc);                                              \
         }                                                                                          \
     } while (0)
 
@@ -426,11 +422,7 @@ CUresult client_graph_launch(uint64_t segment, CUstream stream)
         rc = client_twins_before(&call, args.stream);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_graph_launch_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_graph_launch_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_graph_launch, &args, rc);
     }
     return rc;
 }
@@ -441,11 +433,7 @@ CUresult client_graph_enable(uint64_t segment, uint32_t node, bool on)
     const struct ga_graph_enable_args args = {.exec = segment, .node = node, .on = on};
     CUresult rc = enter(&call, API_OP_ga_graph_enable, segment);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_graph_enable_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_graph_enable_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_graph_enable, &args, rc);
     }
     return rc;
 }
@@ -454,12 +442,12 @@ void client_graph_forget(uint64_t segment)
 {
     struct client_call call;
     const struct ga_graph_destroy_args args = {.exec = segment};
-    if (client_call_exiting() || enter(&call, API_OP_ga_graph_destroy, segment) != CUDA_SUCCESS) {
-        return; /* the server has nothing of it any more, or the end of the connection frees it */
+    if (client_call_exiting()) {
+        return; /* the end of the connection frees it */
     }
-    if (client_call_begin(&call, ga_graph_destroy_args_bound(&args)) == CUDA_SUCCESS) {
-        ga_graph_destroy_args_write(&call.writer, &args);
-        (void)client_call_post(&call);
+    CUresult rc = enter(&call, API_OP_ga_graph_destroy, segment);
+    if (rc == CUDA_SUCCESS) { /* else the server has nothing of it any more */
+        CLIENT_CALL_POST(&call, ga_graph_destroy, &args, rc);
+        client_handle_drop(segment);
     }
-    client_handle_drop(segment);
 }

@@ -91,11 +91,7 @@ CUresult client_green_wait(const struct front_green *green, CUevent handle)
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_green_wait_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_green_wait_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_green_wait, &args, rc);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }

@@ -237,11 +237,7 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     args.function = function->object.handle;
     args.param_bytes = params.size;
     args.params = params.bytes;
-    rc = client_call_begin(&call, ga_launch_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        ga_launch_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CLIENT_CALL_POST(&call, ga_launch, &args, rc);
     return rc;
 }
 

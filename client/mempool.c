@@ -101,11 +101,7 @@ static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
     struct ga_space_unmap_args args = {.address = address, .bytes = bytes};
     CUresult rc = client_call_enter_session(&call, API_OP_ga_space_unmap, session);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_space_unmap_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_space_unmap_args_write(&call.writer, &args);
-        (void)client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_space_unmap, &args, rc);
     }
     (void)client_allocator_unreserve(&session->allocator, address, bytes);
 }

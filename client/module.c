@@ -229,11 +229,7 @@ CUresult client_module_unload(struct client_module *module)
     struct ga_module_unload_args args = {.module = module->object.handle};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_unload, module->object.context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_module_unload_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_module_unload_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_module_unload, &args, rc);
     }
     client_object_drop(module);
     return rc;

@@ -229,7 +229,7 @@ CUresult client_session_open(const struct client_context *context, struct client
                              struct client_first *first);
 /* That of a device, opened if no context has done so; no `open_lock` is held. */
 CUresult client_session_need(CUdevice device, struct client_session **session);
-/* Waits for the work of all its contexts. */
+/* Waits for the work of all its contexts; NULL: there are none. */
 CUresult client_session_wait(const struct client_session *session);
 /* Asks for a ticket, without waiting for it (ticket.c). */
 GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,

@@ -219,18 +219,11 @@ static CUresult query_remote(struct client_call *call, struct client_stream *str
 void client_stream_ask(struct client_context *context, uint64_t stream)
 {
     struct client_call call;
-    struct ga_reader reader;
     const struct ga_stream_query_args args = {.stream = stream};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_stream_query, context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_stream_query_args_bound(&args));
+        CLIENT_CALL_SIMPLE(&call, ga_stream_query, &args, true, rc);
     }
-    if (rc != CUDA_SUCCESS) {
-        return;
-    }
-    ga_stream_query_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
-    client_call_end(&call);
     if (rc == CUDA_SUCCESS) {
         client_stream_reached(context, stream, mark_of(call.link, call.sequence));
     }

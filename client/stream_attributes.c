@@ -50,11 +50,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
                                      device->priority_least, device->priority_greatest);
     struct cuStreamCreateWithPriority_args args = {
         .phStream = stream->object.handle, .flags = flags, .priority = stream->attributes.priority};
-    rc = client_call_begin(&call, cuStreamCreateWithPriority_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        cuStreamCreateWithPriority_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CLIENT_CALL_POST(&call, cuStreamCreateWithPriority, &args, rc);
     if (rc != CUDA_SUCCESS) {
         client_object_drop(stream);
         return rc;
@@ -144,11 +140,8 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
 static CUresult send_priority(struct client_call *call, uint64_t wire, int priority)
 {
     struct ga_stream_priority_args args = {.stream = wire, .priority = priority};
-    CUresult rc = client_call_begin(call, ga_stream_priority_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        ga_stream_priority_args_write(&call->writer, &args);
-        rc = client_call_post(call);
-    }
+    CUresult rc;
+    CLIENT_CALL_POST(call, ga_stream_priority, &args, rc);
     return rc;
 }
 

@@ -32,16 +32,6 @@ CUresult client_stream_value_check(struct client_call *call, const struct front_
     return client_range_check(call, value->address, value->bytes, value->bytes);
 }
 
-#define POST(call, name, args, rc)                                                                 \
-    do {                                                                                           \
-        (call)->op = API_OP_##name;                                                                \
-        rc = client_call_begin(call, name##_args_bound(&(args)));                                  \
-        if (rc == CUDA_SUCCESS) {                                                                  \
-            name##_args_write(&(call)->writer, &(args));                                           \
-            rc = client_call_post(call);                                                           \
-        }                                                                                          \
-    } while (0)
-
 static CUresult post(struct client_call *call, uint64_t stream, const struct front_value *value)
 {
     CUresult rc;
@@ -52,17 +42,21 @@ static CUresult post(struct client_call *call, uint64_t stream, const struct fro
         struct cuStreamWriteValue32_v2_args write = {stream, value->address, (uint32_t)value->value,
                                                      flags};
         if (value->write) {
-            POST(call, cuStreamWriteValue32_v2, write, rc);
+            call->op = API_OP_cuStreamWriteValue32_v2;
+            CLIENT_CALL_POST(call, cuStreamWriteValue32_v2, &write, rc);
         } else {
-            POST(call, cuStreamWaitValue32_v2, wait, rc);
+            call->op = API_OP_cuStreamWaitValue32_v2;
+            CLIENT_CALL_POST(call, cuStreamWaitValue32_v2, &wait, rc);
         }
     } else {
         struct cuStreamWaitValue64_v2_args wait = {stream, value->address, value->value, flags};
         struct cuStreamWriteValue64_v2_args write = {stream, value->address, value->value, flags};
         if (value->write) {
-            POST(call, cuStreamWriteValue64_v2, write, rc);
+            call->op = API_OP_cuStreamWriteValue64_v2;
+            CLIENT_CALL_POST(call, cuStreamWriteValue64_v2, &write, rc);
         } else {
-            POST(call, cuStreamWaitValue64_v2, wait, rc);
+            call->op = API_OP_cuStreamWaitValue64_v2;
+            CLIENT_CALL_POST(call, cuStreamWaitValue64_v2, &wait, rc);
         }
     }
     return rc;

@@ -245,11 +245,7 @@ static CUresult destroy(uint64_t number, bool surface)
         return CUDA_ERROR_INVALID_VALUE;
     }
     const struct ga_texture_destroy_args args = {.texture = found->object.handle};
-    rc = client_call_begin(&call, ga_texture_destroy_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        ga_texture_destroy_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
+    CLIENT_CALL_POST(&call, ga_texture_destroy, &args, rc);
     if (rc == CUDA_SUCCESS) {
         client_object_drop(found);
     }

@@ -42,11 +42,7 @@ CUresult client_twin_clear(struct client_context *context, const struct client_t
     pthread_mutex_unlock(&client_twin_lock);
     call.op = API_OP_cuMemsetD8Async;
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, cuMemsetD8Async_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        cuMemsetD8Async_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
+        CLIENT_CALL_POST(&call, cuMemsetD8Async, &args, rc);
     }
     return rc;
 }

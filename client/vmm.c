@@ -101,11 +101,7 @@ void client_vmm_release(struct client_session *session, uint64_t space, uint64_t
     const struct ga_space_release_args args = {.space = space, .space_bytes = space_bytes};
     CUresult rc = client_call_enter_session(&call, API_OP_ga_space_release, session);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_space_release_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_space_release_args_write(&call.writer, &args);
-        (void)client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_space_release, &args, rc);
     }
 }
 
@@ -287,11 +283,7 @@ void client_vmm_drop(struct client_physical *physical)
     }
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_release, physical->session);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_physical_release_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_physical_release_args_write(&call.writer, &args);
-        (void)client_call_post(&call);
+        CLIENT_CALL_POST(&call, ga_physical_release, &args, rc);
     }
     client_object_drop(physical);
 }
