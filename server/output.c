@@ -70,7 +70,13 @@ static ssize_t write_stdout(void *unused, const char *text, size_t bytes)
 static ssize_t write_stderr(void *unused, const char *text, size_t bytes)
 {
     (void)unused;
-    ga_warn("on stderr: %.*s", (int)(bytes < 800 ? bytes : 800), text);
+    size_t said = bytes;
+    while (said > 0 && text[said - 1] == '\n') {
+        said--; /* a line of the log ends by itself */
+    }
+    if (said > 0) {
+        ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
+    }
     pthread_mutex_lock(&output.lock);
     put(TO_STDERR, text, bytes);
     pthread_mutex_unlock(&output.lock);
