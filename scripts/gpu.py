@@ -280,6 +280,8 @@ def main():
     if not driver:
         sys.exit("gpu: no NVIDIA driver found: the loader knows no libcuda.so.1 on this machine; "
                  "nothing was run")
+    if not os.path.exists(driver):
+        sys.exit(f"gpu: {driver}: there is no such file; nothing was run")
     build()
     name = device_name()
     today = datetime.date.today().isoformat()
