@@ -5,6 +5,7 @@
 
 #include "api/call_info.h"
 #include "base/log.h"
+#include "client/cancel.h"
 #include "client/state.h"
 #include "client/trace.h"
 #include "client/twin.h"
@@ -319,15 +320,22 @@ CUresult client_call_post_expect(struct client_call *call, const struct link_wan
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
-                           uint64_t bytes)
+/* `leads`: we have the reader role, so nobody looks for the record before it is there: the server
+ * has the call while we make it. */
+static CUresult start(struct client_call *call, const struct link_want *want, const void *from,
+                      uint64_t bytes, bool leads)
 {
     call->sequence = append(call, bytes);
-    call->record = client_link_expect(call->link, call->sequence, true, want);
+    if (!leads) {
+        call->record = client_link_expect(call->link, call->sequence, true, want);
+    }
     if (from != NULL) {
         client_link_bulk(call->link, from, bytes);
     }
     client_link_unlock(call->link, true);
+    if (leads) {
+        call->record = client_link_expect(call->link, call->sequence, true, want);
+    }
     if (call->record == NULL) {
         client_link_lose(call->link, "no memory for an answer");
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -335,28 +343,52 @@ CUresult client_call_start(struct client_call *call, const struct link_want *wan
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
+/* It is complete. */
+static CUresult finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
 {
     struct link_record *record = call->record;
-    client_link_wait(call->link, record);
     *reader = ga_reader_of(record->results != NULL ? record->results : record->small,
                            record->results_size);
     reader->at = record->results_size < 8 ? record->results_size : 8;
     CUresult rc = (CUresult)record->result;
     /* A handle that the server does not know is one whose making has failed: that is the error. */
-    if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_HANDLE) && !keep_late) {
+    if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_HANDLE) && !keep_late &&
+        atomic_load(&call->context->late) != 0) {
         int late = atomic_exchange(&call->context->late, 0);
         rc = late != 0 ? (CUresult)late : rc;
     }
     return rc;
 }
 
+CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
+                           uint64_t bytes)
+{
+    return start(call, want, from, bytes, false);
+}
+
+CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
+{
+    client_link_wait(call->link, call->record);
+    return finish(call, keep_late, reader);
+}
+
 CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
                                bool keep_late, const void *from, uint64_t bytes,
                                struct ga_reader *reader)
 {
-    CUresult rc = client_call_start(call, want, from, bytes);
-    return rc == CUDA_SUCCESS ? client_call_finish(call, keep_late, reader) : rc;
+    int before = client_cancel_off(); /* once for all that follows */
+    bool leads = from == NULL && client_link_lead(call->link);
+    CUresult rc = start(call, want, from, bytes, leads);
+    if (leads) {
+        client_link_wait_leading(call->link, call->record);
+    } else if (rc == CUDA_SUCCESS) {
+        client_link_wait(call->link, call->record);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = finish(call, keep_late, reader);
+    }
+    client_cancel_back(before);
+    return rc;
 }
 
 CUresult client_call_wait(struct client_call *call, struct ga_reader *reader)

@@ -62,11 +62,11 @@ struct link_record {
     struct link_record *next; /* in its bucket, or in the free list */
     struct client_link *link;
     uint64_t sequence;
-    unsigned references; /* waiting threads; under read_lock */
-    bool waited;         /* somebody waits: else it goes when it is complete */
-    atomic_bool done;
-    uint16_t opcode; /* of the answer; 0 when the link was lost */
-    int result;      /* CUresult */
+    atomic_uint references; /* waiting threads; grows only under read_lock and before `done` */
+    bool waited;            /* somebody waits: else it goes when it is complete */
+    atomic_bool done;       /* the last thing that happens to it before it is released */
+    uint16_t opcode;        /* of the answer; 0 when the link was lost */
+    int result;             /* CUresult */
     struct link_want want;
     /* Results of the call, behind CUresult and padding. */
     size_t results_size;
@@ -106,8 +106,10 @@ struct client_link {
     unsigned switch_count;
     _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: empty or no hurry */
 
+    atomic_bool reading; /* the reader role is taken; given back by link_read.c's leave() */
+    atomic_uint waiting; /* threads that have found it taken, or are about to */
+    _Atomic(struct link_record *) spare; /* of the last call: the next one needs no lock for it */
     pthread_mutex_t read_lock;
-    bool reading; /* the reader role is taken */
     struct ga_list waiters;
     struct link_record *buckets[LINK_BUCKETS];
     struct link_record *unused;
@@ -123,9 +125,16 @@ struct client_link {
     size_t bulk_padding;
     uint8_t *bounce; /* rows in pieces */
 
-    /* Counters for the trace. */
+    /* Counters for the trace. Bytes: of who sends, and of who has the reader role. */
     atomic_ullong bytes_out, bytes_in, waits, waited_ns;
 };
+
+/* A counter that one thread at a time adds to, and any thread reads. */
+static inline void client_link_count(atomic_ullong *counter, uint64_t more)
+{
+    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, before + more, memory_order_relaxed);
+}
 
 /* Takes the data connection over (its handshake is done, `reader` may hold bytes already). */
 GA_CHECKED enum ga_status client_link_init(struct client_link *link, struct transport_conn data,
@@ -162,6 +171,11 @@ struct link_record *client_link_expect(struct client_link *link, uint64_t sequen
                                        const struct link_want *want);
 /* Waits for it (flushing first). The record stays the caller's until client_link_release. */
 void client_link_wait(struct client_link *link, struct link_record *record);
+/* Takes the reader role if it is free. Whoever has it sends at once what it has to say and then
+ * waits for its answer, for which it calls client_link_wait_leading in any case. */
+bool client_link_lead(struct client_link *link);
+/* The same as client_link_wait, with the role, which it gives away. A NULL record: only that. */
+void client_link_wait_leading(struct client_link *link, struct link_record *record);
 void client_link_release(struct client_link *link, struct link_record *record);
 /* Waits for every copy that writes into [start, start + bytes). */
 void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes);

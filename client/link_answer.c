@@ -126,8 +126,7 @@ static void drop(struct client_link *link)
 {
     struct wire_header header;
     if (frame_header(&link->reader, &header) == GA_OK) {
-        atomic_fetch_add_explicit(&link->bytes_in, sizeof header + header.length,
-                                  memory_order_relaxed);
+        client_link_count(&link->bytes_in, sizeof header + header.length);
         frame_drop(&link->reader);
     }
 }

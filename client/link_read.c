@@ -30,20 +30,24 @@ static void waiter_wake(struct link_waiter *waiter, enum waiter_word word)
     syscall(SYS_futex, &waiter->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+static bool role_take(struct client_link *link)
+{
+    return !atomic_load(&link->reading) && !atomic_exchange(&link->reading, true);
+}
+
 void link_complete(struct client_link *link, struct link_record *record, uint16_t opcode,
                    int result)
 {
-    link_table_remove(link, record);
+    link_table_remove(link, record); /* nobody can begin to wait for it any more */
     record->opcode = opcode;
     record->result = result;
-    atomic_store(&record->done, true);
     if (!record->waited) {
         atomic_fetch_sub(&link->unwaited, 1);
     }
     if (record->want.host != NULL && opcode == 0) {
         client_host_call_lost(record->want.host, result);
     }
-    if (record->references == 0) {
+    if (atomic_load_explicit(&record->references, memory_order_relaxed) == 0) {
         link_table_free(link, record);
         return;
     }
@@ -54,6 +58,7 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
             waiter_wake(waiter, WAITER_COMPLETE);
         }
     }
+    atomic_store_explicit(&record->done, true, memory_order_release);
 }
 
 /* With the role and read_lock. */
@@ -68,22 +73,40 @@ static void complete_all(struct client_link *link)
     }
 }
 
-/* The role goes to a waiter that is not complete, or becomes free. Whoever ends the link either
- * takes the role himself or leaves the rest to us: so we look under the lock whether it lives. */
-static void leave(struct client_link *link)
+/* The role goes to a waiter that is not complete, or becomes free. */
+static void hand_over(struct client_link *link)
 {
     pthread_mutex_lock(&link->read_lock);
     if (atomic_load(&link->dead) != 0) {
         complete_all(link);
     }
     if (ga_list_empty(&link->waiters)) {
-        link->reading = false;
+        atomic_store(&link->reading, false);
     } else {
         struct ga_list *first = link->waiters.next;
         ga_list_remove(first);
         waiter_wake(ga_container(first, struct link_waiter, at), WAITER_READS);
     }
     pthread_mutex_unlock(&link->read_lock);
+}
+
+static bool wanted(struct client_link *link)
+{
+    return atomic_load(&link->dead) != 0 || atomic_load(&link->waiting) != 0;
+}
+
+/* Whoever waits, or ends the link, says so first and then tries to take the role; we free it first
+ * and then look who has said so: one of us sees the other. (Whoever takes it between does the same
+ * when he leaves.) */
+static void leave(struct client_link *link)
+{
+    if (!wanted(link)) {
+        atomic_store(&link->reading, false);
+        if (!wanted(link) || !role_take(link)) {
+            return;
+        }
+    }
+    hand_over(link);
 }
 
 /* ---- reading; with the role */
@@ -134,16 +157,21 @@ static void note_read(struct client_link *link)
     }
 }
 
-/* Whether reading goes on until the record is complete: some time passes before it says no. */
-static bool read_spinning(struct client_link *link, const struct link_record *record,
-                          uint64_t now_ns)
+/* Whether reading goes on until the record is complete: some time passes before it says no. The
+ * clock takes longer than many answers, so it is not asked before the first looks were in vain. */
+static bool read_spinning(struct client_link *link, const struct link_record *record)
 {
-    uint64_t spin_ns = ga_spin_begin(&link->spin);
-    uint64_t until = now_ns + spin_ns;
+    uint64_t spin_ns = ga_spin_begin(&link->spin), until = 0;
     unsigned looks = 0;
     enum ga_status status;
-    while ((status = read_all(link, record)) == GA_AGAIN && spin_ns != 0 &&
-           (++looks % GA_SPIN_LOOKS != 0 || ga_clock_ns() < until)) {
+    while ((status = read_all(link, record)) == GA_AGAIN && spin_ns != 0) {
+        if (++looks % GA_SPIN_LOOKS == 0) {
+            uint64_t now = ga_clock_ns();
+            until = until != 0 ? until : now + spin_ns;
+            if (now >= until) {
+                break;
+            }
+        }
         ga_spin_look();
     }
     if (spin_ns != 0) {
@@ -153,10 +181,10 @@ static bool read_spinning(struct client_link *link, const struct link_record *re
 }
 
 /* Until the record is complete. */
-static void lead(struct client_link *link, const struct link_record *record, uint64_t now_ns)
+static void lead(struct client_link *link, const struct link_record *record)
 {
     if (!atomic_load(&record->done)) {
-        (void)read_spinning(link, record, now_ns);
+        (void)read_spinning(link, record);
     }
     while (!atomic_load(&record->done)) {
         if (read_all(link, record) == GA_AGAIN) {
@@ -172,11 +200,7 @@ static void lead(struct client_link *link, const struct link_record *record, uin
 
 void link_read_try(struct client_link *link)
 {
-    pthread_mutex_lock(&link->read_lock);
-    bool taken = link->reading;
-    link->reading = true;
-    pthread_mutex_unlock(&link->read_lock);
-    if (!taken) {
+    if (role_take(link)) {
         (void)read_all(link, NULL);
         note_read(link);
         leave(link);
@@ -185,10 +209,7 @@ void link_read_try(struct client_link *link)
 
 bool link_read_free(struct client_link *link)
 {
-    pthread_mutex_lock(&link->read_lock);
-    bool free = !link->reading;
-    pthread_mutex_unlock(&link->read_lock);
-    return free;
+    return !atomic_load(&link->reading);
 }
 
 void client_link_drain(struct client_link *link)
@@ -201,33 +222,45 @@ void client_link_drain(struct client_link *link)
 
 /* ---- waiting */
 
-static void wait_answer(struct client_link *link, struct link_record *record, uint64_t now_ns)
+/* Sleeps until the record is complete (false) or the role is ours (true). */
+static bool wait_turn(struct client_link *link, struct link_record *record)
 {
     struct link_waiter self = {.record = record};
+    bool ours = false;
+    atomic_fetch_add(&link->waiting, 1);
     pthread_mutex_lock(&link->read_lock);
-    while (!atomic_load(&record->done)) {
-        bool mine = !link->reading;
-        if (mine) {
-            link->reading = true;
-            pthread_mutex_unlock(&link->read_lock);
-        } else {
-            atomic_store(&self.word, WAITER_SLEEPS);
-            ga_list_append(&link->waiters, &self.at);
-            pthread_mutex_unlock(&link->read_lock);
-            unsigned word;
-            while ((word = atomic_load(&self.word)) == WAITER_SLEEPS) {
-                syscall(SYS_futex, &self.word, FUTEX_WAIT_PRIVATE, WAITER_SLEEPS, NULL, NULL, 0);
-            }
-            mine = word == WAITER_READS;
-        }
-        if (mine) {
-            lead(link, record, now_ns);
-            leave(link);
-            return; /* nobody else completes what we have waited for in this role */
+    while (!atomic_load(&record->done) && !(ours = role_take(link))) {
+        unsigned word;
+        atomic_store(&self.word, WAITER_SLEEPS);
+        ga_list_append(&link->waiters, &self.at);
+        pthread_mutex_unlock(&link->read_lock);
+        while ((word = atomic_load(&self.word)) == WAITER_SLEEPS) {
+            syscall(SYS_futex, &self.word, FUTEX_WAIT_PRIVATE, WAITER_SLEEPS, NULL, NULL, 0);
         }
         pthread_mutex_lock(&link->read_lock);
+        if ((ours = word == WAITER_READS)) {
+            break;
+        }
     }
     pthread_mutex_unlock(&link->read_lock);
+    atomic_fetch_sub(&link->waiting, 1);
+    return ours;
+}
+
+static uint64_t wait_begin(void)
+{
+    return client_trace_mode != CLIENT_TRACE_NONE ? ga_clock_ns() : 0;
+}
+
+static void wait_end(struct client_link *link, uint64_t start)
+{
+    if (start != 0) {
+        uint64_t waited_ns = ga_clock_ns() - start;
+        atomic_fetch_add_explicit(&link->waits, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);
+        client_trace_wait(waited_ns);
+    }
+    front_output_write();
 }
 
 void client_link_wait(struct client_link *link, struct link_record *record)
@@ -237,15 +270,34 @@ void client_link_wait(struct client_link *link, struct link_record *record)
         return; /* it came along with an answer that was waited for before */
     }
     int before = client_cancel_off();
-    uint64_t start = ga_clock_ns();
+    uint64_t start = wait_begin();
     link_send_until(link, 0);
-    wait_answer(link, record, start);
-    uint64_t waited_ns = ga_clock_ns() - start;
-    atomic_fetch_add_explicit(&link->waits, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);
-    client_trace_wait(waited_ns);
-    front_output_write();
+    if (role_take(link) || wait_turn(link, record)) {
+        lead(link, record);
+        leave(link); /* nobody else completes what we have waited for in this role */
+    }
+    wait_end(link, start);
     client_cancel_back(before);
+}
+
+bool client_link_lead(struct client_link *link)
+{
+    return role_take(link);
+}
+
+void client_link_wait_leading(struct client_link *link, struct link_record *record)
+{
+    if (record == NULL) {
+        leave(link);
+    } else if (atomic_load(&link->oldest_ns) != 0) { /* it could not be sent at once */
+        leave(link);
+        client_link_wait(link, record);
+    } else {
+        uint64_t start = wait_begin();
+        lead(link, record);
+        leave(link);
+        wait_end(link, start);
+    }
 }
 
 struct link_record *client_link_expect(struct client_link *link, uint64_t sequence, bool waited,
@@ -255,7 +307,7 @@ struct link_record *client_link_expect(struct client_link *link, uint64_t sequen
     struct link_record *record = link_table_add(link, sequence);
     if (record != NULL) {
         record->waited = waited;
-        record->references = waited ? 1 : 0;
+        atomic_store_explicit(&record->references, waited ? 1 : 0, memory_order_relaxed);
         if (want != NULL) {
             record->want = *want;
         }
@@ -270,12 +322,19 @@ struct link_record *client_link_expect(struct client_link *link, uint64_t sequen
     return record;
 }
 
+/* It is done. Who waits for it alone is the last one: nobody else can begin to. */
 void client_link_release(struct client_link *link, struct link_record *record)
 {
-    pthread_mutex_lock(&link->read_lock);
-    if (--record->references == 0 && atomic_load(&record->done)) {
-        link_table_free(link, record);
+    struct link_record *none = NULL;
+    if (atomic_load_explicit(&record->references, memory_order_acquire) != 1 &&
+        atomic_fetch_sub(&record->references, 1) != 1) {
+        return;
     }
+    if (record->results == NULL && atomic_compare_exchange_strong(&link->spare, &none, record)) {
+        return;
+    }
+    pthread_mutex_lock(&link->read_lock);
+    link_table_free(link, record);
     pthread_mutex_unlock(&link->read_lock);
 }
 
@@ -301,7 +360,7 @@ void client_link_wait_range(struct client_link *link, const void *start, uint64_
         pthread_mutex_lock(&link->read_lock);
         struct link_record *record = overlapping(link, start, bytes);
         if (record != NULL) {
-            record->references++;
+            atomic_fetch_add(&record->references, 1);
         }
         pthread_mutex_unlock(&link->read_lock);
         if (record == NULL) {

@@ -17,6 +17,16 @@ static size_t buffered(const struct client_link *link)
     return link->out_end - link->out_start;
 }
 
+/* Under send_lock: nothing is in the buffer. */
+static void emptied(struct client_link *link)
+{
+    link->out_start = 0;
+    link->out_end = 0;
+    if (atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) != 0) {
+        atomic_store(&link->oldest_ns, 0);
+    }
+}
+
 /* Under send_lock. GA_AGAIN: the socket is full. */
 static enum ga_status push(struct client_link *link)
 {
@@ -34,11 +44,9 @@ static enum ga_status push(struct client_link *link)
         }
         link->out_start += sent;
         link->out_sent += sent;
-        atomic_fetch_add_explicit(&link->bytes_out, sent, memory_order_relaxed);
+        client_link_count(&link->bytes_out, sent);
     }
-    link->out_start = 0;
-    link->out_end = 0;
-    atomic_store(&link->oldest_ns, 0);
+    emptied(link);
     return GA_OK;
 }
 
@@ -200,7 +208,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
             client_link_lose(link, "the connection ended while sending");
             break;
         }
-        atomic_fetch_add_explicit(&link->bytes_out, sent, memory_order_relaxed);
+        client_link_count(&link->bytes_out, sent);
         size_t head = sent < buffered(link) ? sent : buffered(link);
         link->out_start += head;
         link->out_sent += head;
@@ -208,9 +216,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
     }
     link->exclusive = false;
     if (buffered(link) == 0) {
-        link->out_start = 0;
-        link->out_end = 0;
-        atomic_store(&link->oldest_ns, 0);
+        emptied(link);
     }
     pthread_cond_broadcast(&link->room);
     client_cancel_back(before);
@@ -250,6 +256,9 @@ void client_link_flush(struct client_link *link)
 
 void link_send_until(struct client_link *link, uint64_t target)
 {
+    if (target == 0 && atomic_load(&link->oldest_ns) == 0) {
+        return; /* what this thread has written has left: else it would have been marked */
+    }
     pthread_mutex_lock(&link->send_lock);
     if (target == 0) {
         target = link->out_sent + buffered(link);

@@ -47,19 +47,25 @@ static bool table_grow(struct client_link *link)
 
 struct link_record *link_table_add(struct client_link *link, uint64_t sequence)
 {
-    if (link->unused == NULL && !table_grow(link)) {
-        return NULL;
+    struct link_record *record = atomic_load_explicit(&link->spare, memory_order_relaxed);
+    if (record != NULL) {
+        record = atomic_exchange(&link->spare, NULL);
     }
-    struct link_record *record = link->unused;
-    link->unused = record->next;
+    if (record == NULL) {
+        if (link->unused == NULL && !table_grow(link)) {
+            return NULL;
+        }
+        record = link->unused;
+        link->unused = record->next;
+    }
     struct link_record **bucket = bucket_of(link, sequence);
     record->next = *bucket;
     *bucket = record;
     record->link = link;
     record->sequence = sequence;
-    record->references = 0;
+    atomic_store_explicit(&record->references, 0, memory_order_relaxed);
     record->waited = false;
-    atomic_store(&record->done, false);
+    atomic_store_explicit(&record->done, false, memory_order_relaxed);
     record->opcode = 0;
     record->result = 0;
     record->want = (struct link_want){0};

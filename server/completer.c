@@ -156,6 +156,7 @@ static void job_send(struct completer *completer, struct completer_entry *entry)
     struct server_conn *conn = completer->conn;
     pthread_mutex_lock(&conn->job_lock);
     ga_list_append(&conn->jobs, &entry->base.link);
+    atomic_fetch_add(&conn->job_count, 1);
     pthread_mutex_unlock(&conn->job_lock);
     (void)!eventfd_write(conn->wake_fd, 1);
 }

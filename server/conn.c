@@ -32,18 +32,13 @@ void conn_flush(struct server_conn *conn)
 
 void conn_run_jobs(struct server_conn *conn)
 {
-    for (;;) {
-        struct completer_entry *entry = NULL;
+    while (atomic_load(&conn->job_count) != 0) {
         pthread_mutex_lock(&conn->job_lock);
-        if (!ga_list_empty(&conn->jobs)) {
-            struct completion *base = ga_container(conn->jobs.next, struct completion, link);
-            entry = ga_container(base, struct completer_entry, base);
-            ga_list_remove(&base->link);
-        }
+        struct completion *base = ga_container(conn->jobs.next, struct completion, link);
+        struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+        ga_list_remove(&base->link);
+        atomic_fetch_sub(&conn->job_count, 1);
         pthread_mutex_unlock(&conn->job_lock);
-        if (entry == NULL) {
-            return;
-        }
         entry->job(conn, entry);
         completer_entry_free(&conn->completer, entry);
     }

@@ -72,6 +72,7 @@ struct server_conn {
     _Atomic int fault; /* CUresult of the execution fault that condemned the process; 0: none */
     pthread_mutex_t job_lock;
     struct ga_list jobs; /* completer_entry.base.link */
+    atomic_uint job_count;
 };
 
 /* Starts to serve the application that sent `hello`, whose ticket has been used. Takes the

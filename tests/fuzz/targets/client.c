@@ -43,6 +43,8 @@ void client_host_call_lost(struct client_host_call *call, int status)
 }
 
 /* Of a program that is not traced (client/trace.c). */
+enum client_trace client_trace_mode;
+
 void client_trace_wait(uint64_t waited_ns)
 {
     (void)waited_ns;
@@ -144,9 +146,9 @@ static void call_finish(struct client_link *link, struct call *call)
  * taken must be back at its end. */
 static void link_begin(struct client_link *link, const struct transport_conn *conn)
 {
-    struct link_record *unused = link->unused;
+    struct link_record *unused = link->unused, *spare = link->spare;
     struct frame_reader reader;
-    *link = (struct client_link){.unused = unused, .on_error = note_error};
+    *link = (struct client_link){.unused = unused, .spare = spare, .on_error = note_error};
     atomic_store(&link->quiet, true);
     FUZZ_CHECK(frame_reader_init(&reader, 512 << 10) == GA_OK);
     FUZZ_CHECK(client_link_init(link, *conn, reader) == GA_OK);
@@ -156,7 +158,7 @@ static void link_end(struct client_link *link)
 {
     static unsigned most;
     client_link_lose(link, "the input is over");
-    unsigned unused = 0;
+    unsigned unused = link->spare != NULL;
     for (const struct link_record *at = link->unused; at != NULL; at = at->next) {
         unused++;
     }
