@@ -68,6 +68,11 @@ CUresult staging_make(struct staging *staging, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+/* Here a slot gets its next lessee. All of a process are connections of one application, so it
+ * needs no scrubbing: what is left in it is the application's own. Where a process serves several
+ * tenants, this is the place, for a slot whose last lessee was another one's. (Nothing leaves
+ * through a slot but what its lessee has put there: a piece is sent if its copy has succeeded, with
+ * its padding zeroed.) */
 static struct staging_slot *slot_pop(struct staging *staging)
 {
     struct staging_slot *slot = staging->free;
