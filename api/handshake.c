@@ -278,7 +278,7 @@ enum ga_status handshake_data_hello_read(struct ga_reader *r, struct handshake_d
     bytes_read(r, m->id, sizeof m->id);
     bytes_read(r, m->key, sizeof m->key);
     window_values_read(r, &m->window);
-    if (m->magic != WIRE_MAGIC || m->major != WIRE_MAJOR || m->kind > HANDSHAKE_SIDE) {
+    if (m->magic != WIRE_MAGIC || m->major != WIRE_MAJOR || m->kind >= HANDSHAKE_KINDS) {
         return GA_INVALID;
     }
     m->signature_count = tail_read(r) ? ga_read_u32(r) : 0;

@@ -87,7 +87,10 @@ struct handshake_window {
     uint64_t base, bytes;
 };
 
-enum handshake_kind { HANDSHAKE_DATA = 0, HANDSHAKE_SIDE = 1 };
+/* BULK: `device` is the connection's number, from 0, and the ticket came with ga_bulk_open. The
+ * answer is an empty DATA_WELCOME; behind it are only bytes of copies. */
+enum handshake_kind { HANDSHAKE_DATA = 0, HANDSHAKE_SIDE = 1, HANDSHAKE_BULK = 2 };
+#define HANDSHAKE_KINDS 3
 
 /* The context that an application is about to use on a new session: made with the session, so that
  * it costs no exchange of its own. handle 0: none. */
@@ -108,7 +111,7 @@ struct handshake_data_hello {
     uint8_t application[16];
     uint8_t id[16];
     uint8_t key[32];
-    struct handshake_window window; /* reserved by the client; kind SIDE: zero */
+    struct handshake_window window; /* reserved by the client; zero unless kind is DATA */
     /* Minor 1, in the first hello of kind DATA: the calls that the client knows. */
     uint32_t signature_count;
     const struct api_signature *signatures;

@@ -7,7 +7,9 @@
  *
  * One data connection per (application, backend process) keeps the order of the application's
  * calls across its threads and its devices on that node. The side connection of the same pair
- * carries pings and the ends of host functions, and never bulk. */
+ * carries pings and the ends of host functions, and never bulk. Where one connection cannot fill
+ * the wire, large copies go over bulk connections besides: no frames there, only bytes, whose place
+ * in the order the frames of the data connection say (WIRE_BULK). */
 #ifndef API_WIRE_H
 #define API_WIRE_H
 
@@ -19,6 +21,7 @@
 #define WIRE_DEFAULT_PORT   "9955"
 #define WIRE_HANDSHAKE_MOST (1u << 20)   /* a longer control frame is refused unread */
 #define WIRE_CHUNK          262144u      /* bulk bytes per copy frame, at most */
+#define WIRE_BULKS_MOST     16           /* bulk connections of one data connection, at most */
 #define WIRE_VALUES_MOST    65536u       /* values of one call without bulk, at most */
 #define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */
 
@@ -63,6 +66,11 @@ enum wire_opcode {
     WIRE_OUTPUT =
         25, /* u32 1 stdout, 2 stderr, u32 bytes, then they: what kernels have printed. Only
                to who takes it (HANDSHAKE_TAKES_OUTPUT), before the answer it belongs to */
+    /* Both ways, between who has agreed on it (ga_bulk_use) */
+    WIRE_BULK = 26, /* u32 connection, u32 packed: of the next frame, which has bulk. connection n
+                       from 1 on: the bytes come over the n-th bulk connection, exactly as many as
+                       the values say, and the frame ends with its values; 0: they are in the frame.
+                       packed: so many bytes, packed, are there instead of the plain ones; 0: no */
     /* Side connection, client -> backend process */
     WIRE_HOST_DONE = 30, /* u32 ticket; sequence of the ga_host_function call: it has returned */
 };

@@ -261,6 +261,21 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
     return CUDA_SUCCESS;
 }
 
+CUresult client_call_begin_apart(struct client_call *call, size_t bound)
+{
+    if (client_call_lacking(call)) {
+        return lacking(call);
+    }
+    int rc = client_link_lock_apart(call->link, bound + HEADER + SWITCH + 16);
+    if (rc != 0) {
+        return (CUresult)rc;
+    }
+    client_link_context(call->link, call->context->session->number, call->context->object.handle);
+    client_link_prefix(call->link);
+    call->writer = ga_writer_of(client_link_at(call->link) + HEADER, bound + 15);
+    return CUDA_SUCCESS;
+}
+
 static uint64_t append(struct client_call *call, uint64_t bulk)
 {
     assert(!call->writer.failed); /* the bound was too small: a bug of ours */
@@ -291,6 +306,16 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
 {
     (void)append(call, bytes);
     client_link_bulk(call->link, from, bytes);
+    client_link_unlock(call->link, false);
+    sent(call);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
+                                struct link_apart *apart)
+{
+    (void)append(call, 0);
+    client_link_apart(call->link, from, bytes, apart);
     client_link_unlock(call->link, false);
     sent(call);
     return CUDA_SUCCESS;

@@ -85,6 +85,11 @@ CUresult client_call_begin(struct client_call *call, size_t bound);
 CUresult client_call_post(struct client_call *call);
 /* Post with bulk bytes behind the values; they have been taken when it returns. */
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes);
+/* The same for one of several calls with large bulk, where there are bulk connections: begin and
+ * post, of which the bytes may have been taken only when client_link_apart_wait returns. */
+CUresult client_call_begin_apart(struct client_call *call, size_t bound);
+CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
+                                struct link_apart *apart);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
  * caller fills it and posts. */
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes);

@@ -155,6 +155,7 @@ static enum ga_status link_start(struct opening *opening, const struct making *m
     link->lacks = opening->lacking_count != 0;
     link->lacking = opening->lacking;
     snprintf(link->name, sizeof link->name, "%s", opening->device->server->address);
+    snprintf(link->address, sizeof link->address, "%s", opening->address);
     own(&making->data);
     own(&making->side);
     client_link_add(link);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/bulk.h"
 #include "client/state.h"
 #include "client/trace.h"
 #include "client/twin.h"
@@ -22,31 +23,43 @@ void client_copy_source(const void *from, uint64_t bytes)
     }
 }
 
+static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args *args,
+                         const void *from, struct link_apart *apart)
+{
+    size_t bound = ga_copy_in_args_bound(args);
+    bool direct = args->bytes >= LINK_DIRECT;
+    bool beside = args->bytes >= LINK_APART && client_link_bulks(call->link) != 0;
+    CUresult rc = beside ? client_call_begin_apart(call, bound)
+                         : client_call_begin(call, bound + (direct ? 0 : (size_t)args->bytes));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_copy_in_args_write(&call->writer, args);
+    return beside   ? client_call_post_apart(call, from, args->bytes, apart)
+           : direct ? client_call_post_bulk(call, from, args->bytes)
+                    : client_call_post_copied(call, from, args->bytes);
+}
+
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
                         uint64_t stream)
 {
     const uint8_t *at = from;
+    struct link_apart apart = {0};
+    CUresult rc = CUDA_SUCCESS;
+    client_bulk_prepare(call, bytes);
     call->op = API_OP_ga_copy_in;
-    while (bytes != 0) {
+    while (bytes != 0 && rc == CUDA_SUCCESS) {
         uint64_t part = bytes < WIRE_CHUNK ? bytes : WIRE_CHUNK;
-        struct ga_copy_in_args args = {.dst = to, .bytes = part, .stream = stream};
-        bool direct = part >= LINK_DIRECT;
-        CUresult rc =
-            client_call_begin(call, ga_copy_in_args_bound(&args) + (direct ? 0 : (size_t)part));
-        if (rc != CUDA_SUCCESS) {
-            return rc;
-        }
-        ga_copy_in_args_write(&call->writer, &args);
-        rc = direct ? client_call_post_bulk(call, at, part)
-                    : client_call_post_copied(call, at, part);
-        if (rc != CUDA_SUCCESS) {
-            return rc;
-        }
+        const struct ga_copy_in_args args = {.dst = to, .bytes = part, .stream = stream};
+        rc = piece_in(call, &args, at, &apart);
         at += part;
         to += part;
         bytes -= part;
     }
-    return CUDA_SUCCESS;
+    if (client_link_bulks(call->link) != 0) {
+        client_link_apart_wait(call->link, &apart);
+    }
+    return rc;
 }
 
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
@@ -58,6 +71,7 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
                              .bytes = bytes,
                              .width = bytes,
                              .pitch = bytes};
+    client_bulk_prepare(call, bytes);
     call->op = API_OP_ga_copy_out;
     CUresult rc = client_call_begin(call, ga_copy_out_args_bound(&args));
     if (rc != CUDA_SUCCESS) {

@@ -42,6 +42,9 @@ static void die(struct client_link *link, int result, bool lost, const char *why
     pthread_mutex_unlock(&link->end_lock);
     if (first) {
         (void)shutdown(link->data.fd, SHUT_RDWR); /* wakes who reads or polls */
+        for (unsigned i = 0; i < client_link_bulks(link); i++) {
+            (void)shutdown(link->bulks[i].conn.fd, SHUT_RDWR);
+        }
         link_read_try(link); /* completes everything outstanding, unless the reader does */
     }
 }

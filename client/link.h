@@ -29,6 +29,8 @@
 #define LINK_BUCKETS  1024u      /* of the table of outstanding answers; power of two */
 #define LINK_INLINE   256u       /* results that need no memory of their own */
 #define LINK_LOST     719        /* CUDA_ERROR_LAUNCH_FAILED: what a lost connection gives */
+#define LINK_APART    65536u     /* bulk from here on may leave over a bulk connection */
+#define LINK_PREFIX   32u        /* a WIRE_BULK frame */
 #define LINK_SWITCHES 256u       /* context switches remembered for late errors */
 
 struct client_link;
@@ -78,6 +80,19 @@ struct link_switch {
     uint64_t sequence, context;
 };
 
+/* A bulk connection (link_bulk.c). But for `conn` all is under send_lock. */
+struct link_bulk {
+    struct transport_conn conn;
+    const uint8_t *from; /* of the piece that it sends; its caller's memory */
+    uint64_t left;       /* of that */
+    uint64_t pieces;     /* given to it ever */
+};
+
+/* Pieces of one call: the last one given to each bulk connection. */
+struct link_apart {
+    uint64_t pieces[WIRE_BULKS_MOST];
+};
+
 struct client_link {
     struct transport_conn data;
     struct transport_side side; /* of the service thread, but for sending */
@@ -104,6 +119,11 @@ struct client_link {
     uint64_t context;           /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;
+    char address[300];      /* of the backend process */
+    atomic_bool bulk_asked; /* for bulk connections */
+    atomic_uint bulk_count; /* those in use, once there are any */
+    unsigned bulk_last;     /* the one chosen last */
+    struct link_bulk bulks[WIRE_BULKS_MOST];
     _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: empty or no hurry */
 
     atomic_bool reading; /* the reader role is taken; given back by link_read.c's leave() */
@@ -122,8 +142,11 @@ struct client_link {
     struct frame_reader reader;
     struct link_record *bulk; /* copy whose chunk is being read; NULL: none */
     uint64_t bulk_at, bulk_left;
-    size_t bulk_padding;
-    uint8_t *bounce; /* rows in pieces */
+    uint64_t bulk_got;   /* bytes of it that are here */
+    unsigned bulk_apart; /* the bulk connection that it comes over; 0: the data connection */
+    unsigned bulk_next;  /* that of the next frame, as WIRE_BULK has said */
+    atomic_uint awaited; /* where the next bytes come: as bulk_apart; any thread may look */
+    uint8_t *bounce;     /* rows in pieces */
 
     /* Counters for the trace. Bytes: of who sends, and of who has the reader role. */
     atomic_ullong bytes_out, bytes_in, waits, waited_ns;
@@ -158,6 +181,18 @@ uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t s
 /* Sends the bulk of the frame just appended out of the caller's memory; keeps the order. Unlocks
  * while it waits: nobody else appends meanwhile. */
 void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes);
+/* The same through a bulk connection, if there are any. client_link_lock, but it waits also until
+ * one is free; */
+GA_CHECKED int client_link_lock_apart(struct client_link *link, size_t room);
+/* in front of the frame, behind WIRE_CONTEXT; */
+void client_link_prefix(struct client_link *link);
+/* and behind the frame, which has no bulk of its own: some of it leaves, the rest is the caller's
+ * to wait for, before it gives up the memory. */
+void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
+                       struct link_apart *apart);
+void client_link_apart_wait(struct client_link *link, const struct link_apart *apart);
+/* How many bulk connections are in use. */
+unsigned client_link_bulks(const struct client_link *link);
 /* Unlocks; what is buffered leaves now (`now`), when there is much of it, or within 50 us. */
 void client_link_unlock(struct client_link *link, bool now);
 /* Sends without waiting what can be sent. */
@@ -188,7 +223,15 @@ void client_link_lose(struct client_link *link, const char *why);
 /* The same with a CUresult: work of the program went wrong in a way that condemns the process. */
 void client_link_condemn(struct client_link *link, int result, const char *why);
 
-/* ---- inside the link (link_send.c, link_read.c, link_answer.c, link_table.c) */
+/* ---- inside the link (link_send.c, link_bulk.c, link_read.c, link_answer.c, link_table.c) */
+/* Under send_lock. GA_AGAIN: the sockets are full. */
+enum ga_status link_push(struct client_link *link);
+enum ga_status link_bulk_push(struct client_link *link);
+/* Waits until a socket that was full takes more, or something else has happened. Under send_lock,
+ * which is released while waiting. */
+void link_wait_for_room(struct client_link *link);
+/* Where the reader's next bytes come. */
+struct transport_conn *link_awaited(struct client_link *link);
 struct link_record *link_table_find(struct client_link *link, uint64_t sequence);
 void link_table_remove(struct client_link *link, struct link_record *record);
 struct link_record *link_table_add(struct client_link *link, uint64_t sequence);

@@ -121,6 +121,19 @@ static enum ga_status take_output(const struct wire_header *header, const uint8_
     return GA_OK;
 }
 
+/* The bytes of the next frame come over a bulk connection. */
+static enum ga_status take_prefix(struct client_link *link, const struct wire_header *header,
+                                  const uint8_t *values)
+{
+    struct ga_reader r = ga_reader_of(values, header->length);
+    uint32_t connection = ga_read_u32(&r), packed = ga_read_u32(&r);
+    if (r.failed || connection == 0 || connection > client_link_bulks(link) || packed != 0) {
+        return GA_INVALID;
+    }
+    link->bulk_next = connection;
+    return GA_OK;
+}
+
 /* The current frame is done with. */
 static void drop(struct client_link *link)
 {
@@ -154,6 +167,9 @@ static enum ga_status take_frame(struct client_link *link)
     case WIRE_OUTPUT:
         status = take_output(&header, values);
         break;
+    case WIRE_BULK:
+        status = take_prefix(link, &header, values);
+        break;
     default:
         status = GA_INVALID;
     }
@@ -174,8 +190,9 @@ static enum ga_status chunk_begin(struct client_link *link)
     pthread_mutex_lock(&link->read_lock);
     struct link_record *record = link_table_find(link, header.sequence);
     pthread_mutex_unlock(&link->read_lock);
+    uint64_t here = link->bulk_next != 0 ? 0 : bytes;
     if (record == NULL || record->want.to == NULL || bytes > WIRE_CHUNK || bytes == 0 ||
-        header.length != 16 + wire_padded(bytes) || bytes > record->want.bytes ||
+        header.length != 16 + wire_padded(here) || bytes > record->want.bytes ||
         offset > record->want.bytes - bytes) {
         return GA_INVALID;
     }
@@ -188,6 +205,10 @@ static enum ga_status chunk_begin(struct client_link *link)
     link->bulk = record;
     link->bulk_at = offset;
     link->bulk_left = bytes;
+    link->bulk_got = 0;
+    link->bulk_apart = link->bulk_next;
+    link->bulk_next = 0;
+    atomic_store(&link->awaited, link->bulk_apart);
     return GA_OK;
 }
 
@@ -204,35 +225,39 @@ static void scatter_rows(const struct link_record *record, uint64_t at, uint64_t
     }
 }
 
+static enum ga_status chunk_receive(struct client_link *link, void *to, size_t size, size_t *got)
+{
+    if (link->bulk_apart == 0) {
+        return frame_bulk(&link->reader, &link->data, 16, to, size, got);
+    }
+    struct transport_conn *from = link_awaited(link);
+    GA_TRY(from->ops->receive(from, to, size, got));
+    atomic_fetch_add_explicit(&link->bytes_in, *got, memory_order_relaxed);
+    return GA_OK;
+}
+
 static enum ga_status chunk_read(struct client_link *link)
 {
     struct link_record *record = link->bulk;
     bool rows = record->want.pitch != record->want.width;
     while (link->bulk_left != 0) {
-        uint8_t *to = record->want.to + link->bulk_at;
+        /* Rows are gathered in the bounce buffer until the chunk is whole. */
+        uint8_t *to = rows ? link->bounce : record->want.to + link->bulk_at;
         size_t got;
-        if (rows) {
-            /* Gathered in the bounce buffer, from its start, until the chunk is whole. */
-            to = link->bounce + link->reader.taken;
-        }
-        GA_TRY(frame_bulk(&link->reader, &link->data, 16, to, link->bulk_left, &got));
+        GA_TRY(chunk_receive(link, to + link->bulk_got, link->bulk_left, &got));
         (void)GA_FAILPOINT("client: piece of bulk read");
-        if (!rows) {
-            link->bulk_at += got;
-        }
+        link->bulk_got += got;
         link->bulk_left -= got;
     }
-    while (frame_bulk_left(&link->reader, 16) != 0) {
+    while (link->bulk_apart == 0 && frame_bulk_left(&link->reader, 16) != 0) {
         uint8_t padding[16];
         size_t got;
         GA_TRY(frame_bulk(&link->reader, &link->data, 16, padding, sizeof padding, &got));
-        link->bulk_padding += got;
     }
     if (rows) {
-        uint64_t bytes = link->reader.taken - link->bulk_padding;
-        scatter_rows(record, link->bulk_at, bytes, link->bounce);
+        scatter_rows(record, link->bulk_at, link->bulk_got, link->bounce);
     }
-    link->bulk_padding = 0;
+    atomic_store(&link->awaited, 0);
     link->bulk = NULL;
     drop(link);
     return GA_OK;
@@ -247,5 +272,8 @@ enum ga_status link_answer_take(struct client_link *link)
     }
     struct wire_header header;
     GA_TRY(frame_header(&link->reader, &header));
+    if (header.opcode != WIRE_DATA && link->bulk_next != 0) {
+        return GA_INVALID;
+    }
     return header.opcode == WIRE_DATA ? chunk_begin(link) : take_frame(link);
 }

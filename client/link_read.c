@@ -189,7 +189,8 @@ static void lead(struct client_link *link, const struct link_record *record)
     while (!atomic_load(&record->done)) {
         if (read_all(link, record) == GA_AGAIN) {
             struct pollfd at[TRANSPORT_AWAIT_MOST];
-            unsigned count = link->data.ops->await(&link->data, POLLIN, at);
+            struct transport_conn *from = link_awaited(link);
+            unsigned count = from->ops->await(from, POLLIN, at);
             if (count != 0) {
                 (void)poll(at, count, -1);
             }

@@ -28,7 +28,7 @@ static void emptied(struct client_link *link)
 }
 
 /* Under send_lock. GA_AGAIN: the socket is full. */
-static enum ga_status push(struct client_link *link)
+enum ga_status link_push(struct client_link *link)
 {
     while (buffered(link) != 0) {
         struct iovec piece = {.iov_base = link->out + link->out_start, .iov_len = buffered(link)};
@@ -50,36 +50,58 @@ static enum ga_status push(struct client_link *link)
     return GA_OK;
 }
 
-static void sleep_until(struct client_link *link, short wanted, int timeout_ms)
+/* What to poll for. */
+struct room_polls {
+    struct pollfd at[(2 + WIRE_BULKS_MOST) * TRANSPORT_AWAIT_MOST];
+    unsigned count;
+    bool now; /* something is possible already */
+};
+
+static void poll_add(struct room_polls *polls, struct transport_conn *conn, short wanted)
 {
-    struct pollfd at[TRANSPORT_AWAIT_MOST];
-    unsigned count = link->data.ops->await(&link->data, wanted, at);
-    if (count != 0) {
-        (void)poll(at, count, timeout_ms);
+    unsigned more = wanted != 0 ? conn->ops->await(conn, wanted, polls->at + polls->count) : 0;
+    polls->count += more;
+    polls->now = polls->now || (wanted != 0 && more == 0);
+}
+
+/* Under send_lock: the sockets that are full. Whoever fills another one meanwhile waits for us, so
+ * with several of them we look again soon. */
+static void polls_of_full(struct client_link *link, struct room_polls *polls, bool reads)
+{
+    short data = buffered(link) != 0 || link->exclusive ? POLLOUT : 0;
+    struct transport_conn *awaited = link_awaited(link);
+    if (reads && awaited == &link->data) {
+        data |= POLLIN;
+    } else if (reads) {
+        poll_add(polls, awaited, POLLIN);
+    }
+    poll_add(polls, &link->data, data);
+    for (unsigned i = 0; i < client_link_bulks(link); i++) {
+        poll_add(polls, &link->bulks[i].conn, link->bulks[i].left != 0 ? POLLOUT : 0);
     }
 }
 
-/* Waits for room in the connection, reading meanwhile. Under no lock; `pumping` is ours. */
-static void pump_wait(struct client_link *link)
-{
-    if (link_read_free(link)) {
-        sleep_until(link, POLLIN | POLLOUT, -1);
-        link_read_try(link);
-    } else {
-        sleep_until(link, POLLOUT, 1); /* should the other thread that reads leave, we look again */
-    }
-}
-
-/* Under send_lock, which is released while waiting. */
-static void wait_for_room(struct client_link *link)
+void link_wait_for_room(struct client_link *link)
 {
     if (link->pumping) {
         pthread_cond_wait(&link->room, &link->send_lock);
         return;
     }
+    struct room_polls polls;
+    bool reads = link_read_free(link);
+    polls.count = 0;
+    polls.now = false;
+    polls_of_full(link, &polls, reads);
+    /* Should another thread that reads leave, we look again. */
+    int timeout_ms = reads && client_link_bulks(link) == 0 ? -1 : 1;
     link->pumping = true;
     pthread_mutex_unlock(&link->send_lock);
-    pump_wait(link);
+    if (!polls.now) {
+        (void)poll(polls.at, polls.count, timeout_ms);
+    }
+    if (reads) {
+        link_read_try(link);
+    }
     pthread_mutex_lock(&link->send_lock);
     link->pumping = false;
     pthread_cond_broadcast(&link->room);
@@ -112,8 +134,8 @@ int client_link_lock(struct client_link *link, size_t room)
             pthread_cond_wait(&link->room, &link->send_lock);
         } else if (make_room(link, room)) {
             break;
-        } else if (push(link) == GA_AGAIN && !make_room(link, room)) {
-            wait_for_room(link);
+        } else if (link_push(link) == GA_AGAIN && !make_room(link, room)) {
+            link_wait_for_room(link);
         }
     }
     if (dead != 0) {
@@ -201,7 +223,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
         (void)GA_FAILPOINT("client: before sending bulk");
         enum ga_status status = link->data.ops->send(&link->data, pieces, count, &sent);
         if (status == GA_AGAIN) {
-            wait_for_room(link);
+            link_wait_for_room(link);
             continue;
         }
         if (status != GA_OK) {
@@ -227,7 +249,7 @@ void client_link_unlock(struct client_link *link, bool now)
     bool arm = false;
     if (now || buffered(link) >= LINK_BATCH) {
         int before = client_cancel_off();
-        enum ga_status pushed = push(link); /* what does not leave now is in the buffer */
+        enum ga_status pushed = link_push(link); /* what does not leave now is in the buffer */
         (void)pushed;
         client_cancel_back(before);
     }
@@ -248,7 +270,7 @@ void client_link_flush(struct client_link *link)
     int before = client_cancel_off();
     pthread_mutex_lock(&link->send_lock);
     if (atomic_load(&link->dead) == 0 && !link->exclusive) {
-        (void)push(link);
+        (void)link_push(link);
     }
     pthread_mutex_unlock(&link->send_lock);
     client_cancel_back(before);
@@ -266,8 +288,8 @@ void link_send_until(struct client_link *link, uint64_t target)
     while (link->out_sent < target && atomic_load(&link->dead) == 0) {
         if (link->exclusive) {
             pthread_cond_wait(&link->room, &link->send_lock);
-        } else if (push(link) == GA_AGAIN) {
-            wait_for_room(link);
+        } else if (link_push(link) == GA_AGAIN) {
+            link_wait_for_room(link);
         }
     }
     pthread_mutex_unlock(&link->send_lock);

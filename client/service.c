@@ -135,7 +135,9 @@ static void watch_data(struct watched *w, struct client_link *link)
 {
     struct pollfd at[TRANSPORT_AWAIT_MOST];
     unsigned count;
-    while ((count = link->data.ops->await(&link->data, POLLIN, at)) == 0 && link_read_free(link)) {
+    struct transport_conn *from;
+    while ((from = link_awaited(link), count = from->ops->await(from, POLLIN, at)) == 0 &&
+           link_read_free(link)) {
         link_read_try(link);
     }
     for (unsigned i = 0; i < count; i++) {
@@ -178,10 +180,10 @@ static void handle_events(const struct watched *w)
         struct client_link *link = w->links[i];
         if (link == NULL) {
             server_lost(w->servers[i]);
-        } else if (w->at[i].fd == link->data.fd) {
-            link_read_try(link);
-        } else {
+        } else if (w->at[i].fd == link->side.conn.fd) {
             read_side(link);
+        } else {
+            link_read_try(link);
         }
     }
 }

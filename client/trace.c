@@ -69,9 +69,14 @@ static void print_devices(int pid)
         const struct client_device *device = client_devices[i];
         const struct client_session *session = atomic_load(&device->session);
         if (session != NULL) {
-            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s\n", pid, i,
+            unsigned bulks = client_link_bulks(session->link);
+            char more[40] = "";
+            if (bulks != 0) {
+                snprintf(more, sizeof more, " and %u bulk connections", bulks);
+            }
+            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s%s\n", pid, i,
                     device->name, device->server->node, device->server->address,
-                    session->link->data.ops->scheme,
+                    session->link->data.ops->scheme, more,
                     session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
         }
     }

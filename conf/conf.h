@@ -39,6 +39,7 @@ struct conf_server {
     char node[CONF_TEXT_MOST];
     enum ga_log_level log_level;
     uint64_t session_queue_bytes;
+    uint32_t bulk_connections;
     uint32_t clients;
     uint32_t spare_backends;
     uint32_t handshake_timeout_s, open_timeout_s, ticket_s, dead_after_s;

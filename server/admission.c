@@ -14,6 +14,11 @@
 
 /* ---- what the data connection asks of the process */
 
+static uint64_t ticket_ns(const struct backend *backend)
+{
+    return backend->setup.ticket_s * GA_NS_PER_S;
+}
+
 static enum ga_status host_ticket(void *user, const struct handshake_data_hello *hello,
                                   const char **why)
 {
@@ -23,6 +28,21 @@ static enum ga_status host_ticket(void *user, const struct handshake_data_hello 
     enum ga_status status = tickets_use(&backend->tickets, hello, ga_clock_ns(), why);
     pthread_mutex_unlock(&backend->ticket_lock);
     return status;
+}
+
+static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
+                                  struct channel_ticket made[WIRE_BULKS_MOST])
+{
+    struct backend *backend = user;
+    uint64_t now = ga_clock_ns();
+    unsigned wanted = bulk_wanted(conn, backend->setup.bulk_connections), count = 0;
+    pthread_mutex_lock(&backend->ticket_lock);
+    while (count < wanted &&
+           tickets_make(&backend->tickets, count, &made[count], now + ticket_ns(backend), now)) {
+        count++;
+    }
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return count;
 }
 
 static int host_ordinal(void *user, uint32_t device)
@@ -51,11 +71,6 @@ static enum ga_status host_exchange(void *user, struct channel_exchange *packet,
 
 /* ---- tickets */
 
-static uint64_t ticket_ns(const struct backend *backend)
-{
-    return backend->setup.ticket_s * GA_NS_PER_S;
-}
-
 void admission_init(struct backend *backend)
 {
     pthread_mutex_init(&backend->ticket_lock, NULL);
@@ -66,6 +81,7 @@ void admission_init(struct backend *backend)
                                          .ticket = host_ticket,
                                          .ordinal = host_ordinal,
                                          .exchange = host_exchange,
+                                         .bulk_tickets = host_bulk_tickets,
                                          .ended = host_ended};
     backend->idle_at_ns = ga_clock_ns() + ticket_ns(backend);
 }
@@ -174,6 +190,29 @@ static enum ga_status side_welcome(struct backend *backend, const struct newcome
     return GA_OK;
 }
 
+/* The client reads there without frames from now on: what it has said behind its hello, it has said
+ * too early. */
+static enum ga_status bulk_admit(struct backend *backend, struct newcomer *newcomer,
+                                 const struct wire_header *header, uint32_t number)
+{
+    _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 64];
+    struct ga_writer writer = ga_writer_of(frame + sizeof *header, sizeof frame - sizeof *header);
+    const struct handshake_data_welcome welcome = {0};
+    frame_drop(&newcomer->reader);
+    if (newcomer->reader.start != newcomer->reader.end || backend->conn == NULL) {
+        return GA_INVALID;
+    }
+    handshake_data_welcome_write(&writer, &welcome);
+    const struct wire_header answer = {
+        .length = (uint32_t)writer.at, .opcode = WIRE_DATA_WELCOME, .sequence = header->sequence};
+    memcpy(frame, &answer, sizeof answer);
+    GA_TRY(bulk_attach(&backend->conn->bulk, number, &newcomer->conn));
+    newcomer_say(newcomer, frame,
+                 sizeof answer + writer.at); /* it is there when the client knows */
+    frame_reader_fini(&newcomer->reader);
+    return GA_OK;
+}
+
 /* The newcomer has shown a good ticket. GA_OK: its connection has been taken over. */
 static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *newcomer,
                                      const struct wire_header *header,
@@ -187,6 +226,9 @@ static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *n
         }
         frame_drop(&newcomer->reader);
         return side_welcome(backend, newcomer, header->sequence);
+    }
+    if (hello->kind == HANDSHAKE_BULK) {
+        return bulk_admit(backend, newcomer, header, hello->device);
     }
     /* Either the client breaks the protocol, or its first connection has failed and it is quicker
      * to try again than this process is to notice, and to end: no program may see another error

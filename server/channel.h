@@ -52,6 +52,7 @@ struct channel_setup {
     struct conf_ports data_ports;
     uint32_t shm; /* 1: listens on shared memory, too */
     uint64_t session_queue_bytes;
+    uint32_t bulk_connections;
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
     uint32_t device_count; /* GPUs of this driver */
     struct {

@@ -142,6 +142,7 @@ static void data_send(struct completer *completer, struct ga_pool *frames,
         for (uint32_t i = entry->bytes; i < frame->bulk_bytes; i++) {
             entry->bulk[i] = 0; /* padding must not show what was there before */
         }
+        frame->padding = frame->bulk_bytes - entry->bytes;
         frame->slot = entry->slot;
         frame->bulk = entry->bulk;
         out_append(&conn->out, frame);
@@ -347,9 +348,8 @@ static void completer_sleep(struct completer *completer, bool writable)
     if (!sleep) {
         return;
     }
-    struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = completer->wake_fd, .events = POLLIN}};
-    struct transport_conn *transport = &completer->conn->transport;
-    unsigned count = writable ? transport->ops->await(transport, POLLOUT, fds + 1) : 0;
+    struct pollfd fds[1 + OUT_AWAIT_MOST] = {{.fd = completer->wake_fd, .events = POLLIN}};
+    unsigned count = writable ? out_await(&completer->conn->out, fds + 1) : 0;
     if (writable && count == 0) {
         return;
     }

@@ -44,13 +44,12 @@ void conn_run_jobs(struct server_conn *conn)
     }
 }
 
-/* Waits for the wake-up and, with `input`, for bytes of the client. */
-static void conn_poll(struct server_conn *conn, bool input)
+void conn_poll(struct server_conn *conn, struct transport_conn *from)
 {
     struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = conn->wake_fd, .events = POLLIN}};
     unsigned count = 0;
-    if (input) {
-        count = conn->transport.ops->await(&conn->transport, POLLIN, fds + 1);
+    if (from != NULL) {
+        count = from->ops->await(from, POLLIN, fds + 1);
         if (count == 0) {
             return;
         }
@@ -73,7 +72,7 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
             return GA_LOST;
         }
         conn_flush(conn);
-        conn_poll(conn, false);
+        conn_poll(conn, NULL);
     }
 }
 
@@ -149,7 +148,7 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
     }
     completer_hand_over(&conn->completer);
     if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
-        conn_poll(conn, true);
+        conn_poll(conn, &conn->transport);
         return GA_OK;
     }
     return status;
@@ -170,7 +169,7 @@ enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t
             size -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
             conn_flush(conn);
-            conn_poll(conn, true);
+            conn_poll(conn, &conn->transport);
         } else {
             return GA_LOST;
         }
@@ -244,6 +243,8 @@ static bool wire_frame(struct server_conn *conn, const struct wire_header *heade
         return context_frame(conn, reader);
     case WIRE_WINDOW:
         return session_window(conn, header, reader);
+    case WIRE_BULK:
+        return bulk_frame(conn, reader);
     case WIRE_SESSION_OPEN:
         return handshake_data_hello_read(reader, &hello) == GA_OK && hello.kind == HANDSHAKE_DATA &&
                session_open(conn, &hello, header->sequence, false);
@@ -278,7 +279,7 @@ static bool bulk_skip(struct server_conn *conn, size_t values)
 /* A client that has read DATA_WELCOME does not send such a call. */
 static bool call_lacking(struct server_conn *conn, const struct wire_header *header, size_t values)
 {
-    if (bulk_values(header->opcode) != 0 && !bulk_skip(conn, values)) {
+    if (conn->bulk.next.said || (bulk_values(header->opcode) != 0 && !bulk_skip(conn, values))) {
         return false;
     }
     if (api_op_set_has(&conn->silent, header->opcode)) {
@@ -319,12 +320,13 @@ static enum ga_status conn_frame(struct server_conn *conn)
     size_t bulk = bulk_values(header.opcode);
     if (bulk != 0) {
         GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
-        if (header.length - bulk >
-            (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST : WIRE_CHUNK)) {
+        if ((conn->bulk.next.said && header.opcode == API_OP_ga_module_load) ||
+            header.length - bulk >
+                (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST : WIRE_CHUNK)) {
             return GA_INVALID;
         }
     } else {
-        if (header.length > WIRE_VALUES_MOST) {
+        if (header.length > WIRE_VALUES_MOST || conn->bulk.next.said) {
             return GA_INVALID;
         }
         GA_TRY(frame_next(&conn->reader, &header, &values));
@@ -338,6 +340,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
         return atomic_load(&conn->ended) ? GA_LOST : GA_INVALID;
     }
     frame_drop(&conn->reader);
+    conn->bulk.next.said = header.opcode == WIRE_BULK;
     return GA_OK;
 }
 
@@ -416,6 +419,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = queue_bytes;
     staging_init(&conn->staging, driver, queue_bytes);
+    bulk_init(&conn->bulk);
     host_functions_init(&conn->host_functions, driver);
     out_init(&conn->out, &conn->transport, &conn->staging);
     out_pool_init(&conn->frames);

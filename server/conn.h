@@ -15,6 +15,7 @@
 #include "api/wire.h"
 #include "base/cursor.h"
 #include "base/spin.h"
+#include "server/bulk.h"
 #include "server/channel.h"
 #include "server/completer.h"
 #include "server/driver.h"
@@ -38,6 +39,9 @@ struct server_host {
     /* Asks gpuaasd about what applications share (exchange.h). `*fd` goes along and stays the
      * caller's (-1: none); it becomes what came with the answer, the caller's too. */
     enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
+    /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
+    unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
+                             struct channel_ticket made[WIRE_BULKS_MOST]);
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
@@ -51,6 +55,7 @@ struct server_conn {
     struct server_out out;
     struct ga_pool frames; /* of the submit thread */
     struct staging staging;
+    struct server_bulk bulk;
     struct completer completer;
     struct host_functions host_functions;
     struct server_objects objects;
@@ -93,6 +98,8 @@ void conn_flush(struct server_conn *conn);
 void conn_run_jobs(struct server_conn *conn);
 /* Waits until `*done`, doing jobs meanwhile. GA_LOST: the connection ends. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
+/* Waits for the wake-up and, unless it is NULL, for bytes of `from`. */
+void conn_poll(struct server_conn *conn, struct transport_conn *from);
 /* Leases room for `bytes` (WIRE_CHUNK at most) in a staging slot, waiting for one; small pieces
  * share slots. `*at` is the room, 16-aligned and padded. NULL: the connection ends. */
 struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t **at);

@@ -6,7 +6,8 @@
 
 #include "base/failpoint.h"
 
-#define OUT_PIECES 64 /* of one system call */
+#define OUT_PIECES 64     /* of one system call */
+#define BULK_LEAST 65536u /* less is not worth a connection of its own */
 
 /* Of a frame in a pool: the answers to most calls. */
 #define POOLED_VALUES 96u
@@ -42,7 +43,7 @@ struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t o
         return NULL;
     }
     const struct wire_header header = {.opcode = opcode, .session = session, .sequence = sequence};
-    *frame = (struct out_frame){.home = pool, .head_bytes = sizeof header};
+    *frame = (struct out_frame){.home = pool, .head_bytes = sizeof header, .start = frame->head};
     memcpy(frame->head, &header, sizeof header);
     frame->writer = ga_writer_of(frame->head + sizeof header, values);
     return frame;
@@ -57,27 +58,134 @@ void out_frame_free(struct out_frame *frame)
     }
 }
 
+/* One of its queues is done with it. */
 static void frame_done(struct server_out *out, struct out_frame *frame)
 {
-    ga_list_remove(&frame->link);
-    out->bytes -= frame->head_bytes + frame->bulk_bytes;
-    if (frame->slot != NULL) {
-        staging_give(out->staging, frame->slot);
+    if (--frame->queues == 0) {
+        if (frame->slot != NULL) {
+            staging_give(out->staging, frame->slot);
+        }
+        out_frame_free(frame);
     }
-    out_frame_free(frame);
+}
+
+/* ---- bulk connections; under the lock */
+
+/* That with the fewest bytes before it, in turns: a connection that is slow is asked for less. */
+static unsigned bulk_choose(const struct server_out *out)
+{
+    unsigned best = (out->bulk_last + 1) % out->bulk_count;
+    for (unsigned i = 1; i < out->bulk_count; i++) {
+        unsigned other = (out->bulk_last + 1 + i) % out->bulk_count;
+        best = out->bulks[other].bytes < out->bulks[best].bytes ? other : best;
+    }
+    return best;
+}
+
+static void bulk_append(struct server_out *out, struct out_frame *frame)
+{
+    unsigned chosen = bulk_choose(out);
+    const struct wire_header header = {.opcode = WIRE_BULK,
+                                       .length = OUT_PREFIX_BYTES - sizeof header};
+    const uint32_t values[4] = {chosen + 1};
+    memcpy(frame->prefix, &header, sizeof header);
+    memcpy(frame->prefix + sizeof header, values, sizeof values);
+    frame->start = frame->prefix;
+    frame->head_bytes += OUT_PREFIX_BYTES;
+    frame->bulk_bytes -= frame->padding;
+    frame->queues++;
+    out->bulk_last = chosen;
+    out->bulks[chosen].bytes += frame->bulk_bytes;
+    ga_list_append(&out->bulks[chosen].frames, &frame->bulk_link);
+}
+
+void out_bulk_use(struct server_out *out, struct transport_conn *conn)
+{
+    pthread_mutex_lock(&out->lock);
+    struct out_bulk *bulk = &out->bulks[out->bulk_count];
+    *bulk = (struct out_bulk){.conn = conn};
+    ga_list_init(&bulk->frames);
+    out->bulk_count++;
+    pthread_mutex_unlock(&out->lock);
+}
+
+static void bulk_frame_done(struct server_out *out, struct out_bulk *bulk)
+{
+    struct out_frame *frame = ga_container(bulk->frames.next, struct out_frame, bulk_link);
+    ga_list_remove(&frame->bulk_link);
+    bulk->bytes -= frame->bulk_bytes;
+    bulk->sent = 0;
+    out->bytes -= frame->bulk_bytes;
+    frame_done(out, frame);
+}
+
+static enum ga_status bulk_send(struct server_out *out, struct out_bulk *bulk, bool *some)
+{
+    while (!ga_list_empty(&bulk->frames)) {
+        const struct out_frame *frame =
+            ga_container(bulk->frames.next, struct out_frame, bulk_link);
+        const struct iovec piece = {frame->bulk + bulk->sent, frame->bulk_bytes - bulk->sent};
+        size_t sent;
+        (void)GA_FAILPOINT("backend: before sending");
+        GA_TRY(bulk->conn->ops->send(bulk->conn, &piece, 1, &sent));
+        *some = true;
+        bulk->sent += sent;
+        if (bulk->sent == frame->bulk_bytes) {
+            bulk_frame_done(out, bulk);
+        }
+    }
+    return GA_OK;
+}
+
+/* Whether there is a frame in the queue whose bulk goes over a connection of its own. */
+static bool is_apart(const struct out_frame *frame)
+{
+    return frame->start == frame->prefix;
+}
+
+/* ---- the queue */
+
+/* Header and values, and the bulk if it is not apart. */
+static size_t frame_whole(const struct out_frame *frame)
+{
+    return (size_t)frame->head_bytes + (is_apart(frame) ? 0 : frame->bulk_bytes);
+}
+
+static void first_done(struct server_out *out)
+{
+    struct out_frame *frame = ga_container(out->frames.next, struct out_frame, link);
+    ga_list_remove(&frame->link);
+    out->bytes -= frame_whole(frame);
+    frame_done(out, frame);
+}
+
+static void all_done(struct server_out *out)
+{
+    while (!ga_list_empty(&out->frames)) {
+        first_done(out);
+    }
+    for (unsigned i = 0; i < out->bulk_count; i++) {
+        while (!ga_list_empty(&out->bulks[i].frames)) {
+            bulk_frame_done(out, &out->bulks[i]);
+        }
+    }
 }
 
 void out_append(struct server_out *out, struct out_frame *frame)
 {
     ga_writer_finish(&frame->writer);
-    uint32_t length = (uint32_t)frame->writer.at + frame->bulk_bytes;
-    memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
     frame->head_bytes = (uint32_t)(sizeof(struct wire_header) + frame->writer.at);
+    frame->queues = 1;
     pthread_mutex_lock(&out->lock);
+    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST) {
+        bulk_append(out, frame);
+    }
+    uint32_t length = (uint32_t)frame->writer.at + (is_apart(frame) ? 0 : frame->bulk_bytes);
+    memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
     out->bytes += frame->head_bytes + frame->bulk_bytes;
     ga_list_append(&out->frames, &frame->link);
     if (out->lost) {
-        frame_done(out, frame);
+        all_done(out);
     }
     pthread_mutex_unlock(&out->lock);
 }
@@ -91,12 +199,12 @@ static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_P
          at = at->next) {
         struct out_frame *frame = ga_container(at, struct out_frame, link);
         if (skip < frame->head_bytes) {
-            pieces[count++] = (struct iovec){frame->head + skip, frame->head_bytes - skip};
+            pieces[count++] = (struct iovec){frame->start + skip, frame->head_bytes - skip};
             skip = 0;
         } else {
             skip -= frame->head_bytes;
         }
-        if (frame->bulk_bytes > skip) {
+        if (frame->bulk_bytes > skip && !is_apart(frame)) {
             pieces[count++] = (struct iovec){frame->bulk + skip, frame->bulk_bytes - skip};
         }
         skip = 0;
@@ -109,47 +217,71 @@ static void sent_account(struct server_out *out, size_t sent)
     out->sent += sent;
     while (!ga_list_empty(&out->frames)) {
         struct out_frame *frame = ga_container(out->frames.next, struct out_frame, link);
-        size_t whole = (size_t)frame->head_bytes + frame->bulk_bytes;
+        size_t whole = frame_whole(frame);
         if (out->sent < whole) {
             break;
         }
         out->sent -= whole;
-        frame_done(out, frame);
+        first_done(out);
     }
 }
 
-enum ga_status out_flush(struct server_out *out)
+static enum ga_status frames_send(struct server_out *out, bool *some)
 {
-    enum ga_status status = GA_OK;
-    bool some = false;
-    pthread_mutex_lock(&out->lock);
-    while (status == GA_OK && !out->lost && !ga_list_empty(&out->frames)) {
+    while (!ga_list_empty(&out->frames)) {
         struct iovec pieces[OUT_PIECES];
         int count = pieces_gather(out, pieces);
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
-        status = out->conn->ops->send(out->conn, pieces, count, &sent);
-        if (status == GA_OK) {
-            (void)GA_FAILPOINT("backend: sent");
-            sent_account(out, sent);
-            some = true;
-        }
+        GA_TRY(out->conn->ops->send(out->conn, pieces, count, &sent));
+        (void)GA_FAILPOINT("backend: sent");
+        sent_account(out, sent);
+        *some = true;
     }
-    out->lost = out->lost || status == GA_LOST;
+    return GA_OK;
+}
+
+enum ga_status out_flush(struct server_out *out)
+{
+    bool some = false;
+    pthread_mutex_lock(&out->lock);
+    enum ga_status status = out->lost ? GA_LOST : frames_send(out, &some);
+    for (unsigned i = 0; i < out->bulk_count && status != GA_LOST; i++) {
+        enum ga_status bulk = bulk_send(out, &out->bulks[i], &some);
+        status = bulk == GA_OK ? status : bulk;
+    }
+    out->lost = status == GA_LOST;
     if (some || out->lost) {
         pthread_cond_broadcast(&out->drained);
-    }
-    if (out->lost) {
-        status = GA_LOST;
     }
     pthread_mutex_unlock(&out->lock);
     return status;
 }
 
+unsigned out_await(struct server_out *out, struct pollfd *fds)
+{
+    unsigned count = 0, more;
+    bool now = false;
+    pthread_mutex_lock(&out->lock);
+    if (!ga_list_empty(&out->frames)) {
+        count = out->conn->ops->await(out->conn, POLLOUT, fds);
+        now = count == 0;
+    }
+    for (unsigned i = 0; i < out->bulk_count; i++) {
+        if (!ga_list_empty(&out->bulks[i].frames)) {
+            struct transport_conn *conn = out->bulks[i].conn;
+            count += more = conn->ops->await(conn, POLLOUT, fds + count);
+            now = now || more == 0;
+        }
+    }
+    pthread_mutex_unlock(&out->lock);
+    return now ? 0 : count;
+}
+
 bool out_is_empty(struct server_out *out)
 {
     pthread_mutex_lock(&out->lock);
-    bool empty = ga_list_empty(&out->frames);
+    bool empty = out->bytes == 0;
     pthread_mutex_unlock(&out->lock);
     return empty;
 }
@@ -169,9 +301,7 @@ void out_end(struct server_out *out)
 {
     pthread_mutex_lock(&out->lock);
     out->lost = true;
-    while (!ga_list_empty(&out->frames)) {
-        frame_done(out, ga_container(out->frames.next, struct out_frame, link));
-    }
+    all_done(out);
     pthread_cond_broadcast(&out->drained);
     pthread_mutex_unlock(&out->lock);
 }

@@ -1,6 +1,7 @@
 /* Frames on their way to a client. Any thread appends and tries to send; nobody ever waits for the
  * socket while holding the lock. What the socket does not take stays, in order, and the completion
- * thread sends it when poll says so. */
+ * thread sends it when poll says so. Bulk bytes may go over connections of their own (WIRE_BULK);
+ * the frame itself stays in its place among the others. */
 #ifndef SERVER_OUT_H
 #define SERVER_OUT_H
 
@@ -14,16 +15,31 @@
 #include "server/staging.h"
 #include "transport/transport.h"
 
+#define OUT_PREFIX_BYTES 32u /* a WIRE_BULK frame */
+
 /* One frame: header and values in one piece, then perhaps bulk bytes in a leased slot. */
 struct out_frame {
-    struct ga_list link;
+    struct ga_list link;       /* in the queue, until header and values are sent */
+    struct ga_list bulk_link;  /* in that of a bulk connection, until its bulk is sent */
+    unsigned queues;           /* in how many it is */
     struct ga_pool *home;      /* NULL: it is of the allocator */
     struct staging_slot *slot; /* or NULL; given back when sent */
     uint8_t *bulk;             /* in the slot */
     uint32_t bulk_bytes;       /* padded */
-    uint32_t head_bytes;       /* header and values */
+    uint32_t padding;          /* of these */
+    uint32_t head_bytes;       /* header and values, and WIRE_BULK in front of them */
+    uint8_t *start;            /* of those */
     struct ga_writer writer;   /* of the values */
-    _Alignas(16) uint8_t head[];
+    _Alignas(16) uint8_t prefix[OUT_PREFIX_BYTES];
+    uint8_t head[];
+};
+
+/* The way out of a bulk connection. */
+struct out_bulk {
+    struct transport_conn *conn;
+    struct ga_list frames; /* by bulk_link */
+    uint64_t bytes;        /* of their bulk that are not sent */
+    size_t sent;           /* of the first one's */
 };
 
 struct server_out {
@@ -34,7 +50,9 @@ struct server_out {
     struct ga_list frames;
     _Atomic uint64_t bytes; /* queued; changed under the lock */
     size_t sent;            /* of the first frame */
-    bool lost;              /* nothing is sent any more, nobody waits */
+    struct out_bulk bulks[WIRE_BULKS_MOST];
+    unsigned bulk_count, bulk_last; /* of those in use, and the one chosen last */
+    bool lost;                      /* nothing is sent any more, nobody waits */
 };
 
 void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);
@@ -49,6 +67,12 @@ struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t o
 void out_append(struct server_out *out, struct out_frame *frame);
 /* Throws a frame away that was not queued. */
 void out_frame_free(struct out_frame *frame);
+
+/* Large bulk goes over this connection, too, from the next frame on; it stays the caller's. */
+void out_bulk_use(struct server_out *out, struct transport_conn *conn);
+/* What to poll for until more can be sent: OUT_AWAIT_MOST at most; 0: ask now. */
+#define OUT_AWAIT_MOST ((1 + WIRE_BULKS_MOST) * TRANSPORT_AWAIT_MOST)
+unsigned out_await(struct server_out *out, struct pollfd *fds);
 
 /* Sends what the socket takes. GA_OK: all. GA_AGAIN: some is left. GA_LOST. */
 GA_CHECKED enum ga_status out_flush(struct server_out *out);

@@ -34,6 +34,7 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         .data_ports = server->data_ports,
         .shm = server->shm,
         .session_queue_bytes = server->session_queue_bytes,
+        .bulk_connections = server->bulk_connections,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,

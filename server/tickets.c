@@ -2,6 +2,7 @@
 #include "server/tickets.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket,
                  uint64_t expires_ns, uint64_t now_ns)
@@ -22,8 +23,27 @@ bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket
     }
     struct ticket *added = &table->tickets[table->count++];
     *added = (struct ticket){.device = ticket->device, .expires_ns = expires_ns};
+    added->used[HANDSHAKE_BULK] = true;
     memcpy(added->id, ticket->id, sizeof added->id);
     memcpy(added->key, ticket->key, sizeof added->key);
+    return true;
+}
+
+bool tickets_make(struct ticket_table *table, uint32_t connection, struct channel_ticket *made,
+                  uint64_t expires_ns, uint64_t now_ns)
+{
+    struct channel_ticket ticket = {.device = connection};
+    if (getrandom(ticket.id, sizeof ticket.id, 0) != (ssize_t)sizeof ticket.id ||
+        getrandom(ticket.key, sizeof ticket.key, 0) != (ssize_t)sizeof ticket.key ||
+        !tickets_add(table, &ticket, expires_ns, now_ns)) {
+        return false;
+    }
+    table->arrived--; /* it has not come from gpuaasd */
+    struct ticket *added = &table->tickets[table->count - 1];
+    added->used[HANDSHAKE_DATA] = true;
+    added->used[HANDSHAKE_SIDE] = true;
+    added->used[HANDSHAKE_BULK] = false;
+    *made = ticket;
     return true;
 }
 

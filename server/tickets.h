@@ -1,5 +1,6 @@
 /* The rights to connect that gpuaasd has given out for this process: each names a device, is good
- * for a few seconds, once for the data and once for the side connection. */
+ * for a few seconds, once for the data and once for the side connection. And those that this
+ * process gives out itself, to the client whom it serves already: for one bulk connection. */
 #ifndef SERVER_TICKETS_H
 #define SERVER_TICKETS_H
 
@@ -15,7 +16,7 @@ struct ticket {
     uint8_t id[16], key[32];
     uint32_t device;
     uint64_t expires_ns;
-    bool used[2]; /* by enum handshake_kind */
+    bool used[HANDSHAKE_KINDS]; /* by enum handshake_kind */
 };
 
 struct ticket_table {
@@ -28,6 +29,10 @@ struct ticket_table {
 /* `now_ns` is ga_clock_ns()'s time. False: too many are still good. */
 bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket,
                  uint64_t expires_ns, uint64_t now_ns);
+/* Makes one for the bulk connection of that number. False: too many are still good, or there is no
+ * random number. */
+bool tickets_make(struct ticket_table *table, uint32_t connection, struct channel_ticket *made,
+                  uint64_t expires_ns, uint64_t now_ns);
 /* Uses one for the connection that `hello` asks for. GA_DENIED with `why`. */
 GA_CHECKED enum ga_status tickets_use(struct ticket_table *table,
                                       const struct handshake_data_hello *hello, uint64_t now_ns,

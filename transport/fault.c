@@ -16,7 +16,7 @@
 #define FIRST_BYTES  32 /* a header and, of DATA_HELLO, all up to its kind */
 #define CORRUPT_BITS 0x55
 
-enum fault_kind { KIND_UNKNOWN, KIND_CONTROL, KIND_DATA, KIND_SIDE };
+enum fault_kind { KIND_UNKNOWN, KIND_CONTROL, KIND_DATA, KIND_SIDE, KIND_BULK };
 
 struct faults {
     uint64_t most, again, delay_us, on;
@@ -265,7 +265,8 @@ static void fault_learn(struct fault_conn *state, const uint8_t *bytes, size_t s
         int kind = header.opcode == WIRE_HELLO        ? KIND_CONTROL
                    : header.opcode != WIRE_DATA_HELLO ? KIND_UNKNOWN
                    : words[3] == 0                    ? KIND_DATA
-                                                      : KIND_SIDE;
+                   : words[3] == 1                    ? KIND_SIDE
+                                                      : KIND_BULK;
         atomic_store(&state->kind, kind);
     }
 }

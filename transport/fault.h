@@ -13,8 +13,8 @@
  *                               neither end is told: the peer's machine has vanished
  *     corrupt_in=N, corrupt_out=N   byte N, counted from 0, has other bits
  *     half_in=N, half_out=N     after N bytes this direction ends, the other one goes on
- *     on=1, 2 or 3              only control (1), data (2) or side (3) connections, which their
- *                               first frame tells */
+ *     on=1, 2, 3 or 4           only control (1), data (2), side (3) or bulk (4) connections, which
+ *                               their first frame tells */
 #ifndef TRANSPORT_FAULT_H
 #define TRANSPORT_FAULT_H
 

@@ -47,7 +47,7 @@ void copy_in_end(struct server_conn *conn, const struct wire_header *header,
 struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_header *header,
                                     size_t values, uint64_t bytes, uint8_t **at)
 {
-    if (bytes > WIRE_CHUNK || header->length != values + wire_padded(bytes)) {
+    if (!bulk_fits(conn, header, values, bytes)) {
         return NULL;
     }
     if (conn->current == NULL ||
@@ -56,7 +56,7 @@ struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_
         return NULL;
     }
     struct staging_slot *slot = conn_room(conn, bytes, at);
-    if (slot != NULL && conn_bulk(conn, values, *at, wire_padded(bytes)) != GA_OK) {
+    if (slot != NULL && bulk_take(conn, values, *at, bytes) != GA_OK) {
         staging_give(&conn->staging, slot);
         return NULL;
     }

@@ -20,7 +20,7 @@ SKIPPED = 77
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
 BOUNDARY = 65536
 COPIED = {"out": 18 * BOUNDARY, "in": 36 * BOUNDARY}  # by one round of steps, at least
-DATA, SIDE = 2, 3  # kinds of connections, to transport/fault.h
+DATA, SIDE, BULK = 2, 3, 4  # kinds of connections, to transport/fault.h
 HANG_SECONDS = 5  # a wrong length may make both ends wait for bytes
 
 
@@ -118,6 +118,29 @@ def test_small_pieces(build):
             expect(check.victim_result(program) == 0, program.report())
         finally:
             program.end()
+        checker.check()
+
+
+def bulk_configuration():
+    return harness.configuration(2).replace("[server]\n", "[server]\nbulk_connections = 3\n", 1)
+
+
+def test_bulk_connections(build):
+    """One that breaks is as bad as the data connection, but for its greeting: then there are fewer
+    of them."""
+    with harness.serving(build, config=bulk_configuration()) as server:
+        checker = Checker(build, server)
+        for way, kind in itertools.product(("in", "out"), ("reset", "half")):
+            why = expect_719(build, server, f"on={BULK}&{kind}_{way}=200000")
+            expect("connection" in why, why)
+            checker.check_clean()
+        for faults in (f"on={BULK}&reset_in=20", "most=700&again=3"):
+            program = victim(build, server, faults)
+            try:
+                expect(check.victim_result(program) == 0, program.report())
+            finally:
+                program.end()
+            checker.check_clean()
         checker.check()
 
 

@@ -1,0 +1,131 @@
+/* Bulk connections of a link: bytes of large copies that leave beside the data connection, where
+ * one connection cannot fill the wire (WIRE_BULK). Which frame they belong to, the data connection
+ * says; so its order is that of all calls. A piece is given to a connection that has sent the one
+ * before, in turns, and is the caller's memory until it has left: whoever gives one waits in the
+ * end (client_link_apart_wait). */
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "client/cancel.h"
+#include "client/link.h"
+
+struct transport_conn *link_awaited(struct client_link *link)
+{
+    unsigned connection = atomic_load(&link->awaited);
+    return connection != 0 ? &link->bulks[connection - 1].conn : &link->data;
+}
+
+unsigned client_link_bulks(const struct client_link *link)
+{
+    return atomic_load_explicit(&link->bulk_count, memory_order_acquire);
+}
+
+/* Under send_lock. */
+static enum ga_status bulk_send(struct client_link *link, struct link_bulk *bulk)
+{
+    while (bulk->left != 0) {
+        const struct iovec piece = {.iov_base = (uint8_t *)(uintptr_t)bulk->from,
+                                    .iov_len = bulk->left};
+        size_t sent;
+        (void)GA_FAILPOINT("client: before sending bulk");
+        GA_TRY(bulk->conn.ops->send(&bulk->conn, &piece, 1, &sent));
+        atomic_fetch_add_explicit(&link->bytes_out, sent, memory_order_relaxed);
+        bulk->from += sent;
+        bulk->left -= sent;
+    }
+    return GA_OK;
+}
+
+/* A piece belongs to a call that returns when the link is lost: it is not looked at after that. */
+enum ga_status link_bulk_push(struct client_link *link)
+{
+    enum ga_status all = GA_OK;
+    for (unsigned i = 0; i < client_link_bulks(link) && atomic_load(&link->dead) == 0; i++) {
+        enum ga_status status = bulk_send(link, &link->bulks[i]);
+        if (status != GA_OK && status != GA_AGAIN) {
+            client_link_lose(link, "a bulk connection ended while sending");
+        }
+        all = status != GA_OK ? status : all;
+    }
+    return atomic_load(&link->dead) == 0 ? all : GA_LOST;
+}
+
+/* Under send_lock: one that has nothing to send is next. */
+static bool choose(struct client_link *link)
+{
+    unsigned count = client_link_bulks(link);
+    for (unsigned i = 1; i <= count; i++) {
+        unsigned at = (link->bulk_last + i) % count;
+        if (link->bulks[at].left == 0) {
+            link->bulk_last = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+int client_link_lock_apart(struct client_link *link, size_t room)
+{
+    int dead;
+    while ((dead = client_link_lock(link, room + LINK_PREFIX)) == 0) {
+        int before = client_cancel_off();
+        enum ga_status status = link_bulk_push(link);
+        if (choose(link)) {
+            client_cancel_back(before);
+            return 0;
+        }
+        if (status == GA_AGAIN && (link->exclusive || link_push(link) != GA_LOST)) {
+            link_wait_for_room(link);
+        }
+        pthread_mutex_unlock(&link->send_lock);
+        client_cancel_back(before);
+    }
+    return dead;
+}
+
+void client_link_prefix(struct client_link *link)
+{
+    const uint32_t values[2] = {link->bulk_last + 1};
+    memcpy(client_link_at(link) + sizeof(struct wire_header), values, sizeof values);
+    (void)client_link_frame(link, WIRE_BULK, 0, sizeof values, 0, false);
+}
+
+void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
+                       struct link_apart *apart)
+{
+    struct link_bulk *bulk = &link->bulks[link->bulk_last];
+    int before = client_cancel_off();
+    bulk->from = from;
+    bulk->left = bytes;
+    apart->pieces[link->bulk_last] = ++bulk->pieces;
+    if (link_push(link) != GA_LOST) {
+        (void)link_bulk_push(link);
+    }
+    client_cancel_back(before);
+}
+
+/* Under send_lock. */
+static bool has_left(const struct client_link *link, const struct link_apart *apart)
+{
+    for (unsigned i = 0; i < client_link_bulks(link); i++) {
+        const struct link_bulk *bulk = &link->bulks[i];
+        if (bulk->left != 0 && bulk->pieces == apart->pieces[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void client_link_apart_wait(struct client_link *link, const struct link_apart *apart)
+{
+    int before = client_cancel_off();
+    pthread_mutex_lock(&link->send_lock);
+    while (atomic_load(&link->dead) == 0 && !has_left(link, apart)) {
+        enum ga_status status = link->exclusive ? GA_OK : link_push(link);
+        if (status != GA_LOST && link_bulk_push(link) == GA_AGAIN && !has_left(link, apart)) {
+            link_wait_for_room(link);
+        }
+    }
+    pthread_mutex_unlock(&link->send_lock);
+    client_cancel_back(before);
+}

@@ -1,0 +1,160 @@
+/* Bulk connections: granting, attaching, taking bytes. */
+#include "server/bulk.h"
+
+#include <linux/tcp.h> /* struct tcp_info in full */
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "base/failpoint.h"
+#include "server/conn.h"
+
+#define TICKET_BYTES (sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES)
+
+#define FAR_US   1000u /* round trip from which on one connection may not fill the wire */
+#define FAR_MOST 4u
+
+/* What limits a connection on a long way is how much may be under way at a time; on a short one it
+ * is the processors, and more connections only cost. What does not travel by TCP is shared memory.
+ */
+unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (configured == 1 || getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+        return 0;
+    }
+    return configured != 0 ? configured : info.tcpi_min_rtt >= FAR_US ? FAR_MOST : 0;
+}
+
+void bulk_init(struct server_bulk *bulk)
+{
+    *bulk = (struct server_bulk){0};
+    pthread_mutex_init(&bulk->lock, NULL);
+}
+
+enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
+                           const struct transport_conn *conn)
+{
+    enum ga_status status = GA_DENIED;
+    pthread_mutex_lock(&bulk->lock);
+    if (number < bulk->granted && !bulk->there[number]) {
+        bulk->there[number] = true;
+        bulk->conns[number] = *conn;
+        status = GA_OK;
+    }
+    pthread_mutex_unlock(&bulk->lock);
+    return status;
+}
+
+/* ---- the calls about them */
+
+/* Once: a second time there are none. */
+bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct server_bulk *bulk = &conn->bulk;
+    char tickets[WIRE_BULKS_MOST * TICKET_BYTES];
+    struct ga_bulk_open_results results = {.tickets = tickets};
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    pthread_mutex_lock(&bulk->lock);
+    if (bulk->granted == 0 && conn->host->bulk_tickets != NULL) {
+        struct channel_ticket made[WIRE_BULKS_MOST];
+        bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
+        results.connections = bulk->granted;
+        results.ticket_bytes = (uint32_t)(bulk->granted * TICKET_BYTES);
+        for (unsigned i = 0; i < bulk->granted; i++) {
+            char *at = tickets + i * TICKET_BYTES;
+            memcpy(at, made[i].id, sizeof made[i].id);
+            memcpy(at + sizeof made[i].id, made[i].key, sizeof made[i].key);
+        }
+        explicit_bzero(made, sizeof made);
+    }
+    pthread_mutex_unlock(&bulk->lock);
+    SERVER_REPLY_RESULTS(conn, header, ga_bulk_open, CUDA_SUCCESS, &results);
+    explicit_bzero(tickets, sizeof tickets);
+    return true;
+}
+
+bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header *header,
+                             struct ga_reader *reader)
+{
+    struct server_bulk *bulk = &conn->bulk;
+    struct ga_bulk_use_args args;
+    (void)header;
+    ga_bulk_use_args_read(reader, &args);
+    if (!ga_reader_done(reader) || bulk->used != 0 || args.connections == 0 ||
+        args.connections > WIRE_BULKS_MOST) {
+        return false;
+    }
+    bool all = true;
+    pthread_mutex_lock(&bulk->lock);
+    for (unsigned i = 0; i < args.connections; i++) {
+        all = all && bulk->there[i];
+    }
+    pthread_mutex_unlock(&bulk->lock);
+    if (!all) {
+        return false;
+    }
+    bulk->used = args.connections;
+    for (unsigned i = 0; i < bulk->used; i++) {
+        out_bulk_use(&conn->out, &bulk->conns[i]);
+    }
+    return true;
+}
+
+/* ---- bytes */
+
+bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
+{
+    struct bulk_apart next = {.said = true, .connection = ga_read_u32(reader)};
+    uint32_t packed = ga_read_u32(reader);
+    if (reader->failed || next.connection == 0 || next.connection > conn->bulk.used ||
+        packed != 0 || conn->bulk.next.said) {
+        return false;
+    }
+    conn->bulk.next = next;
+    return true;
+}
+
+bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
+               uint64_t bytes)
+{
+    uint64_t here = conn->bulk.next.said ? 0 : wire_padded(bytes);
+    return bytes <= WIRE_CHUNK && header->length == values + here;
+}
+
+static enum ga_status apart_take(struct server_conn *conn, struct transport_conn *from, void *to,
+                                 uint64_t bytes)
+{
+    uint8_t *at = to;
+    while (bytes != 0) {
+        size_t got;
+        enum ga_status status = from->ops->receive(from, at, bytes, &got);
+        if (status == GA_OK) {
+            (void)GA_FAILPOINT("backend: piece of bulk read");
+            at += got;
+            bytes -= got;
+        } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
+            conn_flush(conn);
+            conn_poll(conn, from);
+        } else {
+            atomic_store(&conn->ended, true); /* the client is gone, it has said nothing wrong */
+            return GA_LOST;
+        }
+    }
+    return GA_OK;
+}
+
+enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+{
+    if (!conn->bulk.next.said) {
+        return conn_bulk(conn, values, to, wire_padded(bytes));
+    }
+    return apart_take(conn, &conn->bulk.conns[conn->bulk.next.connection - 1], to, bytes);
+}

@@ -1,0 +1,54 @@
+/* Bulk connections of a data connection: more ways for the bytes of large copies, where one cannot
+ * fill the wire. The order of calls is that of the data connection alone: a frame there says over
+ * which connection its bytes come (WIRE_BULK), and the submit thread takes them from there, and
+ * goes no further before it has them. When one of them is lost, the data connection ends as if it
+ * were lost itself. */
+#ifndef SERVER_BULK_H
+#define SERVER_BULK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/wire.h"
+#include "base/cursor.h"
+#include "base/status.h"
+#include "transport/transport.h"
+
+struct server_conn;
+struct staging_slot;
+
+struct server_bulk {
+    pthread_mutex_t lock;        /* of what the main thread puts in */
+    bool there[WIRE_BULKS_MOST]; /* connected */
+    unsigned granted;            /* connections that the client may open */
+    unsigned used;               /* the submit thread's */
+    struct transport_conn conns[WIRE_BULKS_MOST];
+    /* What WIRE_BULK has said of the next frame; all 0: nothing. */
+    struct bulk_apart {
+        bool said;
+        uint32_t connection;
+    } next;
+};
+
+/* How many bulk connections go well beside this one; `configured`: as [server] bulk_connections. */
+unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured);
+
+void bulk_init(struct server_bulk *bulk);
+/* The bulk connection with this number has shown its ticket: takes it over if it answers GA_OK.
+ * In the main thread. */
+GA_CHECKED enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
+                                      const struct transport_conn *conn);
+
+/* ---- the submit thread */
+
+/* A WIRE_BULK frame. False: it breaks the protocol. */
+bool bulk_frame(struct server_conn *conn, struct ga_reader *reader);
+/* Whether the current frame, with so many bytes of values, has `bytes` bulk bytes. */
+bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
+               uint64_t bytes);
+/* Takes them; `to` has room for them, padded. GA_LOST: the connection has ended. */
+GA_CHECKED enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to,
+                                    uint64_t bytes);
+
+#endif

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Large copies over several connections, where the operator says so: everything is as with one."""
+
+import harness
+from harness import expect
+
+PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
+
+
+def configuration(connections):
+    return harness.configuration(1).replace("[server]\n",
+                                            f"[server]\nbulk_connections = {connections}\n", 1)
+
+
+def device_line(process):
+    lines = [line for line in process.err.lines if "trace: device" in line]
+    expect(len(lines) == 1, f"one device is due in the trace: {process.err.text}")
+    return lines[0]
+
+
+def test_programs(build):
+    with harness.serving(build, config=configuration(4)) as server:
+        traces = harness.Traces(server)
+        for name in PROGRAMS:
+            env = build.remote([server], GPUAAS_TRANSPORT="tcp", GPUAAS_TRACE="summary")
+            process = harness.run_passing([build.program(name)], env)
+            expect("and 4 bulk connections" in device_line(process), f"{name}: {process.err.text}")
+        traces.expect_none()
+
+
+def test_none_where_nobody_needs_them(build):
+    """On this machine by itself, through shared memory in any case, and without large copies."""
+    for connections, program, extra in ((0, "large_copies", {"GPUAAS_TRANSPORT": "tcp"}),
+                                        (1, "large_copies", {"GPUAAS_TRANSPORT": "tcp"}),
+                                        (4, "large_copies", {"GPUAAS_TRANSPORT": "auto"}),
+                                        (4, "hello", {"GPUAAS_TRANSPORT": "tcp"})):
+        with harness.serving(build, config=configuration(connections)) as server:
+            env = build.remote([server], GPUAAS_TRACE="summary", **extra)
+            line = device_line(harness.run_passing([build.program(program)], env))
+            expect("bulk connections" not in line, f"{connections}, {program}: {line}")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
