@@ -1,6 +1,9 @@
 """A link that is slow: what is sent through it arrives a given time later, in both directions. With
 the time a program needs at two delays the round trips that it waits for can be told, whatever it
-counts itself. TCP's own greetings are not delayed: the near end answers them."""
+counts itself. TCP's own greetings are not delayed: the near end answers them.
+
+Or a link that is narrow: each connection gets so many bytes a second through it, each way, as in
+networks that limit connections, or give them turns."""
 
 import contextlib
 import queue
@@ -12,6 +15,7 @@ import time
 NEAR, FAR = "127.0.0.3", "127.0.0.1"  # whom the client meets, where the server is
 DATA_PORTS = 8
 CHUNK = 1 << 20
+NARROW_CHUNK, NARROW_CHUNKS = 1 << 16, 4  # under way through a narrow link
 
 
 def free_ports():
@@ -41,11 +45,16 @@ def listening(host, port):
     return listener
 
 
-class SlowLink:
-    """Forwards NEAR:port to FAR:port; `delay_s` is that of a whole round trip."""
+NARROW_SLACK_S = 0.01  # sleeping takes longer than it should; so much is made good
 
-    def __init__(self, ports):
+
+class SlowLink:
+    """Forwards NEAR:port to FAR:port; `delay_s` is that of a whole round trip, `rate` the bytes per
+    second of each connection (None: as many as it can)."""
+
+    def __init__(self, ports, rate=None):
         self.delay_s = 0.0
+        self.rate = rate
         self.listeners = [listening(NEAR, port) for port in ports]
         for listener in self.listeners:
             threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
@@ -62,25 +71,29 @@ class SlowLink:
                 self.carry(far, near)
 
     def carry(self, source, sink):
-        waiting = queue.Queue()
+        waiting = queue.Queue(NARROW_CHUNKS if self.rate else 0)
+        chunk = NARROW_CHUNK if self.rate else CHUNK
 
         def read():
             data = b"?"
             while data:
                 try:
-                    data = source.recv(CHUNK)
+                    data = source.recv(chunk)
                 except OSError:
                     data = b""
                 waiting.put((time.monotonic() + self.delay_s / 2, data))
 
         def write():
             with contextlib.suppress(OSError):
+                free = 0.0
                 while True:
                     due, data = waiting.get()
-                    time.sleep(max(0.0, due - time.monotonic()))
+                    time.sleep(max(0.0, max(due, free) - time.monotonic()))
                     if not data:
                         break
                     sink.sendall(data)
+                    if self.rate:
+                        free = max(free, time.monotonic() - NARROW_SLACK_S) + len(data) / self.rate
             with contextlib.suppress(OSError):
                 sink.shutdown(socket.SHUT_WR)
         threading.Thread(target=read, daemon=True).start()

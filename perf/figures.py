@@ -5,6 +5,8 @@ import functools
 import statistics
 from dataclasses import dataclass, field
 
+import delay
+
 KB, MB = 1 << 10, 1 << 20
 RING = MB  # of the server's staging memory, as long as it stays in the cache
 
@@ -60,6 +62,10 @@ class Bench:
     @functools.cached_property
     def remote_shm(self):
         return self.rig.loops_remote(self.rig.server(), "auto")
+
+    @functools.cached_property
+    def narrow(self):
+        return Narrow(self)
 
     @functools.cached_property
     def soft(self):
@@ -181,6 +187,48 @@ def copy_columns(bench, name, number, size, kind, floor):
             "softgpu here": per_second(bench.soft.ask(name, number, size, kind), total, 1e9)}
 
 
+# ---- copies through a link that gives each connection only so much
+
+NARROW = 50e6  # bytes per second
+NARROW_BULKS = 4
+
+
+class Narrow:
+    """The link, and servers behind it by their number of bulk connections."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.loops = functools.lru_cache(self.loops_with)
+
+    def loops_with(self, bulks):
+        first = delay.free_ports()
+        ports = range(first, first + delay.DATA_PORTS)
+        server = self.bench.rig.server(
+            [f"data_ports = {ports[1]}-{ports[-1]}", f"advertise_address = {delay.NEAR}",
+             f"bulk_connections = {bulks}"], port=ports[0])
+        link = delay.SlowLink(ports, NARROW)
+        self.bench.rig.stack.callback(link.close)
+        env = self.bench.rig.build.remote([server], GPUAAS_TRANSPORT="tcp")
+        env["GPUAAS_SERVERS"] = f"{delay.NEAR}:{ports[0]}"
+        return self.bench.rig.loops(env)
+
+
+def narrow_turn(way, size):
+    """What several connections make of it, next to what one does; and both next to the limit."""
+    def turn(bench):
+        def measure(bulks):
+            answer = bench.narrow.loops(bulks).ask(way, 1, size, "pinned")
+            return size / answer["ns"] * 1e3
+        return {"floor": NARROW * NARROW_BULKS / 1e6, "ours": measure(NARROW_BULKS),
+                "one connection": measure(1), "limit of one": NARROW / 1e6}
+    return turn
+
+
+def narrow_figures():
+    return [Figure(f"narrow_{way}", f"narrow link: {way}, 16 MiB, {NARROW_BULKS} connections",
+                   "MB/s", False, narrow_turn(way, 16 * MB), 0.8) for way in ("in", "out")]
+
+
 # ---- the same through shared memory, where the program and the server are on one machine
 
 def shm_wait_turn(bench):
@@ -246,7 +294,7 @@ def all_figures():
             key = f"{name.split()[0]}m_{kind}"
             large = size == 64 * MB
             figures.append(Figure(f"in_{key}", f"in, {name}, {kind}", "GB/s", False,
-                                  in_turn(size, count, kind), 0.8 if large else None))
+                                  in_turn(size, count, kind), 0.86 if large else 0.85))
             figures.append(Figure(f"out_{key}", f"out, {name}, {kind}", "GB/s", False,
-                                  out_turn(size, count, kind), 0.7 if large else None))
-    return figures + shm_figures()
+                                  out_turn(size, count, kind), 0.78 if large else 0.68))
+    return figures + narrow_figures() + shm_figures()
