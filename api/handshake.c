@@ -204,6 +204,8 @@ void handshake_ticket_write(struct ga_writer *w, const struct handshake_ticket *
     ga_write_string(w, m->address);
     tail_write(w);
     ga_write_string(w, m->local);
+    tail_write(w);
+    ga_write_u32(w, m->ways);
     ga_writer_finish(w);
 }
 
@@ -214,6 +216,7 @@ enum ga_status handshake_ticket_read(struct ga_reader *r, struct handshake_ticke
     bytes_read(r, m->key, sizeof m->key);
     m->address = text_read(r);
     m->local = tail_read(r) ? text_read(r) : "";
+    m->ways = tail_read(r) ? ga_read_u32(r) : 0;
     return read_end(r);
 }
 

@@ -25,6 +25,7 @@
 #include "base/cursor.h"
 #include "base/status.h"
 
+#define HANDSHAKE_WAY_RDMA         1u /* at `address`, data connections may ask for RDMA */
 #define HANDSHAKE_DEVICES_MOST     1024u
 #define HANDSHAKE_ATTRIBUTES_MOST  512u
 #define HANDSHAKE_STRING_MOST      1024u
@@ -76,6 +77,7 @@ struct handshake_open {
 struct handshake_ticket {
     const char *address; /* "tcp://host:port" of the backend process */
     const char *local;   /* "shm:name" for programs on its machine; "": there is none */
+    uint32_t ways;       /* HANDSHAKE_WAY_*, besides */
     uint64_t process;    /* the same number: the same process, use the connection that is there */
     uint8_t id[16];
     uint8_t key[32];

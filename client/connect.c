@@ -21,12 +21,21 @@ struct making {
     struct frame_reader reader, side_reader;
 };
 
+/* Data shall go by RDMA and no other way, as far as that is possible. */
+static bool rdma_wanted(const struct opening *opening)
+{
+    return client_environment_transport() == CLIENT_TRANSPORT_RDMA ||
+           (client_environment_transport() == CLIENT_TRANSPORT_AUTO &&
+            strncmp(opening->device->server->address, "rdma://", 7) == 0);
+}
+
 /* Through shared memory, if the backend process is on this machine: nobody else has a listener of
  * that name, so trying costs nothing where it is not. */
 static enum ga_status begin_local(struct opening *opening, struct making *making)
 {
     struct transport_address address;
-    if (strncmp(opening->local, "shm:", 4) != 0 || !client_environment_shm()) {
+    if (strncmp(opening->local, "shm:", 4) != 0 || rdma_wanted(opening) ||
+        client_environment_transport() != CLIENT_TRANSPORT_AUTO) {
         return GA_UNSUPPORTED;
     }
     GA_TRY(
@@ -40,6 +49,34 @@ static enum ga_status begin_local(struct opening *opening, struct making *making
     return status;
 }
 
+/* Whether RDMA may be asked for. That somebody wants it, and cannot have it, is said. */
+static bool rdma_possible(const struct opening *opening)
+{
+    const char *server = opening->device->server->address;
+    bool wanted = rdma_wanted(opening), offered = (opening->ticket.ways & HANDSHAKE_WAY_RDMA) != 0,
+         here = transport_is_useful("rdma");
+    if (wanted && !(offered && here)) {
+        ga_warn("no RDMA to %s, data goes over TCP: %s", server,
+                here ? "the server offers none" : "this machine has no RDMA device");
+    }
+    return offered && here && (wanted || client_environment_transport() == CLIENT_TRANSPORT_AUTO);
+}
+
+/* The data connection to the same address, as one that can be wide. */
+static enum ga_status begin_data(struct opening *opening, const struct transport_address *address,
+                                 struct making *making)
+{
+    char url[sizeof opening->address + 8];
+    struct transport_address rdma = *address;
+    const char *rest = strstr(opening->address, "://");
+    if (rest != NULL && rdma_possible(opening)) {
+        snprintf(url, sizeof url, "rdma%s", rest);
+        GA_TRY(transport_address_parse(url, WIRE_DEFAULT_PORT, &rdma, opening->why,
+                                       sizeof opening->why));
+    }
+    return rdma.ops->connect_begin(&rdma, &making->data, opening->why, sizeof opening->why);
+}
+
 static enum ga_status begin(struct opening *opening, struct making *making)
 {
     struct transport_address address;
@@ -48,7 +85,7 @@ static enum ga_status begin(struct opening *opening, struct making *making)
     }
     GA_TRY(transport_address_parse(opening->address, WIRE_DEFAULT_PORT, &address, opening->why,
                                    sizeof opening->why));
-    GA_TRY(address.ops->connect_begin(&address, &making->data, opening->why, sizeof opening->why));
+    GA_TRY(begin_data(opening, &address, making));
     return address.ops->connect_begin(&address, &making->side, opening->why, sizeof opening->why);
 }
 
@@ -109,10 +146,14 @@ static enum ga_status ask_window(struct opening *opening, void *user,
 }
 
 /* What cannot be made faster still works. */
-static void widen(struct transport_conn *data)
+static void widen(const struct opening *opening, struct transport_conn *data)
 {
-    if (data->ops->widen != NULL && data->ops->widen(data) != GA_OK) {
-        ga_debug("no shared memory for a connection: its bytes go through the socket");
+    char why[300] = "";
+    const char *scheme = data->ops->scheme;
+    if (data->ops->widen != NULL && data->ops->widen(data, why, sizeof why) != GA_OK) {
+        ga_log(rdma_wanted(opening) ? GA_LOG_WARN : GA_LOG_DEBUG,
+               "no %s to %s, data goes through the socket: %s", scheme,
+               opening->device->server->address, why);
     }
 }
 
@@ -121,7 +162,7 @@ static enum ga_status greet(struct opening *opening, struct making *making)
     struct handshake_data_welcome welcome;
     GA_TRY(wait_connected(opening, &making->data));
     opening->round_trips++;
-    widen(&making->data);
+    widen(opening, &making->data);
     GA_TRY(send_hello(opening, &making->data, HANDSHAKE_DATA));
     GA_TRY(wait_connected(opening, &making->side));
     GA_TRY(send_hello(opening, &making->side, HANDSHAKE_SIDE));

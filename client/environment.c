@@ -57,20 +57,26 @@ unsigned client_environment_dead_after_s(void)
     return dead_after_s;
 }
 
-static bool shm = true;
+static enum client_transport transport = CLIENT_TRANSPORT_AUTO;
 
 static void read_transport(void)
 {
     const char *text = getenv("GPUAAS_TRANSPORT");
-    shm = text == NULL || strcmp(text, "tcp") != 0;
-    if (text != NULL && text[0] != 0 && strcmp(text, "tcp") != 0 && strcmp(text, "auto") != 0) {
-        ga_warn("GPUAAS_TRANSPORT=%s: it can be auto (the fastest that there is) or tcp", text);
+    if (text == NULL || text[0] == 0 || strcmp(text, "auto") == 0) {
+        transport = CLIENT_TRANSPORT_AUTO;
+    } else if (strcmp(text, "tcp") == 0) {
+        transport = CLIENT_TRANSPORT_TCP;
+    } else if (strcmp(text, "rdma") == 0) {
+        transport = CLIENT_TRANSPORT_RDMA;
+    } else {
+        ga_warn("GPUAAS_TRANSPORT=%s: it can be auto (the fastest that there is), rdma or tcp",
+                text);
     }
 }
 
-bool client_environment_shm(void)
+enum client_transport client_environment_transport(void)
 {
-    return shm;
+    return transport;
 }
 
 void client_environment_apply(void)

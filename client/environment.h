@@ -13,8 +13,13 @@
 const char *client_environment_token(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);
-/* GPUAAS_TRANSPORT: may data go through shared memory where that is possible? */
-bool client_environment_shm(void);
+/* GPUAAS_TRANSPORT: which way data goes. What is not possible goes over TCP. */
+enum client_transport {
+    CLIENT_TRANSPORT_AUTO, /* the fastest: shared memory, then RDMA, then TCP */
+    CLIENT_TRANSPORT_RDMA,
+    CLIENT_TRANSPORT_TCP,
+};
+enum client_transport client_environment_transport(void);
 /* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER. */
 void client_environment_apply(void);
 

@@ -33,7 +33,7 @@ struct conf_server {
     struct conf_listen listen[CONF_LISTENS_MOST];
     unsigned listen_count;
     struct conf_ports data_ports;
-    bool shm;
+    bool shm, rdma;
     char advertise_address[CONF_TEXT_MOST];
     char pool[CONF_TEXT_MOST];
     char node[CONF_TEXT_MOST];

@@ -140,7 +140,7 @@ static void backend_serve(void)
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (backend.wake_fd < 0 ||
         data_ports_listen(&backend.setup, backend.application.bind_host, &backend.listeners[0],
-                          ready.url, sizeof ready.url, why, sizeof why) != GA_OK) {
+                          &ready, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
                      backend.wake_fd < 0 ? "no descriptors left" : why);
     }

@@ -18,13 +18,14 @@
 #define FAR_MOST 4u
 
 /* What limits a connection on a long way is how much may be under way at a time; on a short one it
- * is the processors, and more connections only cost. What does not travel by TCP is shared memory.
- */
+ * is the processors, and more connections only cost. What does not travel by TCP is shared memory,
+ * or RDMA beside a TCP connection. */
 unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
-    if (configured == 1 || getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    if (configured == 1 || strcmp(conn->ops->scheme, "rdma") == 0 ||
+        getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
         return 0;
     }
     return configured != 0 ? configured : info.tcpi_min_rtt >= FAR_US ? FAR_MOST : 0;

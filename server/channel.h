@@ -50,7 +50,8 @@ struct channel_setup {
     enum ga_log_level log_level;
     char advertise[CONF_TEXT_MOST]; /* empty: bind_host */
     struct conf_ports data_ports;
-    uint32_t shm; /* 1: listens on shared memory, too */
+    uint32_t shm;  /* 1: listens on shared memory, too */
+    uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
     uint64_t session_queue_bytes;
     uint32_t bulk_connections;
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
@@ -75,6 +76,7 @@ struct channel_ready {
     uint32_t kind;
     char url[CHANNEL_TEXT_MOST + 16];
     char local[CHANNEL_TEXT_MOST]; /* "shm:name", or empty */
+    uint32_t ways;                 /* HANDSHAKE_WAY_* */
 };
 
 struct channel_failed {

@@ -10,27 +10,30 @@ static const char *bracket(const char *host, const char *text)
     return strchr(host, ':') != NULL ? text : "";
 }
 
-static enum ga_status listen_at(const char *host, unsigned port,
+static enum ga_status listen_at(const char *scheme, const char *host, unsigned port,
                                 struct transport_listener *listener, char *why, size_t why_size)
 {
     char url[CONF_TEXT_MOST + 32];
     struct transport_address address;
-    snprintf(url, sizeof url, "tcp://%s%s%s:%u", bracket(host, "["), host, bracket(host, "]"),
-             port);
+    snprintf(url, sizeof url, "%s://%s%s%s:%u", scheme, bracket(host, "["), host,
+             bracket(host, "]"), port);
     GA_TRY(transport_address_parse(url, "0", &address, why, why_size));
     return address.ops->listen(&address, listener, why, why_size);
 }
 
 enum ga_status data_ports_listen(const struct channel_setup *setup, const char *bind_host,
-                                 struct transport_listener *listener, char *url, size_t url_size,
+                                 struct transport_listener *listener, struct channel_ready *ready,
                                  char *why, size_t why_size)
 {
     unsigned first = setup->data_ports.first, last = setup->data_ports.last;
     unsigned count = last - first + 1, start = 0;
     enum ga_status status = GA_INVALID;
+    /* A listener for RDMA is one of tcp for who does not ask for more. */
+    bool rdma = setup->rdma != 0 && transport_is_useful("rdma");
     (void)!getrandom(&start, sizeof start, 0);
     for (unsigned i = 0; i < count && status != GA_OK; i++) {
-        status = listen_at(bind_host, first + (start % count + i) % count, listener, why, why_size);
+        status = listen_at(rdma ? "rdma" : "tcp", bind_host, first + (start % count + i) % count,
+                           listener, why, why_size);
     }
     if (status != GA_OK) {
         char last_why[200];
@@ -42,7 +45,11 @@ enum ga_status data_ports_listen(const struct channel_setup *setup, const char *
     GA_TRY(listener->ops->local_address(listener->fd, bound, sizeof bound));
     const char *host = setup->advertise;
     const char *port = strrchr(bound, ':');
-    int written = host[0] == 0 ? snprintf(url, url_size, "%s", bound)
+    const char *rest = strstr(bound, "://");
+    const size_t url_size = sizeof ready->url;
+    char *url = ready->url;
+    ready->ways = rdma ? HANDSHAKE_WAY_RDMA : 0;
+    int written = host[0] == 0 ? snprintf(url, url_size, "tcp%s", rest != NULL ? rest : "")
                                : snprintf(url, url_size, "tcp://%s%s%s%s", bracket(host, "["), host,
                                           bracket(host, "]"), port);
     return written > 0 && (size_t)written < url_size ? GA_OK : GA_INVALID;

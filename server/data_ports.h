@@ -5,11 +5,12 @@
 #include "server/channel.h"
 #include "transport/transport.h"
 
-/* Listens at `bind_host` on a port of the configured range, tried from a random one on; `url` is
- * what clients shall connect to. GA_INVALID with `why`: none is free. */
+/* Listens at `bind_host` on a port of the configured range, tried from a random one on; `ready`
+ * gets what clients shall connect to, and how. GA_INVALID with `why`: none is free. */
 GA_CHECKED enum ga_status data_ports_listen(const struct channel_setup *setup,
                                             const char *bind_host,
-                                            struct transport_listener *listener, char *url,
-                                            size_t url_size, char *why, size_t why_size);
+                                            struct transport_listener *listener,
+                                            struct channel_ready *ready, char *why,
+                                            size_t why_size);
 
 #endif

@@ -129,8 +129,10 @@ static bool peer_ticket(struct peer *peer, struct process *process, const struct
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     process->tickets_sent++;
-    struct handshake_ticket message = {
-        .address = process->url, .local = process->local, .process = process->number};
+    struct handshake_ticket message = {.address = process->url,
+                                       .local = process->local,
+                                       .process = process->number,
+                                       .ways = process->ways};
     memcpy(message.id, ticket.id, sizeof message.id);
     memcpy(message.key, ticket.key, sizeof message.key);
     struct ga_writer *writer = peer_out_begin(&peer->out);

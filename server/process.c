@@ -81,6 +81,7 @@ static void packet_take(struct process *process, const union channel_packet *pac
         process->ready = true;
         memcpy(process->url, packet->ready.url, sizeof process->url);
         memcpy(process->local, packet->ready.local, sizeof process->local);
+        process->ways = packet->ready.ways;
         (void)uv_timer_stop(&process->timer);
     } else if (packet->kind == CHANNEL_FAILED) {
         snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);

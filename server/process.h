@@ -45,6 +45,7 @@ struct process {
     bool ready, ending;
     char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */
     char local[CHANNEL_TEXT_MOST];    /* the same */
+    uint32_t ways;                    /* the same */
     uint32_t tickets_sent;
     struct exchange_share share;
     int fd; /* our end of the channel; -1: closed */

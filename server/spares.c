@@ -33,6 +33,7 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         .log_level = server->log_level,
         .data_ports = server->data_ports,
         .shm = server->shm,
+        .rdma = server->rdma,
         .session_queue_bytes = server->session_queue_bytes,
         .bulk_connections = server->bulk_connections,
         .ticket_s = server->ticket_s,

@@ -336,11 +336,14 @@ static enum ga_status fault_receive(struct transport_conn *conn, void *to, size_
 
 /* ---- the rest is as it was */
 
-static enum ga_status fault_widen(struct transport_conn *conn)
+static enum ga_status fault_widen(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct fault_conn *state = conn->state;
-    return state->inner.ops->widen != NULL ? state->inner.ops->widen(&state->inner)
-                                           : GA_UNSUPPORTED;
+    if (state->inner.ops->widen == NULL) {
+        snprintf(why, why_size, "it cannot be");
+        return GA_UNSUPPORTED;
+    }
+    return state->inner.ops->widen(&state->inner, why, why_size);
 }
 
 /* After silence nothing ever comes. */

@@ -145,15 +145,17 @@ static void rings_take(struct shm_conn *state, struct rings *rings, int room)
     state->out.ring = state->server ? &rings->to_client : &rings->to_server;
 }
 
-static enum ga_status shm_widen(struct transport_conn *conn)
+static enum ga_status shm_widen(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct shm_conn *state = conn->state;
     int room;
     if (state->server || state->mode_known) {
+        snprintf(why, why_size, "it cannot be");
         return GA_INVALID;
     }
     struct rings *rings = shm_offer_make(conn->fd, &room);
     if (rings == NULL) {
+        snprintf(why, why_size, "no memory or descriptors: %s", strerror(errno));
         return GA_NO_MEMORY;
     }
     state->mode_known = true;

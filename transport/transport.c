@@ -8,12 +8,19 @@
 
 #include "base/clock.h"
 #include "transport/fault.h"
+#if GPUAAS_RDMA
+#include "transport/rdma.h"
+#include "transport/rdma_verbs.h"
+#endif
 #include "transport/shm.h"
 #include "transport/tcp.h"
 
 const struct transport_ops *const transport_all[] = {
     &transport_tcp,
     &transport_shm,
+#if GPUAAS_RDMA
+    &transport_rdma,
+#endif
 #if GPUAAS_FAULT
     &transport_fault,
 #endif
@@ -47,8 +54,8 @@ static enum ga_status address_error(const char *text, const char *what, char *wh
 {
     /* The beginning of a long one will do: what is wrong must be seen. */
     snprintf(why, why_size,
-             "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port, shm:, "
-             "shm:name)",
+             "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port, "
+             "rdma://host:port, shm:, shm:name)",
              text, what);
     return GA_INVALID;
 }
@@ -84,6 +91,9 @@ static enum ga_status plain_parse(const char *text, const char *default_port,
     const char *scheme_end = strstr(text, "://");
     if (scheme_end != NULL) {
         address.ops = transport_find(text, (size_t)(scheme_end - text));
+        if (address.ops == NULL && strncmp(text, "rdma://", 7) == 0) {
+            return address_error(text, "this gpuaas is built without RDMA", why, why_size);
+        }
         if (address.ops == NULL) {
             return address_error(text, "this transport is not known", why, why_size);
         }
@@ -146,6 +156,16 @@ enum ga_status transport_address_parse(const char *text, const char *default_por
     return fault_parse(text, default_port, out, why, why_size);
 #else
     return plain_parse(text, default_port, out, why, why_size);
+#endif
+}
+
+bool transport_is_useful(const char *scheme)
+{
+#if GPUAAS_RDMA
+    return strcmp(scheme, "rdma") == 0 && rdma_card_exists();
+#else
+    (void)scheme;
+    return false;
 #endif
 }
 

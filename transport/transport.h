@@ -18,10 +18,11 @@
 
 struct transport_ops;
 
-#define TRANSPORT_AWAIT_MOST 2 /* descriptors to poll, at most */
-#define TRANSPORT_FDS_MOST   2 /* descriptors of a connection, at most */
+#define TRANSPORT_AWAIT_MOST 3 /* descriptors to poll, at most */
+#define TRANSPORT_FDS_MOST   5 /* descriptors of a connection, at most */
 
-/* "tcp://host:port", "host:port", "host", "[v6]:port", or "shm:name" (the name is the host). */
+/* "tcp://host:port", "host:port", "host", "[v6]:port", "rdma://host:port", or "shm:name" (the name
+ * is the host). */
 struct transport_address {
     const struct transport_ops *ops;
     const struct transport_ops *inner; /* what a wrapper wraps, else NULL */
@@ -61,8 +62,9 @@ struct transport_ops {
     GA_CHECKED enum ga_status (*connect_end)(struct transport_conn *conn, char *why,
                                              size_t why_size);
     /* Of a connection that will carry much, before its first byte, at the end that connects: makes
-     * it faster if the transport can. NULL: it cannot. On failure it is as it was. */
-    GA_CHECKED enum ga_status (*widen)(struct transport_conn *conn);
+     * it faster if the transport can. NULL: it cannot. On failure, with `why`, its bytes go the
+     * plain way; the scheme says which that is. */
+    GA_CHECKED enum ga_status (*widen)(struct transport_conn *conn, char *why, size_t why_size);
     /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. */
     GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
                                       int count, size_t *sent);
@@ -87,6 +89,10 @@ struct transport_ops {
 
 extern const struct transport_ops *const transport_all[];
 extern const size_t transport_count;
+
+/* Whether listeners of this scheme can do more here than plain TCP: "rdma" on a machine that has a
+ * card for it. */
+bool transport_is_useful(const char *scheme);
 
 /* GA_INVALID with `why` naming the text, what is wrong and what is allowed. `default_port` is used
  * where the text has none. */

@@ -135,7 +135,7 @@ Test(shm, what_was_said_before_the_end_arrives)
     size_t count;
     cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
     cr_assert_eq(transport_connect(&address, 1000, &client, why, sizeof why), GA_OK);
-    cr_assert_eq(client.ops->widen(&client), GA_OK);
+    cr_assert_eq(client.ops->widen(&client, why, sizeof why), GA_OK);
     cr_assert_eq(listener.ops->accept(&listener, &server), GA_OK);
     cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_AGAIN);
     cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);

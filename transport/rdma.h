@@ -1,0 +1,17 @@
+/* The rdma transport's table: between machines whose network cards write into each other's memory
+ * (RoCE version 2, through libibverbs).
+ *
+ *     rdma://host:port
+ *
+ * A connection is a TCP connection and a stream of bytes over it. The client may ask for more
+ * (ops->widen) before its first byte: then each end gives the other one a ring of its memory to
+ * write into, and the TCP connection only tells when the other end is gone. A listener takes plain
+ * TCP clients, too: what they send is no question. */
+#ifndef TRANSPORT_RDMA_H
+#define TRANSPORT_RDMA_H
+
+#include "transport/transport.h"
+
+extern const struct transport_ops transport_rdma;
+
+#endif

@@ -1,0 +1,66 @@
+/* What makes a connection wide over RDMA: a card, memory of both directions, and a lane for each;
+ * and how the two ends tell each other (inside transport/).
+ *
+ *   client                                   server
+ *     offer(its ring, its lanes) ------------->
+ *     <----------------- answer: the same, or no
+ *
+ * Both travel over the TCP connection, in front of the bytes of their direction. */
+#ifndef TRANSPORT_RDMA_WIDE_H
+#define TRANSPORT_RDMA_WIDE_H
+
+#include <assert.h>
+
+#include "transport/rdma_lane.h"
+
+#define RDMA_RING    (512u << 10) /* of each direction, at each end */
+#define RDMA_MAGIC   UINT32_C(0x616d6472)
+#define RDMA_VERSION 1u
+
+/* Behind those of the first frame of a plain connection: no length of a frame is like RDMA_MAGIC,
+ * they are multiples of 16. */
+struct rdma_offer {
+    uint32_t magic, version;
+    uint32_t answer; /* enum rdma_answer */
+    uint32_t ring_bytes;
+    uint8_t gid[16];
+    struct lane_peer in, out; /* as the sender sees them */
+    uint64_t ring;            /* its address and key, for the other end to write into */
+    uint32_t ring_key;
+    uint32_t mtu; /* enum ibv_mtu */
+};
+static_assert(sizeof(struct rdma_offer) == 64, "it travels as it is");
+
+enum rdma_answer { RDMA_OFFER, RDMA_YES, RDMA_NO };
+
+struct rdma_wide {
+    struct rdma_card card;
+    struct ibv_pd *pd;
+    uint8_t *memory; /* what comes in, and behind it what goes out */
+    struct ibv_mr *mr_in, *mr_out;
+    struct lane in, out;
+    uint64_t remote_ring;
+    uint32_t remote_key;
+};
+
+/* For a connected socket. On failure, with `why`, nothing stays. */
+GA_CHECKED enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why,
+                                         size_t why_size);
+void rdma_wide_offer(const struct rdma_wide *wide, enum rdma_answer answer,
+                     struct rdma_offer *offer);
+/* Connects to the other end. GA_UNSUPPORTED: the two do not go together. */
+GA_CHECKED enum ga_status rdma_wide_connect(struct rdma_wide *wide, const struct rdma_offer *offer,
+                                            char *why, size_t why_size);
+void rdma_wide_free(struct rdma_wide *wide);
+
+static inline uint8_t *rdma_ring_in(const struct rdma_wide *wide)
+{
+    return wide->memory;
+}
+
+static inline uint8_t *rdma_ring_out(const struct rdma_wide *wide)
+{
+    return wide->memory + RDMA_RING;
+}
+
+#endif
