@@ -24,6 +24,9 @@ packages=(
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files
     liblz4-dev libzstd-dev # compressed device code
+    libibverbs-dev         # RDMA
+    # RDMA is tested in a machine of its own (tests/rdma/vm.sh), next to its usual tools.
+    qemu-system-x86 busybox-static cpio kmod iproute2 util-linux ibverbs-providers perftest
 )
 [ -z "$fuzz" ] || packages+=(clang-14 libclang-rt-14-dev)
 

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""CUDA programs whose data goes by RDMA: right results, nobody has to configure it, TCP where it
+cannot be, and an error that is documented when it breaks. Runs where there is a card for it
+(vm.sh); GPUAAS_TEST_RDMA is its address."""
+
+import os
+import re
+import signal
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+sys.path.insert(0, os.path.join(HERE, "..", "faults"))
+import check  # noqa: E402
+import harness  # noqa: E402
+from harness import expect  # noqa: E402
+
+HOST = os.environ.get("GPUAAS_TEST_RDMA", "")
+DATA = 2  # kind of connection, to transport/fault.h
+PROGRAMS = ("vector_add", "streams_events", "threads_memory")
+# What runs behind these words can lock 64 KiB of memory, root or not.
+LIMITED = ("setpriv", "--bounding-set", "-ipc_lock", "prlimit", "--memlock=65536:65536")
+
+
+def serving(build, **options):
+    return harness.serving(build, config=configuration(), **options)
+
+
+def configuration(*lines):
+    text = harness.configuration(1, HOST)
+    return text.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
+
+
+def traced(build, server, program="vector_add", prefix=(), **extra):
+    """The transport that a program says it has used, and what it said besides."""
+    extra.setdefault("GPUAAS_TRANSPORT", "rdma")
+    env = build.remote([server], GPUAAS_TRACE="summary", **extra)
+    process = harness.run_passing([*prefix, build.program(program)], env)
+    lines = [line for line in process.err.lines if "trace: device" in line]
+    expect(len(lines) == 1, f"one device is due in the trace: {process.err.text}")
+    return re.search(r"over (\w+)", lines[0]).group(1), process.err.text
+
+
+def test_programs(build):
+    with serving(build) as server:
+        traces = harness.Traces(server)
+        for program in PROGRAMS:
+            transport, text = traced(build, server, program)
+            expect(transport == "rdma" and "warn" not in text, f"{program}: {text}")
+            print(f"{program}: over {transport}", flush=True)
+        traces.expect_none()
+
+
+def test_by_itself_and_by_name(build):
+    with harness.serving(build, config=configuration("shm = no")) as server:
+        transport, text = traced(build, server, GPUAAS_TRANSPORT="auto")
+        expect(transport == "rdma", f"auto: {text}")
+        server.address = f"rdma://{server.address}"
+        transport, text = traced(build, server, GPUAAS_TRANSPORT="auto")
+        expect(transport == "rdma", f"by name: {text}")
+        transport, text = traced(build, server, GPUAAS_TRANSPORT="tcp")
+        expect(transport == "tcp", f"tcp: {text}")
+
+
+def test_tcp_when_it_cannot_be(build):
+    with harness.serving(build, config=configuration("rdma = no")) as server:
+        transport, text = traced(build, server)
+        expect(transport == "tcp" and "the server offers none" in text, text)
+    config = configuration().replace(HOST, "127.0.0.1")
+    with harness.serving(build, config=config) as server:
+        transport, text = traced(build, server)
+        expect(transport == "tcp" and "has the address ::ffff:127.0.0.1" in text, text)
+
+
+def test_memory_that_cannot_be_registered(build):
+    """Of either end: the data goes over TCP, and who could not says why."""
+    with serving(build) as server:
+        transport, text = traced(build, server, prefix=LIMITED)
+        expect(transport == "tcp" and "ulimit -l" in text, text)
+    with serving(build, prefix=LIMITED) as server:
+        transport, text = traced(build, server)
+        expect(transport == "tcp" and "it says why" in text, text)
+        expect("ulimit -l" in server.err.text, server.report())
+
+
+def expect_719(build, server, break_it, **env):
+    env = build.remote([server], GPUAAS_TRANSPORT="rdma", **env)
+    with harness.running([build.program("endless"), "copy"], env) as program:
+        program.wait_for_line("started", 60)
+        break_it(server)
+        program.wait(60)
+        expect("error 719" in program.out.text + program.err.text, program.report())
+
+
+def test_backend_dies_with_data_in_flight(build):
+    with serving(build) as server:
+        checker = check.Checker(build, server)
+        expect_719(build, server, lambda it: os.kill(it.backends()[0], signal.SIGKILL))
+        checker.check_clean()
+        transport, text = traced(build, server)
+        expect(transport == "rdma", text)
+
+
+def test_client_dies_with_data_in_flight(build):
+    with serving(build) as server:
+        traces = harness.Traces(server)
+        env = build.remote([server], GPUAAS_TRANSPORT="rdma")
+        with harness.running([build.program("endless"), "copy"], env) as program:
+            program.wait_for_line("started", 60)
+            program.kill()
+            program.wait(10)
+        traces.expect_none(20)
+
+
+def test_resets(build):
+    if build.sanitize == "none":
+        print("skipped: this build has no transport that breaks others")
+        return
+    with serving(build) as server:
+        checker = check.Checker(build, server)
+        for faults in (f"on={DATA}&reset_out=300000", f"on={DATA}&reset_in=300000",
+                       f"on={DATA}&half_out=300000"):
+            program = check.start_steps(build, [server], GPUAAS_TRANSPORT="rdma",
+                                        GPUAAS_TEST_FAULT=faults)
+            try:
+                error = check.victim_result(program)
+                expect(error == 719, f"{faults}: {error} instead of 719\n{program.report()}")
+            finally:
+                program.end()
+        checker.check_clean()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
