@@ -3,6 +3,7 @@
 want it, and nobody has to configure it."""
 
 import os
+import re
 
 import harness
 from harness import expect
@@ -32,6 +33,13 @@ def test_tcp_when_the_user_says_so(build):
         expect(transport == "tcp", f"over {transport}")
         transport, text = traced(build, server, GPUAAS_TRANSPORT="pigeons")
         expect(transport == "shm" and "GPUAAS_TRANSPORT=pigeons: it can be" in text, text)
+
+
+def test_tcp_when_rdma_cannot_be(build):
+    """No network card has the server's address here: who wants RDMA hears so, and goes on."""
+    with harness.serving(build) as server:
+        transport, text = traced(build, server, GPUAAS_TRANSPORT="rdma")
+        expect(transport == "tcp" and re.search("(?i)warn: no rdma to ", text), text)
 
 
 def test_tcp_when_the_operator_says_so(build):
