@@ -3,10 +3,12 @@
 #include "transport/rdma_wide.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static enum ga_status failed(char *why, size_t why_size, const char *what)
 {
@@ -50,7 +52,7 @@ static enum ga_status memory_register(struct rdma_wide *wide, char *why, size_t 
     return GA_OK;
 }
 
-enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why, size_t why_size)
+static enum ga_status wide_make(int fd, struct rdma_wide **out, char *why, size_t why_size)
 {
     struct rdma_card card;
     GA_TRY(rdma_card_open(fd, &card, why, why_size));
@@ -73,6 +75,24 @@ enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why, size_t 
     }
     *out = wide;
     return GA_OK;
+}
+
+/* The library's descriptors cannot be moved: while it opens them, a program that has closed its
+ * stdio has it open. */
+enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why, size_t why_size)
+{
+    int held[STDERR_FILENO + 1], count = 0, at;
+    while ((at = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && at <= STDERR_FILENO) {
+        held[count++] = at;
+    }
+    if (at >= 0) {
+        close(at);
+    }
+    enum ga_status status = wide_make(fd, out, why, why_size);
+    while (count != 0) {
+        close(held[--count]);
+    }
+    return status;
 }
 
 void rdma_wide_offer(const struct rdma_wide *wide, enum rdma_answer answer,

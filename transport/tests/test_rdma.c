@@ -232,6 +232,26 @@ static enum ga_status send_until_not_ok(struct transport_conn *conn)
     return status;
 }
 
+/* Whoever prints would write into them. */
+Test(rdma, a_program_without_stdio_keeps_those_numbers)
+{
+    if (card_host() == NULL) {
+        return;
+    }
+    int input = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    struct wide_pair pair = wide_open();
+    int fds[TRANSPORT_FDS_MOST];
+    unsigned count = pair.client.ops->descriptors(&pair.client, fds);
+    cr_assert_eq(count, TRANSPORT_FDS_MOST);
+    for (unsigned i = 0; i < count; i++) {
+        cr_assert_gt(fds[i], STDERR_FILENO);
+    }
+    cr_assert_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+    wide_close(&pair);
+    cr_assert_eq(dup2(input, STDIN_FILENO), STDIN_FILENO);
+}
+
 /* Each case: what one end does, and both learn that the connection is lost. */
 static void break_key(struct wide_pair *pair)
 {
