@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/arena.h"
 #include "client/bulk.h"
 #include "client/state.h"
 #include "client/trace.h"
@@ -19,7 +20,7 @@ void client_copy_source(const void *from, uint64_t bytes)
 {
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        client_link_wait_range(link, from, bytes);
+        client_link_wait_range(link, from, bytes, false);
     }
 }
 
@@ -47,8 +48,16 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
     struct link_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     client_bulk_prepare(call, bytes);
-    call->op = API_OP_ga_copy_in;
     while (bytes != 0 && rc == CUDA_SUCCESS) {
+        uint64_t copied = 0;
+        rc = client_copy_slots_in(call, to, at, bytes, stream, &copied);
+        at += copied;
+        to += copied;
+        bytes -= copied;
+        if (rc != CUDA_SUCCESS || bytes == 0) {
+            break;
+        }
+        call->op = API_OP_ga_copy_in;
         uint64_t part = bytes < WIRE_CHUNK ? bytes : WIRE_CHUNK;
         const struct ga_copy_in_args args = {.dst = to, .bytes = part, .stream = stream};
         rc = piece_in(call, &args, at, &apart);
@@ -62,9 +71,34 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
     return rc;
 }
 
+/* A call that was waited for may have found all work of the context done. */
+static CUresult waited(const struct client_call *call, uint64_t stream, CUresult rc)
+{
+    if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
+        client_context_quiet(call->context, call->sequence); /* there is no other stream */
+    }
+    return rc;
+}
+
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
                          uint64_t stream, bool wait)
 {
+    struct client_place place;
+    bool pinned = client_host_pinned(to, bytes);
+    if (client_host_place(to, bytes, call->link, &place)) {
+        CUresult rc = client_copy_shared(call, place, to, from, bytes, stream, false, wait);
+        return wait ? waited(call, stream, rc) : rc;
+    }
+    uint64_t copied = 0;
+    if (wait || !pinned) {
+        CUresult shared = client_copy_slots_out(call, to, from, bytes, stream, &copied);
+        if (shared != CUDA_SUCCESS || copied == bytes) {
+            return copied != 0 ? waited(call, stream, shared) : shared;
+        }
+        to = (uint8_t *)to + copied;
+        from += copied;
+        bytes -= copied;
+    }
     struct ga_copy_out_args args = {.src = from, .bytes = bytes, .stream = stream};
     struct link_want want = {.context = call->context->object.handle,
                              .to = to,
@@ -78,16 +112,13 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
         return rc;
     }
     ga_copy_out_args_write(&call->writer, &args);
-    if (!wait && client_host_pinned(to, bytes)) {
+    if (!wait && pinned) {
         return client_call_post_expect(call, &want);
     }
     struct ga_reader reader;
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
-    if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
-        client_context_quiet(call->context, call->sequence); /* there is no other stream */
-    }
-    return rc;
+    return waited(call, stream, rc);
 }
 
 CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream)
@@ -149,7 +180,12 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return settled(client_copy_in(&call, to, from, bytes, wire), to, stream, wait);
+    struct client_place place;
+    rc =
+        client_host_place(from, bytes, call.link, &place)
+            ? client_copy_shared(&call, place, (void *)(uintptr_t)from, to, bytes, wire, true, wait)
+            : client_copy_in(&call, to, from, bytes, wire);
+    return settled(rc, to, stream, wait);
 }
 
 static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream, bool wait)

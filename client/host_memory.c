@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client/arena.h"
 #include "client/cancel.h"
 #include "client/state.h"
 #include "client/twin.h"
@@ -19,8 +20,9 @@ struct pinned {
     struct client_range range;
     uint64_t context; /* handle of the one that was current */
     unsigned flags;
-    bool registered; /* the program's own memory */
-    bool placed;     /* as client_memory.placed */
+    bool registered;            /* the program's own memory */
+    bool placed;                /* as client_memory.placed */
+    struct client_arena *arena; /* NULL: no server has it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +58,28 @@ bool client_host_pinned(const void *start, uint64_t bytes)
            bytes <= memory.bytes - (address - memory.start);
 }
 
+bool client_host_place(const void *start, uint64_t bytes, struct client_link *link,
+                       struct client_place *place)
+{
+    uint64_t address = (uint64_t)(uintptr_t)start;
+    struct client_arena *arena = NULL;
+    if (link->data.ops->pass == NULL || bytes < CLIENT_ARENA_LEAST) {
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    const struct pinned *found = pinned_at(address);
+    if (found != NULL && bytes <= found->range.bytes - (address - found->range.start)) {
+        arena = found->arena;
+        place->offset = address - found->range.start;
+    }
+    pthread_mutex_unlock(&lock);
+    if (arena == NULL || !client_arena_usable(arena, link)) {
+        return false;
+    }
+    place->piece = client_arena_piece(arena);
+    return true;
+}
+
 static bool word_there(uint64_t address, unsigned bytes)
 {
     const struct pinned *found = pinned_at(address);
@@ -89,7 +113,8 @@ bool client_host_store(uint64_t address, unsigned bytes, uint64_t value)
     return there;
 }
 
-static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered, bool placed)
+static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered, bool placed,
+                    struct client_arena *arena)
 {
     struct pinned *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -100,6 +125,7 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     made->flags = flags;
     made->registered = registered;
     made->placed = placed;
+    made->arena = arena;
     made->context = (uint64_t)(uintptr_t)front_context_current();
     pthread_mutex_lock(&lock);
     bool inserted = client_ranges_insert(&ranges, &made->range);
@@ -111,7 +137,7 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     return CUDA_SUCCESS;
 }
 
-/* Takes the record of a range that starts there out; every copy into it has ended. */
+/* Takes the record of a range that starts there out; every copy that uses it has ended. */
 static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
 {
     pthread_mutex_lock(&lock);
@@ -127,11 +153,14 @@ static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
     if (!right) {
         return false;
     }
-    free(found);
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        client_link_wait_range(link, start, *bytes);
+        client_link_wait_range(link, start, *bytes, true);
     }
+    if (found->arena != NULL) {
+        client_arena_end(found->arena);
+    }
+    free(found);
     return true;
 }
 
@@ -159,7 +188,7 @@ static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
         return rc;
     }
     void *memory = (void *)(uintptr_t)twin->host;
-    rc = pin(memory, bytes, flags, false, false);
+    rc = pin(memory, bytes, flags, false, false, NULL);
     if (rc != CUDA_SUCCESS) {
         twin = client_twin_take(twin->host, false);
         (void)client_memory_give(context, twin->block, twin);
@@ -194,24 +223,32 @@ static uint64_t placed_bytes(uint64_t bytes)
     return (bytes + CLIENT_OTHERS_UNIT - 1) & ~(CLIENT_OTHERS_UNIT - 1);
 }
 
-static void *host_map(void *where, uint64_t bytes)
+/* Shared with the server of the current context if that is on this machine. */
+static void *host_map(void *where, uint64_t bytes, struct client_arena **arena)
 {
+    struct client_context *context;
+    *arena = client_context_current(&context) == CUDA_SUCCESS
+                 ? client_arena_make(context, where, bytes)
+                 : NULL;
+    if (*arena != NULL) {
+        return client_arena_memory(*arena);
+    }
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where != NULL ? MAP_FIXED : 0);
     void *memory = mmap(where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     return memory != MAP_FAILED ? memory : NULL;
 }
 
 /* NULL: no memory. */
-static void *host_take(uint64_t bytes, bool *placed)
+static void *host_take(uint64_t bytes, bool *placed, struct client_arena **arena)
 {
     uint64_t start;
     *placed = bytes <= UINT64_MAX / 2 && atomic_fetch_add(&placed_count, 1) < PLACED_MOST;
     if (!*placed || !client_window_take(0, placed_bytes(bytes), CLIENT_OTHERS_UNIT, &start)) {
         atomic_fetch_sub(&placed_count, bytes <= UINT64_MAX / 2);
         *placed = false;
-        return host_map(NULL, bytes);
+        return host_map(NULL, bytes, arena);
     }
-    void *memory = host_map((void *)(uintptr_t)start, bytes);
+    void *memory = host_map((void *)(uintptr_t)start, bytes, arena);
     if (memory == NULL) {
         client_window_give(start, placed_bytes(bytes));
         atomic_fetch_sub(&placed_count, 1);
@@ -244,12 +281,16 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
         return alloc_mapped(pp, bytesize, Flags);
     }
     bool placed;
-    void *memory = host_take(bytesize, &placed);
+    struct client_arena *arena;
+    void *memory = host_take(bytesize, &placed, &arena);
     if (memory == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = pin(memory, bytesize, Flags, false, placed);
+    rc = pin(memory, bytesize, Flags, false, placed, arena);
     if (rc != CUDA_SUCCESS) {
+        if (arena != NULL) {
+            client_arena_end(arena);
+        }
         host_give(memory, bytesize, placed);
         return rc;
     }
@@ -299,7 +340,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
          (!client_host_pinned(p, 1) && client_memory_session(start) != NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE; /* no memory of the host's */
     }
-    return rc == CUDA_SUCCESS ? pin(p, bytesize, Flags, true, false) : rc;
+    return rc == CUDA_SUCCESS ? pin(p, bytesize, Flags, true, false, NULL) : rc;
 }
 
 CUresult CUDAAPI cuMemHostUnregister(void *p)

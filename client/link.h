@@ -42,6 +42,9 @@ struct link_want {
      * pitch are `bytes`. */
     uint8_t *to;
     uint64_t bytes, width, pitch;
+    bool reads;         /* `to` is what a copy to the device reads: no bytes come */
+    bool together;      /* asked for with others, so it is no round trip of its own */
+    atomic_uint *lease; /* becomes 0 when it is complete */
     /* Query: when it says "not ready", *watched is raised to `watch_value` once it has become
      * ready.
      */
@@ -197,6 +200,8 @@ unsigned client_link_bulks(const struct client_link *link);
 void client_link_unlock(struct client_link *link, bool now);
 /* Sends without waiting what can be sent. */
 void client_link_flush(struct client_link *link);
+/* Now and then: memory of a connection that carries nothing goes back. */
+void client_link_rest(struct client_link *link, uint64_t now_ns);
 
 /* ---- expecting and receiving */
 
@@ -212,8 +217,10 @@ bool client_link_lead(struct client_link *link);
 /* The same as client_link_wait, with the role, which it gives away. A NULL record: only that. */
 void client_link_wait_leading(struct client_link *link, struct link_record *record);
 void client_link_release(struct client_link *link, struct link_record *record);
-/* Waits for every copy that writes into [start, start + bytes). */
-void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes);
+/* Waits for every copy that writes into [start, start + bytes), and with `reads` for those that
+ * read it. */
+void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes,
+                            bool reads);
 /* Flushes, and reads what is there, without waiting. */
 void client_link_drain(struct client_link *link);
 

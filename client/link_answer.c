@@ -191,8 +191,8 @@ static enum ga_status chunk_begin(struct client_link *link)
     struct link_record *record = link_table_find(link, header.sequence);
     pthread_mutex_unlock(&link->read_lock);
     uint64_t here = link->bulk_next != 0 ? 0 : bytes;
-    if (record == NULL || record->want.to == NULL || bytes > WIRE_CHUNK || bytes == 0 ||
-        header.length != 16 + wire_padded(here) || bytes > record->want.bytes ||
+    if (record == NULL || record->want.to == NULL || record->want.reads || bytes > WIRE_CHUNK ||
+        bytes == 0 || header.length != 16 + wire_padded(here) || bytes > record->want.bytes ||
         offset > record->want.bytes - bytes) {
         return GA_INVALID;
     }

@@ -41,6 +41,9 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
     link_table_remove(link, record); /* nobody can begin to wait for it any more */
     record->opcode = opcode;
     record->result = result;
+    if (record->want.lease != NULL) {
+        atomic_store(record->want.lease, 0);
+    }
     if (!record->waited) {
         atomic_fetch_sub(&link->unwaited, 1);
     }
@@ -253,11 +256,12 @@ static uint64_t wait_begin(void)
     return client_trace_mode != CLIENT_TRACE_NONE ? ga_clock_ns() : 0;
 }
 
-static void wait_end(struct client_link *link, uint64_t start)
+static void wait_end(struct client_link *link, const struct link_record *record, uint64_t start)
 {
     if (start != 0) {
         uint64_t waited_ns = ga_clock_ns() - start;
-        atomic_fetch_add_explicit(&link->waits, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&link->waits, record->want.together ? 0 : 1,
+                                  memory_order_relaxed);
         atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);
         client_trace_wait(waited_ns);
     }
@@ -277,7 +281,7 @@ void client_link_wait(struct client_link *link, struct link_record *record)
         lead(link, record);
         leave(link); /* nobody else completes what we have waited for in this role */
     }
-    wait_end(link, start);
+    wait_end(link, record, start);
     client_cancel_back(before);
 }
 
@@ -297,7 +301,7 @@ void client_link_wait_leading(struct client_link *link, struct link_record *reco
         uint64_t start = wait_begin();
         lead(link, record);
         leave(link);
-        wait_end(link, start);
+        wait_end(link, record, start);
     }
 }
 
@@ -340,14 +344,14 @@ void client_link_release(struct client_link *link, struct link_record *record)
 }
 
 static struct link_record *overlapping(struct client_link *link, const uint8_t *start,
-                                       uint64_t bytes)
+                                       uint64_t bytes, bool reads)
 {
     for (unsigned i = 0; i < LINK_BUCKETS; i++) {
         for (struct link_record *at = link->buckets[i]; at != NULL; at = at->next) {
             uint64_t rows = at->want.width != 0 ? at->want.bytes / at->want.width : 1;
             uint64_t extent = rows != 0 ? (rows - 1) * at->want.pitch + at->want.width : 0;
             if (at->want.to != NULL && at->want.to < start + bytes &&
-                start < at->want.to + extent) {
+                start < at->want.to + extent && (reads || !at->want.reads)) {
                 return at;
             }
         }
@@ -355,11 +359,11 @@ static struct link_record *overlapping(struct client_link *link, const uint8_t *
     return NULL;
 }
 
-void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes)
+void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes, bool reads)
 {
     while (atomic_load(&link->unwaited) != 0) {
         pthread_mutex_lock(&link->read_lock);
-        struct link_record *record = overlapping(link, start, bytes);
+        struct link_record *record = overlapping(link, start, bytes, reads);
         if (record != NULL) {
             atomic_fetch_add(&record->references, 1);
         }

@@ -276,6 +276,18 @@ void client_link_flush(struct client_link *link)
     client_cancel_back(before);
 }
 
+void client_link_rest(struct client_link *link, uint64_t now_ns)
+{
+    if (link->data.ops->rest == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&link->send_lock);
+    if (!link->exclusive && buffered(link) == 0) {
+        link->data.ops->rest(&link->data, now_ns);
+    }
+    pthread_mutex_unlock(&link->send_lock);
+}
+
 void link_send_until(struct client_link *link, uint64_t target)
 {
     if (target == 0 && atomic_load(&link->oldest_ns) == 0) {

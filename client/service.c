@@ -14,6 +14,7 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "client/arena.h"
 #include "client/environment.h"
 #include "client/state.h"
 
@@ -95,6 +96,8 @@ static uint64_t beat(struct client_link *link, uint64_t now)
     if (now < due) {
         return due;
     }
+    client_link_rest(link, now);
+    client_slots_rest(link, now);
     enum ga_status status = transport_side_beat(&link->side, now);
     if (status != GA_OK) {
         side_failed(link, status);

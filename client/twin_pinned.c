@@ -42,7 +42,7 @@ static void wait_for_copies(const struct client_memory *memory)
 {
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        client_link_wait_range(link, (const void *)(uintptr_t)memory->start, memory->bytes);
+        client_link_wait_range(link, (const void *)(uintptr_t)memory->start, memory->bytes, false);
     }
 }
 

@@ -248,13 +248,16 @@ def shm_launch_turn(bench):
 
 
 def shm_copy_turn(name, size, count, kind):
-    """Next to one memcpy of as much by one thread."""
+    """Next to one memcpy of as much by one thread; and to what pageable memory takes at least where
+    neither process may look into the other: one copy into shared memory, and one out of it."""
     def turn(bench):
         number = bench.count(count)
+        ring = bench.exchange(size, size, size, 0, 64 * KB, number, wait="shm")
         floor = bench.exchange(size, size, size, 0, 64 * KB, number, wait="copy")
         ours = bench.remote_shm.ask(name, number, size, kind)
         return {"floor": per_second(floor, number * size, 1e9),
-                "ours": per_second(ours, number * size, 1e9)}
+                "ours": per_second(ours, number * size, 1e9),
+                "ring": per_second(ring, number * size, 1e9)}
     return turn
 
 

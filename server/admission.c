@@ -239,8 +239,7 @@ static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *n
         return GA_DENIED;
     }
     GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &newcomer->conn,
-                      &newcomer->reader, backend->setup.session_queue_bytes, hello,
-                      header->sequence));
+                      &newcomer->reader, &backend->setup, hello, header->sequence));
     backend->conn_since_ns = ga_clock_ns();
     return GA_OK;
 }

@@ -181,6 +181,9 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
     output_before(completer, entry);
     switch (entry->kind) {
     case COMPLETER_REPLY:
+        if (entry->piece != NULL) {
+            arena_drop(entry->piece); /* who has read the reply may give it up */
+        }
         result_send(completer, frames, entry, WIRE_REPLY);
         break;
     case COMPLETER_DONE:

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "server/arena.h"
 #include "server/completion.h"
 #include "server/objects.h"
 #include "server/out.h"
@@ -39,6 +40,7 @@ struct completer_entry {
     struct event_ref *few[COMPLETER_FEW];
     unsigned event_count, events_done;
     struct staging_slot *slot; /* DATA, SLOT */
+    struct arena_piece *piece; /* REPLY: what it copied from or to; NULL: nothing */
     uint8_t *bulk;             /* DATA: in the slot */
     uint64_t offset;           /* DATA */
     uint32_t bytes;

@@ -400,7 +400,7 @@ void conn_end(struct server_conn *conn)
 
 enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
                           const struct server_host *host, const struct transport_conn *transport,
-                          const struct frame_reader *reader, uint64_t queue_bytes,
+                          const struct frame_reader *reader, const struct channel_setup *setup,
                           const struct handshake_data_hello *hello, uint64_t sequence)
 {
     struct server_conn *conn = calloc(1, sizeof *conn);
@@ -417,8 +417,9 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
                                          &conn->silent) != 0;
     conn->reader = *reader;
     frame_drop(&conn->reader); /* the hello */
-    conn->queue_bytes = queue_bytes;
-    staging_init(&conn->staging, driver, queue_bytes);
+    conn->queue_bytes = setup->session_queue_bytes;
+    conn->arena.most = setup->shared_memory_bytes;
+    staging_init(&conn->staging, driver, conn->queue_bytes);
     bulk_init(&conn->bulk);
     host_functions_init(&conn->host_functions, driver);
     out_init(&conn->out, &conn->transport, &conn->staging);

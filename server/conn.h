@@ -15,6 +15,7 @@
 #include "api/wire.h"
 #include "base/cursor.h"
 #include "base/spin.h"
+#include "server/arena.h"
 #include "server/bulk.h"
 #include "server/channel.h"
 #include "server/completer.h"
@@ -56,6 +57,7 @@ struct server_conn {
     struct ga_pool frames; /* of the submit thread */
     struct staging staging;
     struct server_bulk bulk;
+    struct server_arena arena;
     struct completer completer;
     struct host_functions host_functions;
     struct server_objects objects;
@@ -86,7 +88,8 @@ struct server_conn {
 GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
                                      const struct server_host *host,
                                      const struct transport_conn *transport,
-                                     const struct frame_reader *reader, uint64_t queue_bytes,
+                                     const struct frame_reader *reader,
+                                     const struct channel_setup *setup,
                                      const struct handshake_data_hello *hello, uint64_t sequence);
 /* Makes the submit thread end soon; from any thread. */
 void conn_end(struct server_conn *conn);

@@ -286,6 +286,15 @@ bool out_is_empty(struct server_out *out)
     return empty;
 }
 
+void out_rest(struct server_out *out, uint64_t now_ns)
+{
+    pthread_mutex_lock(&out->lock);
+    if (out->conn->ops->rest != NULL && ga_list_empty(&out->frames) && !out->lost) {
+        out->conn->ops->rest(out->conn, now_ns);
+    }
+    pthread_mutex_unlock(&out->lock);
+}
+
 enum ga_status out_wait_room(struct server_out *out, uint64_t bytes)
 {
     pthread_mutex_lock(&out->lock);

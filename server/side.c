@@ -30,7 +30,11 @@ const char *side_turn(struct backend *backend)
         }
     }
     if (status == GA_AGAIN) {
-        status = transport_side_beat(&backend->side, ga_clock_ns());
+        uint64_t now_ns = ga_clock_ns();
+        status = transport_side_beat(&backend->side, now_ns);
+        if (backend->conn != NULL) {
+            out_rest(&backend->conn->out, now_ns);
+        }
     }
     switch (status) {
     case GA_OK:

@@ -18,24 +18,68 @@ void staging_init(struct staging *staging, const struct cuda_driver *driver, uin
     pthread_cond_init(&staging->given_back, NULL);
 }
 
-CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
-                     unsigned flags, void **memory)
+/* Makes the primary context current. It is retained once more when that succeeds. */
+static CUresult primary_enter(const struct cuda_driver *driver, CUdevice device, CUcontext *before)
 {
-    CUcontext primary, before;
+    CUcontext primary;
     CUresult rc = driver->cuDevicePrimaryCtxRetain(&primary, device);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = driver->cuCtxGetCurrent(&before);
+    rc = driver->cuCtxGetCurrent(before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuCtxSetCurrent(primary);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = driver->cuMemHostAlloc(memory, bytes, flags);
-        (void)driver->cuCtxSetCurrent(before);
-    }
     if (rc != CUDA_SUCCESS) {
         (void)driver->cuDevicePrimaryCtxRelease_v2(device);
+    }
+    return rc;
+}
+
+/* `keep`: it stays retained. */
+static void primary_leave(const struct cuda_driver *driver, CUdevice device, CUcontext before,
+                          bool keep)
+{
+    (void)driver->cuCtxSetCurrent(before);
+    if (!keep) {
+        (void)driver->cuDevicePrimaryCtxRelease_v2(device);
+    }
+}
+
+CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
+                     unsigned flags, void **memory)
+{
+    CUcontext before;
+    CUresult rc = primary_enter(driver, device, &before);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuMemHostAlloc(memory, bytes, flags);
+        primary_leave(driver, device, before, rc == CUDA_SUCCESS);
+    }
+    return rc;
+}
+
+CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
+                          size_t bytes)
+{
+    CUcontext before;
+    CUresult rc = primary_enter(driver, device, &before);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuMemHostRegister_v2(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+        primary_leave(driver, device, before, rc == CUDA_SUCCESS);
+    }
+    return rc;
+}
+
+CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory)
+{
+    CUcontext before;
+    CUresult rc = primary_enter(driver, device, &before);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuMemHostUnregister(memory);
+        primary_leave(driver, device, before, false);
+        if (rc == CUDA_SUCCESS) { /* as it was before staging_register */
+            (void)driver->cuDevicePrimaryCtxRelease_v2(device);
+        }
     }
     return rc;
 }

@@ -31,6 +31,11 @@ struct staging {
 CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
                      unsigned flags, void **memory);
 
+/* The same for memory that is there already; and that it is pinned no more. */
+CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
+                          size_t bytes);
+CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory);
+
 void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes);
 
 /* Makes the slots with the primary context of `device`. Does nothing when they are there. */

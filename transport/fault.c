@@ -346,6 +346,28 @@ static enum ga_status fault_widen(struct transport_conn *conn, char *why, size_t
     return state->inner.ops->widen(&state->inner, why, why_size);
 }
 
+static enum ga_status fault_pass(struct transport_conn *conn, int fd)
+{
+    struct fault_conn *state = conn->state;
+    return state->inner.ops->pass != NULL ? state->inner.ops->pass(&state->inner, fd)
+                                          : GA_UNSUPPORTED;
+}
+
+static enum ga_status fault_take(struct transport_conn *conn, int *fd)
+{
+    struct fault_conn *state = conn->state;
+    return state->inner.ops->take != NULL ? state->inner.ops->take(&state->inner, fd)
+                                          : GA_UNSUPPORTED;
+}
+
+static void fault_rest(struct transport_conn *conn, uint64_t now_ns)
+{
+    struct fault_conn *state = conn->state;
+    if (state->inner.ops->rest != NULL) {
+        state->inner.ops->rest(&state->inner, now_ns);
+    }
+}
+
 /* After silence nothing ever comes. */
 static unsigned fault_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
@@ -408,6 +430,9 @@ const struct transport_ops transport_fault = {
     .connect_begin = fault_connect_begin,
     .connect_end = fault_connect_end,
     .widen = fault_widen,
+    .pass = fault_pass,
+    .take = fault_take,
+    .rest = fault_rest,
     .send = fault_send,
     .receive = fault_receive,
     .await = fault_await,

@@ -3,8 +3,10 @@
 #include "transport/ring.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-#define PIECE      (64u << 10)      /* the other side begins with what is there after so much */
+#define PIECE      (64u << 10) /* the other side begins with what is there after so much */
+#define PAGE       4096u
 #define WORTH_WAKE (RING_BYTES / 4) /* of room: a writer that is woken for less sleeps again */
 
 static size_t smaller(size_t a, size_t b)
@@ -143,4 +145,15 @@ bool ring_writer_sleeps(struct ring_end *end)
     }
     atomic_store(&end->ring->writer_sleeps, 0);
     return false;
+}
+
+bool ring_rest(struct ring_end *end)
+{
+    struct ring *ring = end->ring;
+    if (atomic_load(&ring->read) != position(end)) {
+        return false;
+    }
+    uintptr_t first = ((uintptr_t)ring->bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t last = ((uintptr_t)ring->bytes + RING_BYTES) & ~(uintptr_t)(PAGE - 1);
+    return madvise((void *)first, last - first, MADV_REMOVE) == 0;
 }

@@ -15,6 +15,7 @@
 
 #include "base/descriptor.h"
 #include "transport/shm_offer.h"
+#include "transport/shm_pass.h"
 #include "transport/socket.h"
 
 #define PREFIX "gpuaas/"
@@ -25,6 +26,11 @@ struct shm_conn {
     struct ring_end in, out;
     int room;                   /* socket; -1 without rings */
     atomic_bool napped, waited; /* for bytes, for room: a doorbell may have come */
+    struct shm_passed passed;   /* the server's */
+    struct {
+        uint64_t at, since_ns;
+        bool rests;
+    } out_seen; /* how far it was when somebody looked last, and since when */
 };
 
 /* ---- names */
@@ -189,15 +195,22 @@ static void ring_bell(int fd)
     (void)send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* a full socket is loud enough */
 }
 
-/* After a nap: takes the doorbells away, and learns whether the other end is gone. */
-static enum ga_status bell_drain(int fd, atomic_bool *slept)
+/* A descriptor comes with a doorbell, and only clients give any. */
+static enum ga_status bells_take(struct shm_conn *state, int fd)
 {
     char bytes[64];
     size_t got;
+    return state->server && fd != state->room ? shm_pass_receive(fd, &state->passed)
+                                              : socket_receive(fd, bytes, sizeof bytes, &got);
+}
+
+/* After a nap: takes the doorbells away, and learns whether the other end is gone. */
+static enum ga_status bell_drain(struct shm_conn *state, int fd, atomic_bool *slept)
+{
     if (!atomic_load_explicit(slept, memory_order_relaxed) || !atomic_exchange(slept, false)) {
         return GA_AGAIN;
     }
-    enum ga_status status = socket_receive(fd, bytes, sizeof bytes, &got);
+    enum ga_status status = bells_take(state, fd);
     if (status == GA_LOST) {
         atomic_store(slept, true); /* and lost it stays */
     }
@@ -220,7 +233,7 @@ static enum ga_status shm_send(struct transport_conn *conn, const struct iovec *
     if (wake) {
         ring_bell(conn->fd);
     }
-    return status == GA_AGAIN ? bell_drain(state->room, &state->waited) : status;
+    return status == GA_AGAIN ? bell_drain(state, state->room, &state->waited) : status;
 }
 
 static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t size, size_t *got)
@@ -240,11 +253,28 @@ static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t 
     if (status != GA_AGAIN) {
         return status;
     }
-    status = bell_drain(conn->fd, &state->napped);
+    status = bell_drain(state, conn->fd, &state->napped);
     if (status == GA_LOST) { /* what it had said before it went */
         return ring_read(&state->in, to, size, got, &wake) == GA_OK ? GA_OK : GA_LOST;
     }
     return status;
+}
+
+/* The ring that this end writes into. */
+static void shm_rest(struct transport_conn *conn, uint64_t now_ns)
+{
+    struct shm_conn *state = conn->state;
+    if (state->rings == NULL) {
+        return;
+    }
+    uint64_t at = atomic_load_explicit(&state->out.at, memory_order_relaxed);
+    if (at != state->out_seen.at) {
+        state->out_seen.at = at;
+        state->out_seen.since_ns = now_ns;
+        state->out_seen.rests = false;
+    } else if (!state->out_seen.rests && now_ns - state->out_seen.since_ns >= SHM_REST_NS) {
+        state->out_seen.rests = ring_rest(&state->out);
+    }
 }
 
 static unsigned shm_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
@@ -269,6 +299,29 @@ static unsigned shm_await(struct transport_conn *conn, short wanted, struct poll
     atomic_store(&state->waited, true);
     fds[1] = (struct pollfd){.fd = state->room, .events = POLLIN};
     return ring_writer_sleeps(&state->out) ? 2 : 0;
+}
+
+/* ---- descriptors */
+
+static enum ga_status shm_pass(struct transport_conn *conn, int fd)
+{
+    struct shm_conn *state = conn->state;
+    return !state->server && state->rings != NULL ? shm_pass_send(conn->fd, fd) : GA_UNSUPPORTED;
+}
+
+/* It came before the call that speaks of it, so it is here. Doorbells that go with it are not
+ * missed: who takes it is awake, and looks into the ring before he sleeps. */
+static enum ga_status shm_take(struct transport_conn *conn, int *fd)
+{
+    struct shm_conn *state = conn->state;
+    if (!state->server || state->rings == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    while (state->passed.count == 0) {
+        GA_TRY(shm_pass_receive(conn->fd, &state->passed));
+    }
+    *fd = shm_passed_first(&state->passed);
+    return GA_OK;
 }
 
 /* ---- the rest */
@@ -317,6 +370,9 @@ static void shm_close(struct transport_conn *conn)
         shm_rings_unmap(state->rings);
         close(state->room);
     }
+    while (state->passed.count != 0) {
+        close(shm_passed_first(&state->passed));
+    }
     close(conn->fd);
     free(state);
     *conn = (struct transport_conn){.ops = &transport_shm, .fd = -1};
@@ -329,6 +385,9 @@ const struct transport_ops transport_shm = {
     .connect_begin = shm_connect_begin,
     .connect_end = shm_connect_end,
     .widen = shm_widen,
+    .pass = shm_pass,
+    .take = shm_take,
+    .rest = shm_rest,
     .send = shm_send,
     .receive = shm_receive,
     .await = shm_await,

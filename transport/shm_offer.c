@@ -4,13 +4,13 @@
 #include "transport/shm_offer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/shared_memory.h"
 
 /* The first byte that the client sends. */
 enum { MODE_STREAM = 's', MODE_RINGS = 'r' };
@@ -23,26 +23,6 @@ static struct rings *rings_map(int memory)
     }
     (void)madvise(at, sizeof(struct rings), MADV_DONTFORK);
     return at;
-}
-
-/* Memory that cannot shrink: or the other process could take it away under our feet. */
-static int memory_make(void)
-{
-    int memory = ga_descriptor_above_stdio(memfd_create("gpuaas", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (memory >= 0 &&
-        (ftruncate(memory, sizeof(struct rings)) != 0 ||
-         fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
-        close(memory);
-        return -1;
-    }
-    return memory;
-}
-
-static bool memory_is_good(int memory)
-{
-    int seals = fcntl(memory, F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
-           lseek(memory, 0, SEEK_END) == (off_t)sizeof(struct rings);
 }
 
 static bool rings_send(int fd, int memory, int room)
@@ -66,7 +46,7 @@ static bool rings_send(int fd, int memory, int room)
 struct rings *shm_offer_make(int fd, int *room)
 {
     int ends[2];
-    int memory = memory_make();
+    int memory = ga_shared_memory_make("gpuaas", sizeof(struct rings));
     if (memory < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
         if (memory >= 0) {
@@ -144,7 +124,8 @@ static bool is_stream_socket(int fd)
 
 static enum ga_status rings_accept(const int fds[2], struct rings **out, int *room)
 {
-    struct rings *rings = memory_is_good(fds[0]) ? rings_map(fds[0]) : NULL;
+    struct rings *rings =
+        ga_shared_memory_is(fds[0], sizeof(struct rings)) ? rings_map(fds[0]) : NULL;
     close(fds[0]);
     if (rings == NULL || !is_stream_socket(fds[1])) {
         if (rings != NULL) {

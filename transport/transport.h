@@ -65,12 +65,21 @@ struct transport_ops {
      * it faster if the transport can. NULL: it cannot. On failure, with `why`, its bytes go the
      * plain way; the scheme says which that is. */
     GA_CHECKED enum ga_status (*widen)(struct transport_conn *conn, char *why, size_t why_size);
+    /* Of a wide connection, at the end that connected: gives a descriptor, which stays the
+     * caller's, to the process at the other end; what is sent afterwards arrives there later. NULL:
+     * it cannot. GA_AGAIN: not now. GA_UNSUPPORTED: the connection is not wide. Any thread. */
+    GA_CHECKED enum ga_status (*pass)(struct transport_conn *conn, int fd);
+    /* At the other end: the next one, the caller's. GA_AGAIN: there is none. Of who receives. */
+    GA_CHECKED enum ga_status (*take)(struct transport_conn *conn, int *fd);
     /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. */
     GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
                                       int count, size_t *sent);
     /* Receives some bytes: GA_OK with *got > 0, GA_AGAIN, or GA_LOST (also at a clean end). */
     GA_CHECKED enum ga_status (*receive)(struct transport_conn *conn, void *to, size_t size,
                                          size_t *got);
+    /* To be called now and then by who sends, when nobody sends meanwhile: memory that nothing has
+     * used for a while goes back. NULL: there is none. */
+    void (*rest)(struct transport_conn *conn, uint64_t now_ns);
     /* Before sleeping until some of `wanted` (POLLIN, POLLOUT) may be possible: fills in what to
      * poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event, ask again. 0: ask now.
      * Any thread. */

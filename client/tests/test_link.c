@@ -248,9 +248,9 @@ Test(link, a_range_is_waited_for)
     struct link_want want = {.context = 1, .to = to, .bytes = 1000, .width = 1000, .pitch = 1000};
     pthread_t server;
     cr_assert_not_null(call_with(peer.link, 0, false, &want));
-    client_link_wait_range(peer.link, to + 1000, 10); /* next to it: nothing to wait for */
+    client_link_wait_range(peer.link, to + 1000, 10, true); /* next to it: nothing to wait for */
     pthread_create(&server, NULL, reply_later, &peer);
-    client_link_wait_range(peer.link, to + 999, 1);
+    client_link_wait_range(peer.link, to + 999, 1, false);
     cr_assert_eq(to[999], peer_byte(999));
     cr_assert_eq(atomic_load(&peer.link->unwaited), 0);
     pthread_join(server, NULL);

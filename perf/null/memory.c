@@ -94,6 +94,18 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     return *pp != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    (void)p, (void)bytesize, (void)Flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    (void)p;
+    return CUDA_SUCCESS;
+}
+
 /* ---- copies and fills: real, and over when they return */
 
 static CUresult copy_in(CUdeviceptr to, const void *from, size_t bytes)

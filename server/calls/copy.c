@@ -8,9 +8,8 @@
 #include "server/calls/copy.h"
 #include "server/conn.h"
 
-/* A copy may be on its way and nobody can say when it is over: its slot is never used again. After
- * a fault that does not matter any more; otherwise the application cannot go on. */
-static void copy_unwatched(struct server_conn *conn, CUresult rc)
+/* After a fault it does not matter any more; otherwise the application cannot go on. */
+void copy_unwatched(struct server_conn *conn, CUresult rc)
 {
     server_note(conn, rc);
     if (!server_is_fault(rc)) {

@@ -13,6 +13,10 @@ struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_
 void copy_in_end(struct server_conn *conn, const struct wire_header *header,
                  struct staging_slot *slot, uint64_t stream, CUresult rc);
 
+/* A copy may be on its way and nobody can say when it is over: the host memory that it uses is
+ * never used again. */
+void copy_unwatched(struct server_conn *conn, CUresult rc);
+
 /* A copy out in progress: pieces in order, each in a slot of its own. */
 struct copy_out {
     struct server_conn *conn;

@@ -150,6 +150,13 @@ unsigned script_server_descriptors(const struct script_server *server)
 
 /* ---- one connection */
 
+static void conn_sleep(struct script_conn *conn, short wanted)
+{
+    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    unsigned count = conn->conn.ops->await(&conn->conn, wanted, fds);
+    cr_assert(count == 0 || poll(fds, count, LIMIT_MS) > 0, "nothing happens in time");
+}
+
 void script_connect(struct script_conn *conn, const char *url)
 {
     struct transport_address address;
@@ -181,8 +188,7 @@ void script_send_raw(struct script_conn *conn, const void *bytes, size_t size)
             return; /* the test sees the end when it receives */
         }
         if (status == GA_AGAIN) {
-            struct pollfd fd = {.fd = conn->conn.fd, .events = POLLOUT};
-            cr_assert_eq(poll(&fd, 1, LIMIT_MS), 1);
+            conn_sleep(conn, POLLOUT);
         }
         at += sent;
         size -= sent;
@@ -237,8 +243,7 @@ uint16_t script_receive(struct script_conn *conn)
             return 0;
         }
         if (status == GA_AGAIN) {
-            struct pollfd fd = {.fd = conn->conn.fd, .events = POLLIN};
-            cr_assert_eq(poll(&fd, 1, LIMIT_MS), 1, "no answer in time");
+            conn_sleep(conn, POLLIN);
         }
     }
 }
@@ -263,6 +268,7 @@ void script_expect_end(struct script_conn *conn)
 /* ---- an application */
 
 uint32_t script_takes;
+bool script_shm;
 
 void script_hello(struct script_app *app, const char *url)
 {
@@ -291,7 +297,8 @@ void script_open(struct script_app *app, uint32_t device)
     script_expect(&app->control, WIRE_TICKET);
     cr_assert_eq(app->control.header.sequence, 77);
     cr_assert_eq(handshake_ticket_read(&app->control.values, &app->ticket), GA_OK);
-    snprintf(app->address, sizeof app->address, "%s", app->ticket.address);
+    snprintf(app->address, sizeof app->address, "%s",
+             script_shm ? app->ticket.local : app->ticket.address);
 }
 
 void script_data_hello_fill(const struct script_app *app, struct handshake_data_hello *hello,
@@ -326,6 +333,9 @@ uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t d
     script_expect(&app->control, WIRE_WELCOME);
     script_open(app, device);
     script_connect(&app->data, app->address);
+    char why[256] = "";
+    cr_assert(!script_shm ||
+              app->data.conn.ops->widen(&app->data.conn, why, sizeof why) == GA_OK);
     script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, SCRIPT_WINDOW);
     hello.signatures = signatures;
     hello.signature_count = count;

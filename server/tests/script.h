@@ -87,6 +87,9 @@ struct script_app {
 /* HANDSHAKE_TAKES_* of the applications that start from now on; at first none. */
 extern uint32_t script_takes;
 
+/* Applications that start from now on reach their backend process through shared memory. */
+extern bool script_shm;
+
 void script_hello(struct script_app *app, const char *url);
 /* HELLO and one OPEN. */
 void script_open(struct script_app *app, uint32_t device);

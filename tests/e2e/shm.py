@@ -49,6 +49,24 @@ def test_tcp_when_the_operator_says_so(build):
         expect(transport == "tcp", f"over {transport}")
 
 
+def made(build, server, transport):
+    """What pinned_copies says of its copies of shared memory."""
+    env = build.remote([server], GPUAAS_TRANSPORT=transport, GPUAAS_TRACE="summary")
+    process = harness.run_passing([build.program("pinned_copies")], env)
+    return re.findall(r"trace: +\d+ ga_arena_(?:in|out)$", process.err.text, re.M)
+
+
+def test_pinned_memory_is_shared(build):
+    """semantics S121: as much as the operator allows, and never over TCP."""
+    for line, shared in (("", True), ("shared_memory = 0\n", False),
+                         ("shared_memory = 2MiB\n", True)):
+        config = harness.configuration(1).replace("[server]\n", "[server]\n" + line, 1)
+        with harness.serving(build, config=config) as server:
+            counts = made(build, server, "auto")
+            expect(bool(counts) == shared, f"with {line or 'nothing'}: {counts}")
+            expect(line or not made(build, server, "tcp"), "over TCP memory is not shared")
+
+
 def test_a_server_found_by_name(build):
     """GPUAAS_SERVERS=shm:NAME, where gpuaasd listens on that name, too."""
     config = harness.configuration(1)

@@ -228,7 +228,9 @@ void served_run(const struct transport_conn *transport, const struct handshake_d
     FUZZ_CHECK(frame_reader_init(&reader, CONN_BUFFER_BYTES) == GA_OK);
     memcpy(reader.buffer, &header, sizeof header);
     reader.end = sizeof header;
-    FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, 1u << 20, hello, 1) == GA_OK);
+    const struct channel_setup setup = {.session_queue_bytes = 1u << 20,
+                                        .shared_memory_bytes = 1u << 20};
+    FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, &setup, hello, 1) == GA_OK);
     wait_end(conn);
     driver_settle();
     completer_settle(conn);

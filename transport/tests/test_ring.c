@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "transport/ring.h"
 
@@ -112,4 +113,44 @@ Test(ring, counters_that_lie_are_the_end)
     ends.writer.other = UINT64_MAX - RING_BYTES + 1;
     cr_assert_eq(write_bytes(&ends, &byte, 1, &count, &wake), GA_LOST);
     free(ends.ring);
+}
+
+static unsigned resident(const struct ring *ring)
+{
+    unsigned char pages[sizeof *ring / 4096 + 1];
+    unsigned count = 0;
+    cr_assert_eq(mincore((void *)(uintptr_t)ring, sizeof *ring, pages), 0);
+    for (size_t i = 0; i < sizeof *ring / 4096; i++) {
+        count += pages[i] & 1;
+    }
+    return count;
+}
+
+Test(ring, an_empty_one_gives_its_memory_back_and_goes_on)
+{
+    struct ring *ring =
+        mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct ends ends = {ring, {.ring = ring}, {.ring = ring}};
+    uint8_t *bytes = malloc(RING_BYTES), *in = malloc(RING_BYTES);
+    size_t sent, got;
+    bool wake;
+    for (unsigned round = 0; round < 3; round++) {
+        for (size_t i = 0; i < RING_BYTES; i++) {
+            bytes[i] = (uint8_t)(i * 3 + round);
+        }
+        cr_assert_eq(write_bytes(&ends, bytes, RING_BYTES - 100, &sent, &wake), GA_OK);
+        unsigned full = resident(ring);
+        cr_assert_gt(full, 100);
+        cr_assert_not(ring_rest(&ends.writer), "somebody has not read it");
+        cr_assert_eq(resident(ring), full);
+        for (size_t at = 0; at < sent; at += got) {
+            cr_assert_eq(ring_read(&ends.reader, in + at, sent - at, &got, &wake), GA_OK);
+        }
+        cr_assert_eq(memcmp(bytes, in, sent), 0);
+        cr_assert(ring_rest(&ends.writer));
+        cr_assert_lt(resident(ring), 4);
+    }
+    free(bytes);
+    free(in);
+    munmap(ring, sizeof *ring);
 }

@@ -1,11 +1,13 @@
 /* What only shm has: names, and clients that offer memory that could be taken away. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -153,6 +155,111 @@ Test(shm, what_was_said_before_the_end_arrives)
         }
     }
     cr_assert_eq(status, GA_LOST);
+    server.ops->close(&server);
+    listener.ops->close_listener(&listener);
+}
+
+static struct transport_conn connect_to(const char *url, bool wide)
+{
+    char why[256] = "";
+    struct transport_address address;
+    struct transport_conn conn;
+    cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(transport_connect(&address, 1000, &conn, why, sizeof why), GA_OK);
+    cr_assert(!wide || conn.ops->widen(&conn, why, sizeof why) == GA_OK);
+    return conn;
+}
+
+static struct transport_conn accept_from(struct transport_listener *listener)
+{
+    struct transport_conn conn;
+    char byte;
+    size_t got;
+    cr_assert_eq(listener->ops->accept(listener, &conn), GA_OK);
+    cr_assert_neq(conn.ops->receive(&conn, &byte, 1, &got), GA_LOST);
+    return conn;
+}
+
+static bool is_same_file(int a, int b)
+{
+    struct stat one, two;
+    cr_assert(fstat(a, &one) == 0 && fstat(b, &two) == 0);
+    return one.st_ino == two.st_ino && one.st_dev == two.st_dev;
+}
+
+Test(shm, descriptors_come_in_their_order_and_doorbells_lose_none)
+{
+    char url[300];
+    struct transport_listener listener = listen_somewhere(url);
+    struct transport_conn client = connect_to(url, true), server = accept_from(&listener);
+    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    int files[3], got = -1;
+    char bytes[8];
+    size_t count;
+    cr_assert_eq(server.ops->take(&server, &got), GA_AGAIN);
+    cr_assert_eq(client.ops->take(&client, &got), GA_UNSUPPORTED, "only servers are given any");
+    cr_assert_eq(server.ops->pass(&server, 0), GA_UNSUPPORTED);
+    for (int i = 0; i < 3; i++) {
+        files[i] = memory_of(4096, 0);
+        cr_assert_eq(client.ops->pass(&client, files[i]), GA_OK);
+        /* The server sleeps, and wakes: the doorbells are taken away. */
+        cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);
+        cr_assert_eq(poll(fds, 1, 1000), 1);
+        cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_AGAIN);
+    }
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(server.ops->take(&server, &got), GA_OK);
+        cr_assert(is_same_file(got, files[i]), "descriptor %d", i);
+        cr_assert(fcntl(got, F_GETFD) & FD_CLOEXEC);
+        close(got);
+        close(files[i]);
+    }
+    cr_assert_eq(server.ops->take(&server, &got), GA_AGAIN);
+    /* What was said before a descriptor is taken still arrives. */
+    struct iovec piece = {"words", 5};
+    cr_assert_eq(client.ops->send(&client, &piece, 1, &count), GA_OK);
+    cr_assert_eq(server.ops->take(&server, &got), GA_AGAIN);
+    cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_OK);
+    cr_assert_eq(count, 5);
+    client.ops->close(&client);
+    cr_assert_eq(server.ops->take(&server, &got), GA_LOST);
+    server.ops->close(&server);
+    listener.ops->close_listener(&listener);
+}
+
+Test(shm, descriptors_that_nobody_takes_are_closed)
+{
+    char url[300];
+    struct transport_listener listener = listen_somewhere(url);
+    int before = descriptors_open(), file = memory_of(4096, 0);
+    struct transport_conn client = connect_to(url, true), server = accept_from(&listener);
+    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    char byte;
+    size_t count;
+    for (int i = 0; i < 20; i++) {
+        cr_assert_eq(client.ops->pass(&client, file), GA_OK);
+        if (i % 2 == 0) {
+            cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);
+            cr_assert_eq(server.ops->receive(&server, &byte, 1, &count), GA_AGAIN);
+        }
+    }
+    server.ops->close(&server);
+    client.ops->close(&client);
+    close(file);
+    cr_assert_eq(descriptors_open(), before);
+    listener.ops->close_listener(&listener);
+}
+
+Test(shm, a_stream_carries_no_descriptors)
+{
+    char url[300];
+    int got;
+    struct transport_listener listener = listen_somewhere(url);
+    struct transport_conn client = connect_to(url, false), server;
+    cr_assert_eq(client.ops->pass(&client, 0), GA_UNSUPPORTED);
+    cr_assert_eq(listener.ops->accept(&listener, &server), GA_OK);
+    cr_assert_eq(server.ops->take(&server, &got), GA_UNSUPPORTED);
+    client.ops->close(&client);
     server.ops->close(&server);
     listener.ops->close_listener(&listener);
 }

@@ -136,7 +136,7 @@ static void call_finish(struct client_link *link, struct call *call)
         client_link_release(link, call->record);
     }
     if (call->buffer != NULL) {
-        client_link_wait_range(link, call->buffer, BUFFER_BYTES + 2 * GUARD_BYTES);
+        client_link_wait_range(link, call->buffer, BUFFER_BYTES + 2 * GUARD_BYTES, true);
         buffer_check(call);
         free(call->buffer);
     }

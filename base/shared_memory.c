@@ -1,0 +1,77 @@
+/* Sealed memory without a name in any file system. */
+#include "base/shared_memory.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+
+#define LARGE_PAGE (UINT64_C(2) << 20)
+
+int ga_shared_memory_make(const char *name, uint64_t bytes)
+{
+    int memory = ga_descriptor_above_stdio(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (memory >= 0 &&
+        (bytes > INT64_MAX || ftruncate(memory, (off_t)bytes) != 0 ||
+         fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+        close(memory);
+        return -1;
+    }
+    return memory;
+}
+
+bool ga_shared_memory_is(int fd, uint64_t bytes)
+{
+    struct statfs system;
+    int seals = fcntl(fd, F_GET_SEALS); /* only memory without a name can have any */
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && bytes <= INT64_MAX &&
+           lseek(fd, 0, SEEK_END) == (off_t)bytes && fstatfs(fd, &system) == 0 &&
+           system.f_type == TMPFS_MAGIC;
+}
+
+/* Not fstat, which old C libraries have in their static part. */
+uint64_t ga_shared_memory_inode(int fd)
+{
+    struct statx file;
+    return statx(fd, "", AT_EMPTY_PATH, STATX_INO, &file) == 0 ? file.stx_ino : 0;
+}
+
+/* Reserved addresses that begin a large page, and a page of them more than asked for at most. */
+static void *aligned_reserve(uint64_t bytes)
+{
+    uint8_t *got = mmap(NULL, bytes + LARGE_PAGE, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) {
+        return NULL;
+    }
+    uint64_t skip = -(uint64_t)(uintptr_t)got % LARGE_PAGE;
+    if (skip != 0) {
+        munmap(got, skip);
+    }
+    munmap(got + skip + bytes, LARGE_PAGE - skip);
+    return got + skip;
+}
+
+void *ga_shared_memory_map(int fd, uint64_t bytes, void *where)
+{
+    bool reserved = where == NULL && bytes >= LARGE_PAGE && bytes <= INT64_MAX;
+    if (reserved) {
+        where = aligned_reserve(bytes);
+    }
+    void *memory = mmap(where, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | (where != NULL ? MAP_FIXED : 0), fd, 0);
+    if (memory == MAP_FAILED) {
+        if (reserved && where != NULL) {
+            munmap(where, bytes);
+        }
+        return NULL;
+    }
+    if (bytes >= LARGE_PAGE) {
+        (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    }
+    return memory;
+}

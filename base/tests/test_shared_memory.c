@@ -1,0 +1,69 @@
+/* Memory for two processes: what is taken from another one, and what is not. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/shared_memory.h"
+
+#define BYTES (UINT64_C(5) << 20)
+
+Test(shared_memory, what_is_made_is_good_and_both_see_it)
+{
+    int fd = ga_shared_memory_make("test", BYTES);
+    cr_assert(fd > STDERR_FILENO);
+    cr_assert(ga_shared_memory_is(fd, BYTES));
+    cr_assert_not(ga_shared_memory_is(fd, BYTES - 4096), "its size is another");
+    uint8_t *one = ga_shared_memory_map(fd, BYTES, NULL);
+    uint8_t *reserved =
+        mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *two = ga_shared_memory_map(fd, BYTES, reserved);
+    cr_assert_not_null(one);
+    cr_assert_eq(two, reserved);
+    one[0] = 7;
+    one[BYTES - 1] = 8;
+    cr_assert_eq(two[0], 7);
+    cr_assert_eq(two[BYTES - 1], 8);
+    cr_assert_neq(ftruncate(fd, 0), 0, "nobody can take it away");
+    munmap(one, BYTES);
+    munmap(two, BYTES);
+    close(fd);
+}
+
+Test(shared_memory, memory_that_could_go_away_is_not_taken)
+{
+    int plain = memfd_create("test", MFD_CLOEXEC), sealed = -1;
+    cr_assert_eq(ftruncate(plain, (off_t)BYTES), 0);
+    cr_assert_not(ga_shared_memory_is(plain, BYTES), "it has no seals");
+    sealed = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    cr_assert_eq(ftruncate(sealed, (off_t)BYTES), 0);
+    cr_assert_not(ga_shared_memory_is(sealed, BYTES), "it can shrink");
+    cr_assert_eq(fcntl(sealed, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    cr_assert(ga_shared_memory_is(sealed, BYTES));
+    int huge = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+    if (huge >= 0 && ftruncate(huge, 2 << 20) == 0) {
+        cr_assert_eq(fcntl(huge, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+        cr_assert_not(ga_shared_memory_is(huge, 2u << 20), "its pages may run out");
+    }
+    int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    cr_assert_not(ga_shared_memory_is(file, 0));
+    cr_assert_not(ga_shared_memory_is(-1, BYTES));
+    close(file);
+    close(plain);
+    close(sealed);
+    if (huge >= 0) {
+        close(huge);
+    }
+}
+
+Test(shared_memory, what_cannot_be_mapped_is_told)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    cr_assert_eq(ftruncate(fd, (off_t)BYTES), 0);
+    cr_assert_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_WRITE), 0);
+    cr_assert_null(ga_shared_memory_map(fd, BYTES, NULL), "it can only be read");
+    cr_assert_null(ga_shared_memory_map(fd, UINT64_MAX & ~UINT64_C(4095), NULL));
+    close(fd);
+    cr_assert_eq(ga_shared_memory_make("test", UINT64_MAX), -1);
+}

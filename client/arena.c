@@ -1,0 +1,174 @@
+/* Pieces of shared memory: who has them, and how the other end learns of them. What a reader would
+ * get wrong: a descriptor is only on its way from this process to the other. Nothing keeps it open,
+ * so programs with much pinned memory do not run out of them. */
+#include "client/arena.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "api/calls.h"
+#include "base/shared_memory.h"
+#include "client/call.h"
+#include "client/state.h"
+
+#define PIECES_MOST 1024u /* as the server's, whose numbers they are */
+#define PAGE        UINT64_C(4096)
+
+enum state { ARENA_OFFERED, ARENA_OPEN, ARENA_REFUSED };
+
+struct client_arena {
+    struct client_session *session;
+    void *memory;
+    uint64_t bytes;
+    uint32_t piece;
+    _Atomic(enum state) state;
+    struct link_record *offer; /* while it is offered */
+};
+
+/* Numbers, and the order in which descriptors and the calls that speak of them are sent. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool used[PIECES_MOST];
+
+/* ---- numbers; with the lock */
+
+static bool number_take(uint32_t *piece)
+{
+    for (uint32_t i = 0; i < PIECES_MOST; i++) {
+        if (!used[i]) {
+            used[i] = true;
+            *piece = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- offering */
+
+/* The descriptor, then the call. The record is waited for by nobody yet. */
+static struct link_record *offer(const struct client_arena *arena, int fd)
+{
+    struct client_call call;
+    struct client_link *link = arena->session->link;
+    if (client_call_enter_session(&call, API_OP_ga_arena_open, arena->session) != CUDA_SUCCESS ||
+        client_call_lacking(&call) || link->data.ops->pass(&link->data, fd) != GA_OK) {
+        return NULL;
+    }
+    const struct ga_arena_open_args args = {
+        .piece = arena->piece, .bytes = arena->bytes, .inode = ga_shared_memory_inode(fd)};
+    if (client_call_begin(&call, ga_arena_open_args_bound(&args)) != CUDA_SUCCESS) {
+        return NULL;
+    }
+    ga_arena_open_args_write(&call.writer, &args);
+    return client_call_start(&call, NULL, NULL, 0) == CUDA_SUCCESS ? call.record : NULL;
+}
+
+/* Maps it, too. False: nothing of it is left. */
+static bool arena_offer(struct client_arena *arena, int fd, void *where)
+{
+    void *memory = ga_shared_memory_map(fd, arena->bytes, where);
+    if (memory == NULL) {
+        return false;
+    }
+    arena->memory = memory;
+    pthread_mutex_lock(&lock);
+    bool numbered = number_take(&arena->piece);
+    arena->offer = numbered ? offer(arena, fd) : NULL;
+    if (numbered && arena->offer == NULL) {
+        used[arena->piece] = false;
+    }
+    pthread_mutex_unlock(&lock);
+    if (arena->offer == NULL && where == NULL) {
+        munmap(memory, arena->bytes);
+    }
+    return arena->offer != NULL;
+}
+
+struct client_arena *client_arena_make(const struct client_context *context, void *where,
+                                       uint64_t bytes)
+{
+    struct client_session *session = context->session;
+    if (session->link->data.ops->pass == NULL || bytes < CLIENT_ARENA_LEAST ||
+        bytes > UINT64_MAX - PAGE) {
+        return NULL;
+    }
+    struct client_arena *arena = calloc(1, sizeof *arena);
+    int fd = arena != NULL ? ga_shared_memory_make("gpuaas", (bytes + PAGE - 1) & ~(PAGE - 1)) : -1;
+    if (fd < 0) {
+        free(arena);
+        return NULL;
+    }
+    arena->session = session;
+    arena->bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
+    bool offered = arena_offer(arena, fd, where);
+    close(fd);
+    if (!offered) {
+        free(arena);
+        return NULL;
+    }
+    return arena;
+}
+
+void *client_arena_memory(const struct client_arena *arena)
+{
+    return arena->memory;
+}
+
+uint32_t client_arena_piece(const struct client_arena *arena)
+{
+    return arena->piece;
+}
+
+/* ---- the answer; with the lock, and while it is offered */
+
+static void answer_read(struct client_arena *arena)
+{
+    struct link_record *record = arena->offer;
+    bool good = record->opcode == WIRE_REPLY && record->result == CUDA_SUCCESS;
+    arena->offer = NULL;
+    client_link_release(arena->session->link, record);
+    atomic_store_explicit(&arena->state, good ? ARENA_OPEN : ARENA_REFUSED, memory_order_release);
+}
+
+bool client_arena_usable(struct client_arena *arena, struct client_link *link)
+{
+    if (arena->session->link != link) {
+        return false;
+    }
+    if (atomic_load_explicit(&arena->state, memory_order_acquire) == ARENA_OFFERED) {
+        client_link_drain(link);
+        pthread_mutex_lock(&lock);
+        if (arena->offer != NULL && atomic_load(&arena->offer->done)) {
+            answer_read(arena);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    return atomic_load_explicit(&arena->state, memory_order_acquire) == ARENA_OPEN;
+}
+
+static void close_there(const struct client_arena *arena)
+{
+    struct client_call call;
+    const struct ga_arena_close_args args = {.piece = arena->piece};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_arena_close, arena->session);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_POST(&call, ga_arena_close, &args, rc);
+    }
+    (void)rc; /* a link that is lost has closed everything */
+}
+
+void client_arena_end(struct client_arena *arena)
+{
+    if (arena->offer != NULL) {
+        client_link_wait(arena->session->link, arena->offer);
+        answer_read(arena);
+    }
+    if (atomic_load(&arena->state) == ARENA_OPEN) {
+        close_there(arena);
+    }
+    pthread_mutex_lock(&lock);
+    used[arena->piece] = false; /* what opens it again is sent behind the end */
+    pthread_mutex_unlock(&lock);
+    free(arena);
+}

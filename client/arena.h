@@ -1,0 +1,71 @@
+/* Memory that this process shares with one backend process of the same machine. The driver there
+ * copies between it and the GPU: no byte of such a copy goes through the connection. */
+#ifndef CLIENT_ARENA_H
+#define CLIENT_ARENA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct client_context;
+struct client_link;
+
+/* Less is copied faster through the connection, which is in the cache. */
+#define CLIENT_ARENA_LEAST (UINT64_C(64) << 10)
+
+struct client_arena;
+
+struct client_place { /* in shared memory */
+    uint32_t piece;
+    uint64_t offset;
+};
+
+/* Maps zeros at `where`, in place of what is there (NULL: anywhere), and offers them to the backend
+ * process of the context; nothing waits for it. NULL: they cannot be shared. */
+struct client_arena *client_arena_make(const struct client_context *context, void *where,
+                                       uint64_t bytes);
+void *client_arena_memory(const struct client_arena *arena);
+/* Its number at the other end. */
+uint32_t client_arena_piece(const struct client_arena *arena);
+/* Whether the other end of this link has it: until its answer has come it has not. */
+bool client_arena_usable(struct client_arena *arena, struct client_link *link);
+/* No copy uses it any more: it is shared no longer, and freed. The memory stays mapped, and is the
+ * caller's. */
+void client_arena_end(struct client_arena *arena);
+
+/* ---- slots, through which pageable memory is copied */
+
+#define CLIENT_SLOT_BYTES (UINT64_C(128) << 10)
+#define CLIENT_SLOTS      8u /* of each direction */
+
+struct client_slot {
+    uint8_t *memory; /* CLIENT_SLOT_BYTES */
+    struct client_place place;
+    atomic_uint busy; /* 0 makes it free: whoever has taken it does that, or link_want.lease */
+};
+
+/* A free slot of the context's link, for copies to the device or from it. NULL: there are none, or
+ * none is free or, to the device, becomes free soon. */
+struct client_slot *client_slot_take(const struct client_context *context, bool in);
+
+/* Now and then: slots that nobody has used for a while need no memory. */
+void client_slots_rest(const struct client_link *link, uint64_t now_ns);
+
+/* ---- copy_shared.c */
+
+struct client_call;
+
+/* Out of a piece, or into it, where the program's memory at `host` is. With `wait` the copy is over
+ * when it returns, else when its turn in the stream has come; freeing the memory waits for it. */
+CUresult client_copy_shared(struct client_call *call, struct client_place place, void *host,
+                            uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool wait);
+/* Copies through slots as long as there are any: how many bytes. Those to the device have been
+ * taken when it returns, those from it are there. */
+CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8_t *from,
+                              uint64_t bytes, uint64_t stream, uint64_t *copied);
+CUresult client_copy_slots_out(struct client_call *call, uint8_t *to, uint64_t from, uint64_t bytes,
+                               uint64_t stream, uint64_t *copied);
+
+#endif

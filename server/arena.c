@@ -1,0 +1,82 @@
+/* Pieces of memory that an application has shared with its backend process. */
+#include "server/arena.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/shared_memory.h"
+#include "server/staging.h"
+
+static CUresult map(int fd, uint64_t bytes, uint8_t **memory)
+{
+    void *at = ga_shared_memory_map(fd, bytes, NULL);
+    if (at == NULL) { /* or it has been made read-only */
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    (void)madvise(at, bytes, MADV_DONTFORK);
+    *memory = at;
+    return CUDA_SUCCESS;
+}
+
+CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver, CUdevice device,
+                    uint32_t number, int fd, uint64_t bytes, uint64_t inode)
+{
+    if (arena->pieces == NULL) {
+        arena->pieces = calloc(ARENA_PIECES_MOST, sizeof *arena->pieces);
+    }
+    if (arena->pieces == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    bool is_it = ga_shared_memory_is(fd, bytes) && ga_shared_memory_inode(fd) == inode;
+    if (number >= ARENA_PIECES_MOST || arena->pieces[number].memory != NULL || bytes == 0 ||
+        bytes % 4096 != 0 || !is_it) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (bytes > arena->most - arena->bytes) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct arena_piece *piece = &arena->pieces[number];
+    uint8_t *memory = NULL;
+    CUresult rc = map(fd, bytes, &memory);
+    if (rc == CUDA_SUCCESS) {
+        rc = staging_register(driver, device, memory, bytes);
+        if (rc != CUDA_SUCCESS) {
+            munmap(memory, bytes);
+        }
+    }
+    if (rc == CUDA_SUCCESS) {
+        *piece = (struct arena_piece){.memory = memory, .bytes = bytes, .device = device};
+        arena->bytes += bytes;
+    }
+    return rc;
+}
+
+CUresult arena_close(struct server_arena *arena, const struct cuda_driver *driver, uint32_t number)
+{
+    struct arena_piece *piece = arena_find(arena, number, 0, 0);
+    if (piece == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (atomic_load_explicit(&piece->uses, memory_order_acquire) != 0) {
+        return CUDA_ERROR_ILLEGAL_STATE;
+    }
+    CUresult rc = staging_unregister(driver, piece->device, piece->memory);
+    if (rc ==
+        CUDA_SUCCESS) { /* else the driver may still use it: it stays until the process ends */
+        munmap(piece->memory, piece->bytes);
+    }
+    arena->bytes -= piece->bytes;
+    *piece = (struct arena_piece){.memory = NULL};
+    return rc;
+}
+
+struct arena_piece *arena_find(const struct server_arena *arena, uint32_t number, uint64_t offset,
+                               uint64_t bytes)
+{
+    if (arena->pieces == NULL || number >= ARENA_PIECES_MOST) {
+        return NULL;
+    }
+    struct arena_piece *piece = &arena->pieces[number];
+    return piece->memory != NULL && bytes <= piece->bytes && offset <= piece->bytes - bytes ? piece
+                                                                                            : NULL;
+}

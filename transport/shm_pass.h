@@ -1,0 +1,24 @@
+/* Descriptors over the socket of doorbells (inside transport/): each comes with a byte, which is a
+ * doorbell like others. */
+#ifndef TRANSPORT_SHM_PASS_H
+#define TRANSPORT_SHM_PASS_H
+
+#include "base/status.h"
+
+#define SHM_PASSED_MOST                                                                            \
+    4u /* that nobody has taken yet; more are closed, and whoever takes one sees                   \
+        * that it is another */
+
+struct shm_passed {
+    int fds[SHM_PASSED_MOST]; /* in their order */
+    unsigned count;
+};
+
+/* GA_AGAIN: the socket is full. */
+GA_CHECKED enum ga_status shm_pass_send(int socket, int fd);
+/* Takes bytes away, and at most one message's descriptors. GA_AGAIN: there are none. GA_LOST. */
+GA_CHECKED enum ga_status shm_pass_receive(int socket, struct shm_passed *passed);
+/* Takes the first out; there is one. */
+int shm_passed_first(struct shm_passed *passed);
+
+#endif
