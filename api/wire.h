@@ -26,10 +26,12 @@
 #define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */
 
 struct wire_header {
-    uint32_t length;   /* bytes behind this header, multiple of 16 */
-    uint16_t opcode;   /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
-    uint16_t session;  /* the application's virtual device on this connection; 0: the connection */
-    uint64_t sequence; /* of the call; replies carry their call's. Calls count from 1 */
+    uint32_t length;  /* bytes behind this header, multiple of 16 */
+    uint16_t opcode;  /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
+    uint16_t session; /* the application's virtual device on this connection; 0: the connection */
+    uint64_t
+        sequence; /* of the call; replies carry their call's. Calls count from 1, without gaps:
+                     one out of turn ends the connection. WIRE_CONTEXT: the next call's, or 0 */
 };
 
 _Static_assert(sizeof(struct wire_header) == 16, "the header is 16 bytes on every machine");

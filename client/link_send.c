@@ -192,7 +192,8 @@ uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t s
     struct wire_header header = {.length = padded + wire_padded(bulk),
                                  .opcode = opcode,
                                  .session = session,
-                                 .sequence = call ? ++link->sequence : 0};
+                                 .sequence = link->sequence + 1};
+    link->sequence += call;
     memcpy(at, &header, sizeof header);
     link->out_end += sizeof header + padded;
     atomic_store_explicit(&link->submitted, link->sequence, memory_order_release);

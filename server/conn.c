@@ -311,6 +311,20 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
     return good;
 }
 
+/* A frame that is lost, comes twice or before its turn shows by its number, whatever carries them.
+ * Greetings have none; a context, or where bulk is, has that of the call it stands before, if any.
+ */
+static bool in_turn(struct server_conn *conn, const struct wire_header *header)
+{
+    if (header->opcode < WIRE_API_FIRST && header->sequence == 0) {
+        return true;
+    }
+    if (header->opcode == WIRE_CONTEXT || header->opcode == WIRE_BULK) {
+        return header->sequence == conn->calls + 1;
+    }
+    return header->sequence == ++conn->calls;
+}
+
 /* One frame. GA_AGAIN: it is not here yet. GA_INVALID: it breaks the protocol. */
 static enum ga_status conn_frame(struct server_conn *conn)
 {
@@ -330,6 +344,9 @@ static enum ga_status conn_frame(struct server_conn *conn)
             return GA_INVALID;
         }
         GA_TRY(frame_next(&conn->reader, &header, &values));
+    }
+    if (!in_turn(conn, &header)) {
+        return GA_INVALID;
     }
     completer_hand_over(&conn->completer);
     GA_TRY(conn_wait_room(conn));

@@ -66,6 +66,7 @@ struct server_conn {
     struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */
     bool lacks;                                          /* any of the following */
     struct api_op_set lacking, silent;                   /* calls that the client means otherwise */
+    uint64_t calls;                                      /* that have come: the last one's number */
     struct server_context *current;
     bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;

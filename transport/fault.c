@@ -11,19 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NEVER        UINT64_MAX
+#include "transport/fault_options.h"
+
 #define PIECES_MOST  64
 #define FIRST_BYTES  32 /* a header and, of DATA_HELLO, all up to its kind */
 #define CORRUPT_BITS 0x55
 
 enum fault_kind { KIND_UNKNOWN, KIND_CONTROL, KIND_DATA, KIND_SIDE, KIND_BULK };
-
-struct faults {
-    uint64_t most, again, delay_us, on;
-    uint64_t reset[2], silent[2], corrupt[2], half[2]; /* by enum direction */
-};
-
-enum direction { IN, OUT };
 
 struct fault_conn {
     struct transport_conn inner; /* the same descriptor */
@@ -37,58 +31,7 @@ struct fault_conn {
     int hidden, nobody; /* the true connection and the end that nobody reads, once silent */
 };
 
-/* ---- options */
-
-static bool option_set(struct faults *faults, const char *name, size_t length, uint64_t value)
-{
-    const struct {
-        const char *name;
-        uint64_t *at;
-    } known[] = {
-        {"most", &faults->most},
-        {"again", &faults->again},
-        {"delay_us", &faults->delay_us},
-        {"on", &faults->on},
-        {"reset_in", &faults->reset[IN]},
-        {"reset_out", &faults->reset[OUT]},
-        {"silent_in", &faults->silent[IN]},
-        {"silent_out", &faults->silent[OUT]},
-        {"corrupt_in", &faults->corrupt[IN]},
-        {"corrupt_out", &faults->corrupt[OUT]},
-        {"half_in", &faults->half[IN]},
-        {"half_out", &faults->half[OUT]},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strlen(known[i].name) == length && strncmp(known[i].name, name, length) == 0) {
-            *known[i].at = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool faults_parse(const char *text, struct faults *faults)
-{
-    *faults = (struct faults){.most = NEVER,
-                              .reset = {NEVER, NEVER},
-                              .silent = {NEVER, NEVER},
-                              .corrupt = {NEVER, NEVER},
-                              .half = {NEVER, NEVER}};
-    while (*text != 0) {
-        size_t name = strcspn(text, "=&");
-        char *end;
-        if (text[name] != '=') {
-            return false;
-        }
-        uint64_t value = strtoull(text + name + 1, &end, 10);
-        if (end == text + name + 1 || (*end != 0 && *end != '&') ||
-            !option_set(faults, text, name, value)) {
-            return false;
-        }
-        text = *end == '&' ? end + 1 : end;
-    }
-    return faults->most != 0;
-}
+/* ---- life */
 
 enum ga_status transport_fault_wrap(struct transport_address *address, const char *options,
                                     char *why, size_t why_size)
@@ -104,8 +47,6 @@ enum ga_status transport_fault_wrap(struct transport_address *address, const cha
     strcpy(address->options, options);
     return GA_OK;
 }
-
-/* ---- life */
 
 static enum ga_status conn_wrap(struct transport_conn *conn, const struct faults *faults)
 {
@@ -206,6 +147,12 @@ static bool is_chosen(const struct fault_conn *state)
            state->faults.on == (uint64_t)atomic_load_explicit(&state->kind, memory_order_relaxed);
 }
 
+static void direction_end(struct fault_conn *state, enum direction way)
+{
+    (void)shutdown(state->inner.fd, way == OUT ? SHUT_WR : SHUT_RD);
+    state->ended[way] = true;
+}
+
 /* Before bytes move: how many may. GA_AGAIN, GA_LOST: none. */
 static enum ga_status fault_begin(struct fault_conn *state, enum direction way, size_t *most)
 {
@@ -233,8 +180,7 @@ static enum ga_status fault_begin(struct fault_conn *state, enum direction way, 
         return GA_LOST;
     }
     if (at >= faults->half[way]) {
-        (void)shutdown(state->inner.fd, way == OUT ? SHUT_WR : SHUT_RD);
-        state->ended[way] = true;
+        direction_end(state, way);
         return GA_LOST;
     }
     const uint64_t limits[] = {faults->silent[way], faults->reset[way], faults->half[way],
@@ -283,6 +229,52 @@ static bool is_mute(const struct fault_conn *state)
     return atomic_load(&state->silent) && state->inner.ops->descriptors(&state->inner, fds) > 1;
 }
 
+/* ---- whole frames */
+
+/* The bytes of a connection that has faults of frames go through memory; once it is known that it
+ * is not meant they do no more. */
+static enum ga_status frames_put(struct fault_conn *state, enum direction way, const void *bytes,
+                                 size_t size)
+{
+    struct fault_frames *frames = &state->faults.frames[way];
+    fault_learn(state, bytes, size);
+    if (!is_chosen(state) && state->first_bytes == FIRST_BYTES) {
+        frames->cut = frames->twice = frames->swap = frames->lengthen = 0;
+    }
+    return fault_frames_put(frames, bytes, size);
+}
+
+static enum ga_status frames_send(struct fault_conn *state, const struct iovec *pieces, int count,
+                                  size_t *sent)
+{
+    *sent = 0;
+    for (int i = 0; i < count; i++) {
+        GA_TRY(frames_put(state, OUT, pieces[i].iov_base, pieces[i].iov_len));
+        *sent += pieces[i].iov_len;
+    }
+    GA_TRY(fault_frames_send(&state->faults.frames[OUT], &state->inner));
+    if (state->faults.frames[OUT].ended) {
+        direction_end(state, OUT);
+    }
+    return GA_OK;
+}
+
+static enum ga_status frames_receive(struct fault_conn *state, void *to, size_t size, size_t *got)
+{
+    struct fault_frames *frames = &state->faults.frames[IN];
+    if (!fault_frames_any(frames) && !frames->ended) {
+        uint8_t bytes[4096];
+        size_t came;
+        GA_TRY(state->inner.ops->receive(&state->inner, bytes, sizeof bytes, &came));
+        GA_TRY(frames_put(state, IN, bytes, came));
+    }
+    if (frames->ended && !fault_frames_any(frames)) {
+        direction_end(state, IN);
+        return GA_LOST;
+    }
+    return fault_frames_take(frames, to, size, got);
+}
+
 static enum ga_status fault_send(struct transport_conn *conn, const struct iovec *pieces, int count,
                                  size_t *sent)
 {
@@ -298,6 +290,9 @@ static enum ga_status fault_send(struct transport_conn *conn, const struct iovec
             *sent += pieces[i].iov_len;
         }
         return GA_OK;
+    }
+    if (fault_frames_armed(&state->faults.frames[OUT])) {
+        return frames_send(state, pieces, count, sent);
     }
     for (int i = 0; i < count && used < PIECES_MOST && most != 0; i++) {
         less[used] = pieces[i];
@@ -323,6 +318,10 @@ static enum ga_status fault_receive(struct transport_conn *conn, void *to, size_
     GA_TRY(fault_begin(state, IN, &most));
     if (is_mute(state)) {
         return GA_AGAIN;
+    }
+    if (fault_frames_armed(&state->faults.frames[IN]) ||
+        fault_frames_any(&state->faults.frames[IN])) {
+        return frames_receive(state, to, size, got);
     }
     bool wrong = corrupt_next(state, IN);
     GA_TRY(state->inner.ops->receive(&state->inner, to, size < most ? size : most, got));
@@ -376,6 +375,10 @@ static unsigned fault_await(struct transport_conn *conn, short wanted, struct po
         fds[0] = (struct pollfd){.fd = conn->fd, .events = wanted};
         return 1;
     }
+    const struct fault_frames *frames = &state->faults.frames[IN];
+    if ((wanted & POLLIN) != 0 && (fault_frames_any(frames) || frames->ended)) {
+        return 0;
+    }
     return state->inner.ops->await(&state->inner, wanted, fds);
 }
 
@@ -419,6 +422,8 @@ static void fault_close(struct transport_conn *conn)
         close(state->hidden);
         close(state->nobody);
     }
+    fault_frames_fini(&state->faults.frames[IN]);
+    fault_frames_fini(&state->faults.frames[OUT]);
     free(state);
     *conn = (struct transport_conn){.ops = &transport_fault, .fd = -1};
 }

@@ -13,6 +13,11 @@
  *                               neither end is told: the peer's machine has vanished
  *     corrupt_in=N, corrupt_out=N   byte N, counted from 0, has other bits
  *     half_in=N, half_out=N     after N bytes this direction ends, the other one goes on
+ *     cut_in=N, cut_out=N       the last bytes of frame N, counted from 1, are missing, and the
+ *                               direction ends there
+ *     twice_in=N, twice_out=N   frame N comes twice
+ *     swap_in=N, swap_out=N     frame N, or the next that can, comes behind the one after it
+ *     long_in=N, long_out=N     the header of frame N says more bytes than any frame may have
  *     on=1, 2, 3 or 4           only control (1), data (2), side (3) or bulk (4) connections, which
  *                               their first frame tells */
 #ifndef TRANSPORT_FAULT_H

@@ -334,8 +334,7 @@ uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t d
     script_open(app, device);
     script_connect(&app->data, app->address);
     char why[256] = "";
-    cr_assert(!script_shm ||
-              app->data.conn.ops->widen(&app->data.conn, why, sizeof why) == GA_OK);
+    cr_assert(!script_shm || app->data.conn.ops->widen(&app->data.conn, why, sizeof why) == GA_OK);
     script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, SCRIPT_WINDOW);
     hello.signatures = signatures;
     hello.signature_count = count;

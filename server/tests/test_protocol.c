@@ -274,7 +274,9 @@ Test(protocol, wrong_frames_end_the_data_connection)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         script_app_start(&app, server.url, 0);
-        script_send_raw(&app.data, &wrong[i], sizeof wrong[i]);
+        struct wire_header header = wrong[i];
+        header.sequence = header.opcode < WIRE_API_FIRST ? 0 : app.sequence;
+        script_send_raw(&app.data, &header, sizeof header);
         if (wrong[i].length > 1000) {
             static const uint8_t junk[256];
             script_send_raw(&app.data, junk, sizeof junk);
@@ -367,7 +369,7 @@ static void second_device(uint64_t window)
     cr_assert_eq(app.ticket.process, process, "one backend process for both devices");
     script_data_hello_fill(&app, &hello, HANDSHAKE_DATA, 1, window);
     handshake_data_hello_write(script_begin(&app.data), &hello);
-    script_send(&app.data, WIRE_SESSION_OPEN, 0, 50);
+    script_send(&app.data, WIRE_SESSION_OPEN, 0, app.sequence++);
 }
 
 Test(protocol, window_that_is_taken_is_answered_with_another)
@@ -379,7 +381,7 @@ Test(protocol, window_that_is_taken_is_answered_with_another)
     cr_assert_eq(app.data.header.session, 2);
     const struct handshake_window window = {.base = offered, .bytes = SCRIPT_WINDOW_BYTES};
     handshake_window_write(script_begin(&app.data), &window);
-    script_send(&app.data, WIRE_WINDOW, 2, 51);
+    script_send(&app.data, WIRE_WINDOW, 2, app.sequence++);
     cr_assert_eq(window_of_answer(), offered);
     const struct ga_context_create_args create = {.context =
                                                       ga_handle_make(GA_HANDLE_CONTEXT, 1, 2)};
@@ -397,7 +399,7 @@ static void session_with_context(struct handshake_data_welcome *welcome, uint64_
     hello.context = (struct handshake_context){.handle = ga_handle_make(GA_HANDLE_CONTEXT, 1, 2),
                                                .block_bytes = block_bytes};
     handshake_data_hello_write(script_begin(&app.data), &hello);
-    script_send(&app.data, WIRE_SESSION_OPEN, 0, 50);
+    script_send(&app.data, WIRE_SESSION_OPEN, 0, app.sequence++);
     script_expect(&app.data, WIRE_DATA_WELCOME);
     cr_assert_eq(handshake_data_welcome_read(&app.data.values, welcome), GA_OK);
 }
@@ -481,7 +483,7 @@ Test(protocol, a_session_runs_unpinned_after_three_rounds)
     for (int round = 0; round < 3; round++) {
         (void)window_of_answer();
         handshake_window_write(script_begin(&app.data), &window);
-        script_send(&app.data, WIRE_WINDOW, 2, 60);
+        script_send(&app.data, WIRE_WINDOW, 2, app.sequence++);
     }
     expect_unpinned();
 }

@@ -215,7 +215,8 @@ size_t calls_write(struct fuzz_input *input, uint8_t *room, size_t room_bytes)
 {
     static _Alignas(16) uint8_t values[VALUES_MOST];
     struct ga_writer stream = ga_writer_of(room, room_bytes);
-    for (uint64_t sequence = 1; input->left != 0 && !stream.failed; sequence++) {
+    uint64_t calls = 0;
+    while (input->left != 0 && !stream.failed) {
         struct frame frame = {.values = ga_writer_of(values, sizeof values)};
         uint16_t opcode = opcode_of(fuzz_u16(input));
         uint8_t token = 1 << 4 | TOKEN_END;
@@ -228,7 +229,8 @@ size_t calls_write(struct fuzz_input *input, uint8_t *room, size_t room_bytes)
         ga_writer_finish(&frame.values);
         if (!frame.values.failed && !runs_long(opcode, &frame.values) &&
             !takes_all(opcode, &frame.values)) {
-            write_frame(&stream, &frame, opcode, token >> 4, sequence);
+            write_frame(&stream, &frame, opcode, token >> 4, calls + 1);
+            calls += opcode != WIRE_CONTEXT && opcode != WIRE_BULK;
         }
     }
     return stream.at;

@@ -154,6 +154,64 @@ Test(fault, one_byte_is_corrupt)
     }
 }
 
+/* Five frames of 0, 16, 32, ... bytes behind their headers, each full of its number; what comes out
+ * is told as "number:bytes". */
+static void expect_frames(const char *options, const char *expected)
+{
+    uint8_t stream[512] = {0}, seen[1024];
+    char text[256] = "";
+    size_t size = 0;
+    enum ga_status end;
+    for (uint32_t i = 0; i < 5; i++) {
+        struct wire_header header = {.length = 16 * i, .opcode = WIRE_PING, .sequence = i + 1};
+        memcpy(stream + size, &header, sizeof header);
+        memset(stream + size + sizeof header, (int)i + 1, header.length);
+        size += sizeof header + header.length;
+    }
+    struct broken pair = broken_open(options);
+    bool out = strstr(options, "_out") != NULL;
+    struct transport_conn *from = out ? &pair.ours : &pair.theirs;
+    struct transport_conn *to = out ? &pair.theirs : &pair.ours;
+    struct iovec pieces[2] = {{stream, 70}, {stream + 70, size - 70}};
+    size_t sent;
+    cr_assert_eq(from->ops->send(from, pieces, 2, &sent), GA_OK);
+    cr_assert_eq(sent, size);
+    cr_assert_eq(shutdown(from->fd, SHUT_WR), 0);
+    size_t got = pull(to, seen, sizeof seen, &end);
+    cr_assert_eq(end, GA_LOST);
+    for (size_t at = 0; at + sizeof(struct wire_header) <= got;) {
+        struct wire_header header;
+        memcpy(&header, seen + at, sizeof header);
+        at += sizeof header;
+        size_t bytes = 0;
+        while (at < got && bytes < header.length && seen[at] == header.sequence) {
+            at++;
+            bytes++;
+        }
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%u:%zu", used != 0 ? " " : "",
+                 (unsigned)header.sequence, bytes);
+        if (bytes != header.length) {
+            snprintf(text + strlen(text), 4, header.length > 64 ? "!" : "?");
+        }
+    }
+    cr_expect_str_eq(text, expected, "%s: %s", options, text);
+    broken_close(&pair);
+}
+
+Test(fault, whole_frames_break)
+{
+    expect_frames("twice_out=3", "1:0 2:16 3:32 3:32 4:48 5:64");
+    expect_frames("twice_in=1", "1:0 1:0 2:16 3:32 4:48 5:64");
+    expect_frames("swap_out=2", "1:0 3:32 2:16 4:48 5:64");
+    expect_frames("swap_in=4", "1:0 2:16 3:32 5:64 4:48");
+    expect_frames("swap_out=5", "1:0 2:16 3:32 4:48 5:64"); /* nothing stands behind it */
+    expect_frames("cut_out=3", "1:0 2:16 3:16?");
+    expect_frames("cut_in=1", "");
+    expect_frames("long_in=4", "1:0 2:16 3:32 4:48! 5:64");
+    expect_frames("on=2&twice_out=3", "1:0 2:16 3:32 4:48 5:64"); /* it is none of data */
+}
+
 Test(fault, half_of_a_connection_may_end)
 {
     uint8_t seen[4096];
