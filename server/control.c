@@ -157,6 +157,7 @@ int control_run(struct conf *conf)
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
     control = (struct control){.conf = conf};
     control_names(&conf->server);
+    control_descriptors(conf);
     ga_list_init(&control.peers);
     if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {
         ga_error("no memory, or no event loop");

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/devices.h"
 #include "server/process.h"
@@ -29,7 +30,8 @@ struct control {
     struct conf *conf;
     struct devices devices;
     struct process_table processes;
-    struct ga_list peers; /* struct peer */
+    struct ga_list peers;              /* struct peer */
+    struct ga_number_map applications; /* struct peer, greeted ones, by the application's number */
     uint32_t peer_count;
     struct control_listener listeners[CONF_LISTENS_MOST];
     unsigned listener_count;
@@ -48,7 +50,10 @@ int control_run(struct conf *conf);
 GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
                                         conf_complain *complain, void *user);
 
-/* In listener.c. GA_INVALID with a log line. */
+/* In listener.c. Allows the process the descriptors that its clients may need; a warning, if that
+ * is not allowed. */
+void control_descriptors(const struct conf *conf);
+/* GA_INVALID with a log line. */
 GA_CHECKED enum ga_status control_listen(struct control *control);
 void control_accept_start(struct control *control);
 void control_listeners_close(struct control *control);

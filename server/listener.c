@@ -1,5 +1,6 @@
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "api/wire.h"
 #include "base/log.h"
@@ -7,7 +8,10 @@
 #include "server/peer.h"
 
 #define ACCEPT_PAUSE_MS 200
-#define ACCEPT_BATCH    16 /* connections taken per turn of the loop */
+#define ACCEPT_BATCH    128 /* connections taken per turn of the loop */
+/* For each client its connection, and what leads to its backend process; and some for ourselves. */
+#define DESCRIPTORS_OF_A_CLIENT 2u
+#define DESCRIPTORS_OF_OURS     128u
 
 enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
                              void *user)
@@ -25,6 +29,26 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
         }
     }
     return status;
+}
+
+/* No more than may be needed: who looks at all that are allowed would take long. */
+void control_descriptors(const struct conf *conf)
+{
+    rlim_t wanted =
+        (rlim_t)conf->server.clients * DESCRIPTORS_OF_A_CLIENT + (rlim_t)DESCRIPTORS_OF_OURS;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+        rlim_t ours = limit.rlim_cur < DESCRIPTORS_OF_OURS ? limit.rlim_cur : DESCRIPTORS_OF_OURS;
+        ga_warn("%llu descriptors are allowed here, enough for %llu clients: [server] clients = %u "
+                "(raise the limit: ulimit -Hn, or LimitNOFILE of its service)",
+                (unsigned long long)limit.rlim_cur,
+                (unsigned long long)((limit.rlim_cur - ours) / DESCRIPTORS_OF_A_CLIENT),
+                conf->server.clients);
+    }
 }
 
 enum ga_status control_listen(struct control *control)

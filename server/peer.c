@@ -25,6 +25,7 @@ struct peer_open {
 
 struct peer {
     struct ga_list link;
+    struct ga_number_node known; /* once greeted */
     struct control *control;
     struct transport_conn conn;
     uv_poll_t poll;
@@ -64,6 +65,7 @@ static void peer_close(struct peer *peer)
         ga_info("%s: gone", peer->label);
     }
     ga_list_remove(&peer->link);
+    ga_number_map_remove(&peer->control->applications, &peer->known);
     peer->control->peer_count--;
     (void)uv_poll_stop(&peer->poll);
     peer->conn.ops->close(&peer->conn);
@@ -284,16 +286,20 @@ static bool peer_open(struct peer *peer, const struct wire_header *header, struc
     return true;
 }
 
+/* Applications have random names: the beginning is a number that finds one among very many. */
+static uint64_t application_number(const uint8_t *application)
+{
+    uint64_t number;
+    memcpy(&number, application, sizeof number);
+    return number;
+}
+
 static bool application_is_known(const struct peer *peer, const uint8_t *application)
 {
-    ga_list_each (at, next, &peer->control->peers) {
-        const struct peer *other = ga_container(at, struct peer, link);
-        if (other->state == PEER_GREETED &&
-            memcmp(other->application, application, sizeof other->application) == 0) {
-            return true;
-        }
-    }
-    return false;
+    const struct ga_number_node *node =
+        ga_number_map_find(&peer->control->applications, application_number(application));
+    return node != NULL && memcmp(ga_container(node, struct peer, known)->application, application,
+                                  sizeof peer->application) == 0;
 }
 
 static void peer_welcome(struct peer *peer)
@@ -340,6 +346,8 @@ static bool peer_hello(struct peer *peer, const struct wire_header *header,
                     "this program is connected already: is this server named twice?");
     } else {
         memcpy(peer->application, hello.application, sizeof peer->application);
+        ga_number_map_add(&peer->control->applications, &peer->known,
+                          application_number(hello.application));
         peer->state = PEER_GREETED;
         ga_info("%s: connected", peer->label);
         peer_welcome(peer);

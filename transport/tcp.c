@@ -61,7 +61,7 @@ static enum ga_status tcp_listen(const struct transport_address *address,
         }
         int one = 1;
         (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, 1024) == 0) {
+        if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) {
             freeaddrinfo(list);
             *out = (struct transport_listener){.ops = &transport_tcp, .fd = fd};
             return GA_OK;
