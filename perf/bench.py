@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import facts as fact_table  # noqa: E402  (found by the line above)
+import far_facts  # noqa: E402
 import figures as figure_table  # noqa: E402
 import soft_figures  # noqa: E402
 import report  # noqa: E402
@@ -21,7 +22,7 @@ MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 
 FIGURES = figure_table.all_figures() + soft_figures.all_figures()
-FACTS = {**fact_table.ALL, **soft_figures.FACTS}
+FACTS = {**fact_table.ALL, **far_facts.ALL, **soft_figures.FACTS}
 
 
 def processor():

@@ -1,10 +1,10 @@
 /* The physical floor: what plain TCP sockets, or a ring in shared memory, need to move the same
  * bytes in the same pattern.
  *
- *     floor CORE SERVER_CORE
+ *     floor CORE SERVER_CORE [NAMESPACE ADDRESS]
  *
- * Two processes, client and server, one connection over loopback. Each line on stdin is one
- * exchange, repeated:
+ * Two processes, client and server, one connection over loopback, or to that address in that
+ * network namespace (/proc/PID/ns/net). Each line on stdin is one exchange, repeated:
  *
  *     UP PIECE UP_FROM UP_TO DOWN DOWN_TO COUNT block|busy|shm|copy
  *
@@ -14,9 +14,12 @@
  * most), which the client receives into DOWN_TO bytes. block and busy are TCP, sleeping or polling;
  * shm is a ring, both ends polling. copy: the client alone copies UP bytes from memory to memory.
  * What a reader would get wrong: nothing here is ours except the pattern; there are no frames. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -148,18 +151,37 @@ _Noreturn static void serve(struct side side, int control, int core)
     _exit(0);
 }
 
-static void connection_make(int ends[2])
+/* A socket belongs to the namespace in which it was made. NULL: this one. */
+static int socket_in(const char *namespace)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    if (namespace == NULL) {
+        return socket(AF_INET, SOCK_STREAM, 0);
+    }
+    int home = open("/proc/self/ns/net", O_RDONLY), there = open(namespace, O_RDONLY);
+    if (home < 0 || there < 0 || setns(there, CLONE_NEWNET) != 0) {
+        fail(namespace);
+    }
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (setns(home, CLONE_NEWNET) != 0) {
+        fail("the namespace at home");
+    }
+    close(home);
+    close(there);
+    return fd;
+}
+
+static void connection_make(int ends[2], const char *namespace, const char *host)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    int listener = socket_in(namespace), one = 1;
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, 1) != 0 ||
+    if (inet_pton(AF_INET, host, &address.sin_addr) != 1 ||
+        bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, 1) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &size) != 0 ||
         connect(ends[0], (struct sockaddr *)&address, size) != 0 ||
         (ends[1] = accept(listener, NULL, NULL)) < 0) {
-        fail("a connection over loopback");
+        fail("a connection");
     }
     for (int i = 0; i < 2; i++) {
         (void)setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -234,11 +256,12 @@ int main(int argc, char **argv)
 {
     int ends[2], control[2];
     char line[256];
-    if (argc != 3) {
-        fprintf(stderr, "usage: floor CORE SERVER_CORE, commands on stdin (see floor.c)\n");
+    if (argc != 3 && argc != 5) {
+        fprintf(stderr, "usage: floor CORE SERVER_CORE [NAMESPACE ADDRESS], commands on stdin (see "
+                        "floor.c)\n");
         return 2;
     }
-    connection_make(ends);
+    connection_make(ends, argc == 5 ? argv[3] : NULL, argc == 5 ? argv[4] : "127.0.0.1");
     struct floor_ring *rings =
         mmap(NULL, 2 * sizeof *rings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (rings == MAP_FAILED) {
