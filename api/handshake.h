@@ -104,7 +104,11 @@ struct handshake_context {
 
 /* DATA_HELLO; also the values of SESSION_OPEN. */
 /* What a client understands beside the answers to its calls. */
-enum { HANDSHAKE_TAKES_OUTPUT = 1 }; /* WIRE_OUTPUT */
+enum {
+    HANDSHAKE_TAKES_OUTPUT = 1, /* WIRE_OUTPUT */
+    HANDSHAKE_TAKES_PACKED = 2, /* bulk that is packed (WIRE_BULK); also of the server */
+    HANDSHAKE_WANTS_PACKED = 4, /* and rather that, whatever it costs; for tests */
+};
 
 struct handshake_data_hello {
     uint32_t magic, major, minor;
@@ -133,6 +137,7 @@ struct handshake_data_welcome {
     bool context_made;      /* the server has tried; `context_result` says more */
     int32_t context_result; /* CUresult */
     uint64_t block_bytes;   /* mapped; 0: not, which is no error */
+    uint32_t takes;         /* HANDSHAKE_TAKES_PACKED */
 };
 
 /* Each pair: write into a message, read from one. A reader answers GA_INVALID for bytes that are

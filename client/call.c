@@ -271,7 +271,7 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
         return (CUresult)rc;
     }
     client_link_context(call->link, call->context->session->number, call->context->object.handle);
-    client_link_prefix(call->link);
+    client_link_prefix(call->link, call->link->bulk_last + 1, 0);
     call->writer = ga_writer_of(client_link_at(call->link) + HEADER, bound + 15);
     return CUDA_SUCCESS;
 }
@@ -319,6 +319,29 @@ CUresult client_call_post_apart(struct client_call *call, const void *from, uint
     client_link_unlock(call->link, false);
     sent(call);
     return CUDA_SUCCESS;
+}
+
+bool client_call_pack(struct client_call *call, size_t values, const void *from, uint64_t bytes)
+{
+    struct client_link *link = call->link;
+    uint8_t *to = client_link_at(link) + LINK_PREFIX + HEADER + values;
+    if (!pack_wanted(&link->pack)) {
+        return false;
+    }
+    size_t packed = pack_piece(&link->pack, from, bytes, to);
+    if (packed == 0) {
+        return false;
+    }
+    client_link_prefix(link, 0, (uint32_t)packed);
+    call->writer = ga_writer_of(client_link_at(link) + HEADER, values + packed + 15);
+    call->packed = packed;
+    return true;
+}
+
+CUresult client_call_post_packed(struct client_call *call)
+{
+    (void)ga_write_room(&call->writer, call->packed, 1, 16); /* they are there */
+    return client_call_post(call);
 }
 
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes)

@@ -42,6 +42,7 @@ struct client_call {
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
     uint64_t sequence;          /* of a call that was waited for */
+    size_t packed;              /* bytes, between client_call_pack and its post */
 };
 
 /* A reply that cannot be read is the end of the link. */
@@ -90,6 +91,10 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
 CUresult client_call_begin_apart(struct client_call *call, size_t bound);
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct link_apart *apart);
+/* Begun with a bound that has LINK_PREFIX and the bytes in it: whether they go packed. Then the
+ * values, `values` bytes with what fills up, are written, and it is posted like this. */
+bool client_call_pack(struct client_call *call, size_t values, const void *from, uint64_t bytes);
+CUresult client_call_post_packed(struct client_call *call);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
  * caller fills it and posts. */
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes);

@@ -97,6 +97,16 @@ static enum ga_status wait_connected(struct opening *opening, struct transport_c
                                sizeof opening->why);
 }
 
+/* On one machine nothing is saved. */
+static uint32_t packing(const struct transport_conn *conn)
+{
+    enum pack_mode mode = client_environment_compression();
+    if (mode == PACK_OFF || (mode == PACK_AUTO && pack_is_near(conn))) {
+        return 0;
+    }
+    return HANDSHAKE_TAKES_PACKED | (mode == PACK_ALWAYS ? HANDSHAKE_WANTS_PACKED : 0);
+}
+
 static enum ga_status send_hello(struct opening *opening, struct transport_conn *conn,
                                  enum handshake_kind kind)
 {
@@ -107,6 +117,7 @@ static enum ga_status send_hello(struct opening *opening, struct transport_conn 
     if (kind == HANDSHAKE_DATA) { /* once for each link: which calls both ends mean the same by */
         hello.signatures = api_signatures;
         hello.signature_count = (uint32_t)api_signature_count;
+        hello.takes |= packing(conn);
     }
     handshake_data_hello_write(&frame.writer, &hello);
     enum ga_status status =
@@ -196,6 +207,7 @@ static enum ga_status link_start(struct opening *opening, const struct making *m
     link->lacks = opening->lacking_count != 0;
     link->lacking = opening->lacking;
     snprintf(link->name, sizeof link->name, "%s", opening->device->server->address);
+    link->pack.mode = opening->packs ? client_environment_compression() : PACK_OFF;
     snprintf(link->address, sizeof link->address, "%s", opening->address);
     own(&making->data);
     own(&making->side);

@@ -24,12 +24,28 @@ void client_copy_source(const void *from, uint64_t bytes)
     }
 }
 
+static CUresult piece_in_packed(struct client_call *call, const struct ga_copy_in_args *args,
+                                const void *from)
+{
+    size_t bound = ga_copy_in_args_bound(args) + LINK_PREFIX + (size_t)args->bytes;
+    CUresult rc = client_call_begin(call, bound);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    bool packed = client_call_pack(call, wire_padded(sizeof *args), from, args->bytes);
+    ga_copy_in_args_write(&call->writer, args);
+    return packed ? client_call_post_packed(call) : client_call_post_bulk(call, from, args->bytes);
+}
+
 static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args *args,
                          const void *from, struct link_apart *apart)
 {
     size_t bound = ga_copy_in_args_bound(args);
     bool direct = args->bytes >= LINK_DIRECT;
     bool beside = args->bytes >= LINK_APART && client_link_bulks(call->link) != 0;
+    if (!beside && args->bytes >= LINK_APART && call->link->pack.mode != PACK_OFF) {
+        return piece_in_packed(call, args, from);
+    }
     CUresult rc = beside ? client_call_begin_apart(call, bound)
                          : client_call_begin(call, bound + (direct ? 0 : (size_t)args->bytes));
     if (rc != CUDA_SUCCESS) {

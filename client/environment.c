@@ -79,8 +79,31 @@ enum client_transport client_environment_transport(void)
     return transport;
 }
 
+static enum pack_mode compression = PACK_AUTO;
+
+static void read_compression(void)
+{
+    const char *text = getenv("GPUAAS_COMPRESSION");
+    if (text == NULL || text[0] == 0 || strcmp(text, "auto") == 0) {
+        return;
+    }
+    if (strcmp(text, "off") == 0) {
+        compression = PACK_OFF;
+    } else if (strcmp(text, "always") == 0) {
+        compression = PACK_ALWAYS;
+    } else {
+        ga_warn("GPUAAS_COMPRESSION=%s: it can be auto (where it pays), off or always", text);
+    }
+}
+
+enum pack_mode client_environment_compression(void)
+{
+    return compression;
+}
+
 void client_environment_apply(void)
 {
+    read_compression();
     read_dead_after();
     read_transport();
     const char *trace = getenv("GPUAAS_TRACE");

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transport/transport.h"
+
 #define ENVIRONMENT_SERVERS "GPUAAS_SERVERS"
 
 /* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names. NULL: none. The text
@@ -20,6 +22,8 @@ enum client_transport {
     CLIENT_TRANSPORT_TCP,
 };
 enum client_transport client_environment_transport(void);
+/* GPUAAS_COMPRESSION: whether bytes of copies are packed. */
+enum pack_mode client_environment_compression(void);
 /* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER. */
 void client_environment_apply(void);
 

@@ -122,6 +122,7 @@ struct client_link {
     uint64_t context;           /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;
+    struct pack pack;       /* bulk by the data connection */
     char address[300];      /* of the backend process */
     atomic_bool bulk_asked; /* for bulk connections */
     atomic_uint bulk_count; /* those in use, once there are any */
@@ -145,14 +146,19 @@ struct client_link {
     struct frame_reader reader;
     struct link_record *bulk; /* copy whose chunk is being read; NULL: none */
     uint64_t bulk_at, bulk_left;
-    uint64_t bulk_got;   /* bytes of it that are here */
-    unsigned bulk_apart; /* the bulk connection that it comes over; 0: the data connection */
-    unsigned bulk_next;  /* that of the next frame, as WIRE_BULK has said */
-    atomic_uint awaited; /* where the next bytes come: as bulk_apart; any thread may look */
-    uint8_t *bounce;     /* rows in pieces */
+    uint64_t bulk_bytes;  /* of the chunk */
+    uint64_t bulk_got;    /* bytes of it that are here, as they come */
+    unsigned bulk_apart;  /* the bulk connection that it comes over; 0: the data connection */
+    unsigned bulk_next;   /* that of the next frame, as WIRE_BULK has said */
+    uint32_t packed_next; /* likewise: bytes that are packed; 0: they are not */
+    uint32_t bulk_packed; /* those of the chunk */
+    uint8_t *packed;      /* room for them */
+    atomic_uint awaited;  /* where the next bytes come: as bulk_apart; any thread may look */
+    uint8_t *bounce;      /* rows in pieces */
 
     /* Counters for the trace. Bytes: of who sends, and of who has the reader role. */
     atomic_ullong bytes_out, bytes_in, waits, waited_ns;
+    atomic_ullong unpacked_bytes, unpacked_from; /* bytes that came packed, and as how many */
 };
 
 /* A counter that one thread at a time adds to, and any thread reads. */
@@ -188,7 +194,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
  * one is free; */
 GA_CHECKED int client_link_lock_apart(struct client_link *link, size_t room);
 /* in front of the frame, behind WIRE_CONTEXT; */
-void client_link_prefix(struct client_link *link);
+void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t packed);
 /* and behind the frame, which has no bulk of its own: some of it leaves, the rest is the caller's
  * to wait for, before it gives up the memory. */
 void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,

@@ -121,16 +121,20 @@ static enum ga_status take_output(const struct wire_header *header, const uint8_
     return GA_OK;
 }
 
-/* The bytes of the next frame come over a bulk connection. */
+/* The bytes of the next frame come over a bulk connection, or packed. */
 static enum ga_status take_prefix(struct client_link *link, const struct wire_header *header,
                                   const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
     uint32_t connection = ga_read_u32(&r), packed = ga_read_u32(&r);
-    if (r.failed || connection == 0 || connection > client_link_bulks(link) || packed != 0) {
+    bool apart = connection != 0 && connection <= client_link_bulks(link) && packed == 0;
+    bool packs =
+        connection == 0 && packed != 0 && packed < WIRE_CHUNK && link->pack.mode != PACK_OFF;
+    if (r.failed || link->bulk_next != 0 || link->packed_next != 0 || !(apart || packs)) {
         return GA_INVALID;
     }
     link->bulk_next = connection;
+    link->packed_next = packed;
     return GA_OK;
 }
 
@@ -190,11 +194,17 @@ static enum ga_status chunk_begin(struct client_link *link)
     pthread_mutex_lock(&link->read_lock);
     struct link_record *record = link_table_find(link, header.sequence);
     pthread_mutex_unlock(&link->read_lock);
-    uint64_t here = link->bulk_next != 0 ? 0 : bytes;
+    uint64_t here = link->bulk_next != 0 ? 0 : link->packed_next != 0 ? link->packed_next : bytes;
     if (record == NULL || record->want.to == NULL || record->want.reads || bytes > WIRE_CHUNK ||
-        bytes == 0 || header.length != 16 + wire_padded(here) || bytes > record->want.bytes ||
-        offset > record->want.bytes - bytes) {
+        bytes == 0 || header.length != 16 + wire_padded(here) || link->packed_next >= bytes ||
+        bytes > record->want.bytes || offset > record->want.bytes - bytes) {
         return GA_INVALID;
+    }
+    if (link->packed_next != 0 && link->packed == NULL) {
+        link->packed = malloc(WIRE_CHUNK);
+        if (link->packed == NULL) {
+            return GA_NO_MEMORY;
+        }
     }
     if (record->want.pitch != record->want.width && link->bounce == NULL) {
         link->bounce = malloc(WIRE_CHUNK);
@@ -204,7 +214,10 @@ static enum ga_status chunk_begin(struct client_link *link)
     }
     link->bulk = record;
     link->bulk_at = offset;
-    link->bulk_left = bytes;
+    link->bulk_left = link->packed_next != 0 ? link->packed_next : bytes;
+    link->bulk_bytes = bytes;
+    link->bulk_packed = link->packed_next;
+    link->packed_next = 0;
     link->bulk_got = 0;
     link->bulk_apart = link->bulk_next;
     link->bulk_next = 0;
@@ -240,9 +253,10 @@ static enum ga_status chunk_read(struct client_link *link)
 {
     struct link_record *record = link->bulk;
     bool rows = record->want.pitch != record->want.width;
+    /* Rows are gathered in the bounce buffer until the chunk is whole. */
+    uint8_t *plain = rows ? link->bounce : record->want.to + link->bulk_at;
     while (link->bulk_left != 0) {
-        /* Rows are gathered in the bounce buffer until the chunk is whole. */
-        uint8_t *to = rows ? link->bounce : record->want.to + link->bulk_at;
+        uint8_t *to = link->bulk_packed != 0 ? link->packed : plain;
         size_t got;
         GA_TRY(chunk_receive(link, to + link->bulk_got, link->bulk_left, &got));
         (void)GA_FAILPOINT("client: piece of bulk read");
@@ -254,8 +268,13 @@ static enum ga_status chunk_read(struct client_link *link)
         size_t got;
         GA_TRY(frame_bulk(&link->reader, &link->data, 16, padding, sizeof padding, &got));
     }
+    if (link->bulk_packed != 0) {
+        GA_TRY(pack_open(link->packed, link->bulk_packed, plain, link->bulk_bytes));
+        client_link_count(&link->unpacked_bytes, link->bulk_bytes);
+        client_link_count(&link->unpacked_from, link->bulk_packed);
+    }
     if (rows) {
-        scatter_rows(record, link->bulk_at, link->bulk_got, link->bounce);
+        scatter_rows(record, link->bulk_at, link->bulk_bytes, link->bounce);
     }
     atomic_store(&link->awaited, 0);
     link->bulk = NULL;
@@ -272,7 +291,7 @@ enum ga_status link_answer_take(struct client_link *link)
     }
     struct wire_header header;
     GA_TRY(frame_header(&link->reader, &header));
-    if (header.opcode != WIRE_DATA && link->bulk_next != 0) {
+    if (header.opcode != WIRE_DATA && (link->bulk_next != 0 || link->packed_next != 0)) {
         return GA_INVALID;
     }
     return header.opcode == WIRE_DATA ? chunk_begin(link) : take_frame(link);

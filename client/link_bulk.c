@@ -83,9 +83,9 @@ int client_link_lock_apart(struct client_link *link, size_t room)
     return dead;
 }
 
-void client_link_prefix(struct client_link *link)
+void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t packed)
 {
-    const uint32_t values[2] = {link->bulk_last + 1};
+    const uint32_t values[2] = {connection, packed};
     memcpy(client_link_at(link) + sizeof(struct wire_header), values, sizeof values);
     (void)client_link_frame(link, WIRE_BULK, 0, sizeof values, 0, false);
 }

@@ -27,6 +27,14 @@ static void emptied(struct client_link *link)
     }
 }
 
+/* What the wire takes decides whether packing is worth it. */
+static void note_full(struct client_link *link)
+{
+    if (link->pack.mode != PACK_OFF) {
+        pack_full(&link->pack, ga_clock_ns());
+    }
+}
+
 /* Under send_lock. GA_AGAIN: the socket is full. */
 enum ga_status link_push(struct client_link *link)
 {
@@ -36,17 +44,20 @@ enum ga_status link_push(struct client_link *link)
         (void)GA_FAILPOINT("client: before sending");
         enum ga_status status = link->data.ops->send(&link->data, &piece, 1, &sent);
         if (status == GA_AGAIN) {
+            note_full(link);
             return status;
         }
         if (status != GA_OK) {
             client_link_lose(link, "the connection ended while sending");
             return status;
         }
+        pack_took(&link->pack, sent);
         link->out_start += sent;
         link->out_sent += sent;
         client_link_count(&link->bytes_out, sent);
     }
     emptied(link);
+    pack_emptied(&link->pack);
     return GA_OK;
 }
 
@@ -205,6 +216,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
 {
     static const uint8_t zeros[16];
     uint64_t total = (bytes + 15) & ~UINT64_C(15), done = 0;
+    bool full = false;
     int before = client_cancel_off();
     link->exclusive = true;
     while (done < total && atomic_load(&link->dead) == 0) {
@@ -224,6 +236,8 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
         (void)GA_FAILPOINT("client: before sending bulk");
         enum ga_status status = link->data.ops->send(&link->data, pieces, count, &sent);
         if (status == GA_AGAIN) {
+            note_full(link);
+            full = true;
             link_wait_for_room(link);
             continue;
         }
@@ -232,12 +246,16 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
             break;
         }
         client_link_count(&link->bytes_out, sent);
+        pack_took(&link->pack, sent);
         size_t head = sent < buffered(link) ? sent : buffered(link);
         link->out_start += head;
         link->out_sent += head;
         done += sent - head;
     }
     link->exclusive = false;
+    if (!full) {
+        pack_emptied(&link->pack);
+    }
     if (buffered(link) == 0) {
         emptied(link);
     }

@@ -18,6 +18,7 @@ struct opening {
     struct client_first first; /* what became of the context */
     uint32_t lacking_count;    /* calls that the server lacks, and which */
     struct api_op_set lacking;
+    bool packs;           /* the server takes packed bytes */
     uint64_t round_trips; /* that were waited for, one after the other */
 };
 

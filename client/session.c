@@ -112,6 +112,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
         opening->lacking_count++;
     }
     opening->session = welcome->session;
+    opening->packs = (welcome->takes & HANDSHAKE_TAKES_PACKED) != 0;
     opening->first = (struct client_first){.made = welcome->context_made,
                                            .result = (CUresult)welcome->context_result,
                                            .block_bytes = welcome->block_bytes};

@@ -82,6 +82,24 @@ static void print_devices(int pid)
     }
 }
 
+/* What packing has saved. */
+static void print_packing(int pid)
+{
+    struct client_link *link;
+    unsigned long long out = 0, out_packed = 0, in = 0, in_packed = 0;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        out += link->pack.plain_bytes;
+        out_packed += link->pack.packed_bytes;
+        in += link->unpacked_bytes;
+        in_packed += link->unpacked_from;
+    }
+    if (out != 0 || in != 0) {
+        fprintf(stderr,
+                "gpuaas[%d] trace: compressed: out %llu bytes to %llu, in %llu bytes to %llu\n",
+                pid, out, out_packed, in, in_packed);
+    }
+}
+
 void client_trace_summary(void)
 {
     static atomic_bool once;
@@ -102,6 +120,7 @@ void client_trace_summary(void)
     }
     print_devices(pid);
     print_calls(pid);
+    print_packing(pid);
     fprintf(stderr,
             "gpuaas[%d] trace: calls %llu, round trips %llu (and %llu to connect), "
             "bytes out %llu, bytes in %llu, waited %llu.%03llu ms\n",

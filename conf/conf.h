@@ -40,6 +40,7 @@ struct conf_server {
     enum ga_log_level log_level;
     uint64_t session_queue_bytes;
     uint32_t bulk_connections;
+    bool compression;
     uint64_t shared_memory;
     uint32_t clients;
     uint32_t spare_backends;

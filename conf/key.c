@@ -127,13 +127,13 @@ static bool driver_read(const char *text, enum conf_driver *driver)
     return false;
 }
 
-static bool flag_read(const char *text, bool *flag)
+static bool flag_read(const char *text, const char *yes, const char *no, bool *flag)
 {
-    bool yes = strcmp(text, "yes") == 0;
-    if (!yes && strcmp(text, "no") != 0) {
+    bool is_yes = strcmp(text, yes) == 0;
+    if (!is_yes && strcmp(text, no) != 0) {
         return false;
     }
-    *flag = yes;
+    *flag = is_yes;
     return true;
 }
 
@@ -172,7 +172,9 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
     case CONF_TYPE_PORTS:
         return ports_read(text, member);
     case CONF_TYPE_FLAG:
-        return flag_read(text, member);
+        return flag_read(text, "yes", "no", member);
+    case CONF_TYPE_AUTO:
+        return flag_read(text, "auto", "off", member);
     case CONF_TYPE_LEVEL:
         return ga_log_level_parse(text, member);
     case CONF_TYPE_DRIVER:

@@ -15,6 +15,7 @@ enum conf_type {
     CONF_TYPE_BYTES,  /* uint64_t, with KiB, MiB, GiB, TiB */
     CONF_TYPE_PORTS,  /* struct conf_ports */
     CONF_TYPE_FLAG,   /* bool: yes or no */
+    CONF_TYPE_AUTO,   /* bool: auto or off */
     CONF_TYPE_LEVEL,  /* enum ga_log_level */
     CONF_TYPE_DRIVER, /* enum conf_driver */
     CONF_TYPE_LISTEN, /* appended to struct conf_server's list */

@@ -191,6 +191,7 @@ def copy_columns(bench, name, number, size, kind, floor):
 
 NARROW = 50e6  # bytes per second
 NARROW_BULKS = 4
+NARROW_BYTES = 16 * MB
 
 
 class Narrow:
@@ -200,7 +201,7 @@ class Narrow:
         self.bench = bench
         self.loops = functools.lru_cache(self.loops_with)
 
-    def loops_with(self, bulks):
+    def loops_with(self, bulks, compression="off"):
         first = delay.free_ports()
         ports = range(first, first + delay.DATA_PORTS)
         server = self.bench.rig.server(
@@ -208,9 +209,12 @@ class Narrow:
              f"bulk_connections = {bulks}"], port=ports[0])
         link = delay.SlowLink(ports, NARROW)
         self.bench.rig.stack.callback(link.close)
-        env = self.bench.rig.build.remote([server], GPUAAS_TRANSPORT="tcp")
+        env = self.bench.rig.build.remote([server], GPUAAS_TRANSPORT="tcp",
+                                          GPUAAS_COMPRESSION=compression)
         env["GPUAAS_SERVERS"] = f"{delay.NEAR}:{ports[0]}"
-        return self.bench.rig.loops(env)
+        loops = self.bench.rig.loops(env)
+        loops.ask("in", 1, NARROW_BYTES, "pinned")  # memory is touched, connections are there
+        return loops
 
 
 def narrow_turn(way, size):
@@ -224,9 +228,26 @@ def narrow_turn(way, size):
     return turn
 
 
+def narrow_packed_turn(way, size):
+    """On one machine compression has to be told; what decides by itself whether it pays has a test
+    of its own (transport/tests/test_pack.c)."""
+    def turn(bench):
+        def measure(compression):
+            answer = bench.narrow.loops(1, compression).ask(way, 1, size, "pinned")
+            return size / answer["ns"] * 1e3
+        return {"floor": NARROW / 1e6, "ours": measure("always"), "plain": measure("off")}
+    return turn
+
+
 def narrow_figures():
-    return [Figure(f"narrow_{way}", f"narrow link: {way}, 16 MiB, {NARROW_BULKS} connections",
-                   "MB/s", False, narrow_turn(way, 16 * MB), 0.8) for way in ("in", "out")]
+    figures = []
+    for way in ("in", "out"):
+        figures.append(Figure(f"narrow_{way}",
+                              f"narrow link: {way}, 16 MiB, {NARROW_BULKS} connections", "MB/s",
+                              False, narrow_turn(way, NARROW_BYTES), 0.8))
+        figures.append(Figure(f"narrow_{way}_packed", f"narrow link: {way}, 16 MiB, compressed",
+                              "MB/s", False, narrow_packed_turn(way, NARROW_BYTES), 2))
+    return figures
 
 
 # ---- the same through shared memory, where the program and the server are on one machine

@@ -45,6 +45,12 @@ static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
     return count;
 }
 
+static bool host_packs(void *user)
+{
+    const struct backend *backend = user;
+    return backend->setup.compression != 0;
+}
+
 static int host_ordinal(void *user, uint32_t device)
 {
     const struct backend *backend = user;
@@ -82,6 +88,7 @@ void admission_init(struct backend *backend)
                                          .ordinal = host_ordinal,
                                          .exchange = host_exchange,
                                          .bulk_tickets = host_bulk_tickets,
+                                         .packs = host_packs,
                                          .ended = host_ended};
     backend->idle_at_ns = ga_clock_ns() + ticket_ns(backend);
 }

@@ -51,6 +51,17 @@ enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
     return status;
 }
 
+uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
+{
+    conn->bulk.packs = (client_takes & HANDSHAKE_TAKES_PACKED) != 0 && conn->host->packs != NULL &&
+                       conn->host->packs(conn->host->user);
+    if (!conn->bulk.packs) {
+        return 0;
+    }
+    conn->out.pack.mode = (client_takes & HANDSHAKE_WANTS_PACKED) != 0 ? PACK_ALWAYS : PACK_AUTO;
+    return HANDSHAKE_TAKES_PACKED;
+}
+
 /* ---- the calls about them */
 
 /* Once: a second time there are none. */
@@ -113,10 +124,12 @@ bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header 
 
 bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
 {
+    const struct server_bulk *bulk = &conn->bulk;
     struct bulk_apart next = {.said = true, .connection = ga_read_u32(reader)};
-    uint32_t packed = ga_read_u32(reader);
-    if (reader->failed || next.connection == 0 || next.connection > conn->bulk.used ||
-        packed != 0 || conn->bulk.next.said) {
+    next.packed = ga_read_u32(reader);
+    bool apart = next.connection != 0 && next.connection <= bulk->used && next.packed == 0;
+    bool packed = next.connection == 0 && next.packed != 0 && next.packed < WIRE_CHUNK;
+    if (reader->failed || bulk->next.said || !(apart || (packed && bulk->packs))) {
         return false;
     }
     conn->bulk.next = next;
@@ -126,8 +139,10 @@ bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
 bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
                uint64_t bytes)
 {
-    uint64_t here = conn->bulk.next.said ? 0 : wire_padded(bytes);
-    return bytes <= WIRE_CHUNK && header->length == values + here;
+    const struct bulk_apart *next = &conn->bulk.next;
+    uint64_t here = next->said ? next->packed : bytes;
+    return bytes <= WIRE_CHUNK && next->packed <= bytes &&
+           header->length == values + wire_padded(here);
 }
 
 static enum ga_status apart_take(struct server_conn *conn, struct transport_conn *from, void *to,
@@ -152,10 +167,30 @@ static enum ga_status apart_take(struct server_conn *conn, struct transport_conn
     return GA_OK;
 }
 
+/* How many there will be is known, and has been checked, before they are opened. */
+static enum ga_status packed_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+{
+    uint32_t packed = conn->bulk.next.packed;
+    struct staging_slot *slot = conn_slot(conn);
+    if (slot == NULL) {
+        return GA_LOST;
+    }
+    enum ga_status status = conn_bulk(conn, values, slot->bytes, wire_padded(packed));
+    if (status == GA_OK) {
+        status = pack_open(slot->bytes, packed, to, bytes);
+    }
+    staging_give(&conn->staging, slot);
+    return status;
+}
+
 enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
 {
-    if (!conn->bulk.next.said) {
+    const struct bulk_apart *next = &conn->bulk.next;
+    if (!next->said) {
         return conn_bulk(conn, values, to, wire_padded(bytes));
+    }
+    if (next->packed != 0) {
+        return packed_take(conn, values, to, bytes);
     }
     return apart_take(conn, &conn->bulk.conns[conn->bulk.next.connection - 1], to, bytes);
 }

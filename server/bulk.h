@@ -22,12 +22,13 @@ struct server_bulk {
     pthread_mutex_t lock;        /* of what the main thread puts in */
     bool there[WIRE_BULKS_MOST]; /* connected */
     unsigned granted;            /* connections that the client may open */
+    bool packs;                  /* both ends take packed bytes */
     unsigned used;               /* the submit thread's */
     struct transport_conn conns[WIRE_BULKS_MOST];
     /* What WIRE_BULK has said of the next frame; all 0: nothing. */
     struct bulk_apart {
         bool said;
-        uint32_t connection;
+        uint32_t connection, packed;
     } next;
 };
 
@@ -40,6 +41,10 @@ void bulk_init(struct server_bulk *bulk);
 GA_CHECKED enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
                                       const struct transport_conn *conn);
 
+/* What this end takes of a client that takes so much: HANDSHAKE_TAKES_*. Before anything is sent.
+ */
+uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes);
+
 /* ---- the submit thread */
 
 /* A WIRE_BULK frame. False: it breaks the protocol. */
@@ -47,7 +52,8 @@ bool bulk_frame(struct server_conn *conn, struct ga_reader *reader);
 /* Whether the current frame, with so many bytes of values, has `bytes` bulk bytes. */
 bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
                uint64_t bytes);
-/* Takes them; `to` has room for them, padded. GA_LOST: the connection has ended. */
+/* Takes them; `to` has room for them, padded. GA_LOST: the connection has ended. GA_INVALID: they
+ * are packed wrongly. */
 GA_CHECKED enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to,
                                     uint64_t bytes);
 

@@ -54,6 +54,7 @@ struct channel_setup {
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
     uint64_t session_queue_bytes;
     uint32_t bulk_connections;
+    uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
     uint32_t device_count; /* GPUs of this driver */

@@ -122,6 +122,30 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
     out_append(&completer->conn->out, frame);
 }
 
+/* In a slot of its own, if there is one to spare. */
+static void data_pack(struct server_conn *conn, const struct completer_entry *entry,
+                      struct out_frame *frame)
+{
+    if (!out_pack_wanted(&conn->out, entry->bytes)) {
+        return;
+    }
+    struct staging_slot *slot = staging_try(&conn->staging);
+    if (slot == NULL) {
+        return;
+    }
+    uint64_t start = ga_clock_ns();
+    size_t packed = pack_close(entry->bulk, entry->bytes, slot->bytes);
+    out_pack_tried(&conn->out, entry->bytes, packed, ga_clock_ns() - start);
+    if (packed == 0) {
+        staging_give(&conn->staging, slot);
+        return;
+    }
+    staging_give(&conn->staging, entry->slot);
+    frame->slot = slot;
+    frame->bulk = slot->bytes;
+    out_frame_packed(frame, (uint32_t)packed);
+}
+
 static void data_send(struct completer *completer, struct ga_pool *frames,
                       struct completer_entry *entry)
 {
@@ -145,6 +169,7 @@ static void data_send(struct completer *completer, struct ga_pool *frames,
         frame->padding = frame->bulk_bytes - entry->bytes;
         frame->slot = entry->slot;
         frame->bulk = entry->bulk;
+        data_pack(conn, entry, frame);
         out_append(&conn->out, frame);
     }
     if (entry->last) {

@@ -76,7 +76,7 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
     }
 }
 
-static struct staging_slot *conn_slot(struct server_conn *conn)
+struct staging_slot *conn_slot(struct server_conn *conn)
 {
     struct staging_slot *slot = staging_try(&conn->staging);
     if (slot == NULL) {
@@ -357,7 +357,9 @@ static enum ga_status conn_frame(struct server_conn *conn)
         return atomic_load(&conn->ended) ? GA_LOST : GA_INVALID;
     }
     frame_drop(&conn->reader);
-    conn->bulk.next.said = header.opcode == WIRE_BULK;
+    if (header.opcode != WIRE_BULK) {
+        conn->bulk.next = (struct bulk_apart){0};
+    }
     return GA_OK;
 }
 
@@ -450,6 +452,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
         free(beginning);
         return GA_NO_MEMORY; /* what has been made stays until the process ends */
     }
+    (void)bulk_agree(conn, hello->takes);
     output_begin(conn, (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0);
     if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
         free(beginning);

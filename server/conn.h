@@ -40,6 +40,8 @@ struct server_host {
     /* Asks gpuaasd about what applications share (exchange.h). `*fd` goes along and stays the
      * caller's (-1: none); it becomes what came with the answer, the caller's too. */
     enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
+    /* Whether bulk may be packed. May be NULL: no. */
+    bool (*packs)(void *user);
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
     unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
                              struct channel_ticket made[WIRE_BULKS_MOST]);
@@ -104,6 +106,8 @@ void conn_run_jobs(struct server_conn *conn);
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
 /* Waits for the wake-up and, unless it is NULL, for bytes of `from`. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from);
+/* Leases a whole slot, waiting for one. NULL: the connection ends. */
+struct staging_slot *conn_slot(struct server_conn *conn);
 /* Leases room for `bytes` (WIRE_CHUNK at most) in a staging slot, waiting for one; small pieces
  * share slots. `*at` is the room, 16-aligned and padded. NULL: the connection ends. */
 struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t **at);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 
 #define OUT_PIECES 64     /* of one system call */
@@ -82,15 +83,21 @@ static unsigned bulk_choose(const struct server_out *out)
     return best;
 }
 
-static void bulk_append(struct server_out *out, struct out_frame *frame)
+static void prefix_put(struct out_frame *frame, uint32_t connection, uint32_t packed_bytes)
 {
-    unsigned chosen = bulk_choose(out);
     const struct wire_header header = {.opcode = WIRE_BULK,
                                        .length = OUT_PREFIX_BYTES - sizeof header};
-    const uint32_t values[4] = {chosen + 1};
+    const uint32_t values[4] = {connection, packed_bytes};
     memcpy(frame->prefix, &header, sizeof header);
     memcpy(frame->prefix + sizeof header, values, sizeof values);
     frame->start = frame->prefix;
+}
+
+static void bulk_append(struct server_out *out, struct out_frame *frame)
+{
+    unsigned chosen = bulk_choose(out);
+    prefix_put(frame, chosen + 1, 0);
+    frame->apart = true;
     frame->head_bytes += OUT_PREFIX_BYTES;
     frame->bulk_bytes -= frame->padding;
     frame->queues++;
@@ -137,18 +144,12 @@ static enum ga_status bulk_send(struct server_out *out, struct out_bulk *bulk, b
     return GA_OK;
 }
 
-/* Whether there is a frame in the queue whose bulk goes over a connection of its own. */
-static bool is_apart(const struct out_frame *frame)
-{
-    return frame->start == frame->prefix;
-}
-
 /* ---- the queue */
 
 /* Header and values, and the bulk if it is not apart. */
 static size_t frame_whole(const struct out_frame *frame)
 {
-    return (size_t)frame->head_bytes + (is_apart(frame) ? 0 : frame->bulk_bytes);
+    return (size_t)frame->head_bytes + (frame->apart ? 0 : frame->bulk_bytes);
 }
 
 static void first_done(struct server_out *out)
@@ -174,13 +175,15 @@ static void all_done(struct server_out *out)
 void out_append(struct server_out *out, struct out_frame *frame)
 {
     ga_writer_finish(&frame->writer);
-    frame->head_bytes = (uint32_t)(sizeof(struct wire_header) + frame->writer.at);
+    bool packed = frame->start == frame->prefix;
+    frame->head_bytes =
+        (uint32_t)(sizeof(struct wire_header) + frame->writer.at) + (packed ? OUT_PREFIX_BYTES : 0);
     frame->queues = 1;
     pthread_mutex_lock(&out->lock);
-    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST) {
+    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST && !packed) {
         bulk_append(out, frame);
     }
-    uint32_t length = (uint32_t)frame->writer.at + (is_apart(frame) ? 0 : frame->bulk_bytes);
+    uint32_t length = (uint32_t)frame->writer.at + (frame->apart ? 0 : frame->bulk_bytes);
     memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
     out->bytes += frame->head_bytes + frame->bulk_bytes;
     ga_list_append(&out->frames, &frame->link);
@@ -204,7 +207,7 @@ static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_P
         } else {
             skip -= frame->head_bytes;
         }
-        if (frame->bulk_bytes > skip && !is_apart(frame)) {
+        if (frame->bulk_bytes > skip && !frame->apart) {
             pieces[count++] = (struct iovec){frame->bulk + skip, frame->bulk_bytes - skip};
         }
         skip = 0;
@@ -233,12 +236,45 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
         int count = pieces_gather(out, pieces);
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
-        GA_TRY(out->conn->ops->send(out->conn, pieces, count, &sent));
+        enum ga_status status = out->conn->ops->send(out->conn, pieces, count, &sent);
+        if (status == GA_AGAIN && out->pack.mode != PACK_OFF) {
+            pack_full(&out->pack, ga_clock_ns());
+        }
+        GA_TRY(status);
         (void)GA_FAILPOINT("backend: sent");
+        pack_took(&out->pack, sent);
         sent_account(out, sent);
         *some = true;
     }
+    pack_emptied(&out->pack);
     return GA_OK;
+}
+
+/* ---- packing */
+
+bool out_pack_wanted(struct server_out *out, uint32_t bytes)
+{
+    if (bytes < BULK_LEAST || out->pack.mode == PACK_OFF) {
+        return false;
+    }
+    pthread_mutex_lock(&out->lock);
+    bool wanted = out->bulk_count == 0 && pack_wanted(&out->pack);
+    pthread_mutex_unlock(&out->lock);
+    return wanted;
+}
+
+void out_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes, uint64_t took_ns)
+{
+    pthread_mutex_lock(&out->lock);
+    pack_tried(&out->pack, bytes, packed_bytes, took_ns);
+    pthread_mutex_unlock(&out->lock);
+}
+
+void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes)
+{
+    prefix_put(frame, 0, packed_bytes);
+    frame->bulk_bytes = wire_padded(packed_bytes);
+    memset(frame->bulk + packed_bytes, 0, frame->bulk_bytes - packed_bytes);
 }
 
 enum ga_status out_flush(struct server_out *out)

@@ -22,6 +22,7 @@ struct out_frame {
     struct ga_list link;       /* in the queue, until header and values are sent */
     struct ga_list bulk_link;  /* in that of a bulk connection, until its bulk is sent */
     unsigned queues;           /* in how many it is */
+    bool apart;                /* it is, or was, in two */
     struct ga_pool *home;      /* NULL: it is of the allocator */
     struct staging_slot *slot; /* or NULL; given back when sent */
     uint8_t *bulk;             /* in the slot */
@@ -50,6 +51,7 @@ struct server_out {
     struct ga_list frames;
     _Atomic uint64_t bytes; /* queued; changed under the lock */
     size_t sent;            /* of the first frame */
+    struct pack pack;       /* of bulk that goes by the queue */
     struct out_bulk bulks[WIRE_BULKS_MOST];
     unsigned bulk_count, bulk_last; /* of those in use, and the one chosen last */
     bool lost;                      /* nothing is sent any more, nobody waits */
@@ -65,6 +67,11 @@ struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t o
                                  uint16_t session, uint64_t sequence);
 /* Completes the values (padding, length) and queues the frame: takes it over. */
 void out_append(struct server_out *out, struct out_frame *frame);
+/* Whether to try to pack `bytes` bulk bytes, and what came of that: packed_bytes 0, nothing. */
+bool out_pack_wanted(struct server_out *out, uint32_t bytes);
+void out_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes, uint64_t took_ns);
+/* The frame's bulk, which is there already, is so many packed bytes, and what fills up. */
+void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes);
 /* Throws a frame away that was not queued. */
 void out_frame_free(struct out_frame *frame);
 

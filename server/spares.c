@@ -36,6 +36,7 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         .rdma = server->rdma,
         .session_queue_bytes = server->session_queue_bytes,
         .bulk_connections = server->bulk_connections,
+        .compression = server->compression,
         .shared_memory_bytes = server->shared_memory,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,

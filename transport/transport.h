@@ -116,8 +116,9 @@ GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int t
 GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                             struct transport_conn *out, char *why, size_t why_size);
 
-/* Frames and side connections belong to the door of this folder. */
+/* Frames, packing and side connections belong to the door of this folder. */
 #include "transport/frame.h" /* IWYU pragma: export */
+#include "transport/pack.h"  /* IWYU pragma: export */
 #include "transport/side.h"  /* IWYU pragma: export */
 
 #endif

@@ -6,7 +6,7 @@
 
 /* What these messages end with since minor 1. */
 #define HELLO_CONTEXT_BYTES   32
-#define WELCOME_CONTEXT_BYTES 16
+#define WELCOME_CONTEXT_BYTES 32 /* with what the server takes */
 
 static _Alignas(16) uint8_t bytes[65536];
 
@@ -220,8 +220,11 @@ Test(handshake, a_context_comes_with_the_session)
     cr_assert_eq(handshake_data_hello_read(&r, &out), GA_OK);
     cr_assert_eq(out.context.handle, 0);
 
-    const struct handshake_data_welcome answer = {
-        .session = 1, .context_made = true, .context_result = 2, .block_bytes = 1 << 21};
+    const struct handshake_data_welcome answer = {.session = 1,
+                                                  .context_made = true,
+                                                  .context_result = 2,
+                                                  .block_bytes = 1 << 21,
+                                                  .takes = HANDSHAKE_TAKES_PACKED};
     struct handshake_data_welcome read;
     w = ga_writer_of(bytes, sizeof bytes);
     handshake_data_welcome_write(&w, &answer);
@@ -230,6 +233,11 @@ Test(handshake, a_context_comes_with_the_session)
     cr_assert(read.context_made);
     cr_assert_eq(read.context_result, 2);
     cr_assert_eq(read.block_bytes, 1 << 21);
+    cr_assert_eq(read.takes, HANDSHAKE_TAKES_PACKED);
+    r = ga_reader_of(bytes, w.at - 16);
+    cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
+    cr_assert(read.context_made);
+    cr_assert_eq(read.takes, 0, "one that knew of no packing");
     r = ga_reader_of(bytes, w.at - WELCOME_CONTEXT_BYTES);
     cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
     cr_assert_not(read.context_made);

@@ -151,4 +151,10 @@ static inline int finish(struct client_link *link, struct link_record *record, u
     return result;
 }
 
+static inline void expect_lost(struct client_link *link, struct link_record *record)
+{
+    cr_assert_eq(finish(link, record, NULL), LINK_LOST);
+    cr_assert_eq(client_link_lock(link, 16), LINK_LOST);
+}
+
 #endif

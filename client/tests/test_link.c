@@ -333,12 +333,6 @@ Test(link, a_late_error_finds_its_context)
 
 /* ---- the end, in every state */
 
-static void expect_lost(struct client_link *link, struct link_record *record)
-{
-    cr_assert_eq(finish(link, record, NULL), LINK_LOST);
-    cr_assert_eq(client_link_lock(link, 16), LINK_LOST);
-}
-
 Test(link, end_while_waiting)
 {
     struct peer peer = peer_connect();

@@ -40,6 +40,19 @@ static void stop(void)
 
 TestSuite(bulk, .init = start, .fini = stop, .timeout = 60);
 
+/* The same application anew, as one that takes packed bytes. */
+static void start_packing(void)
+{
+    script_app_close(&app);
+    script_takes = HANDSHAKE_TAKES_PACKED | HANDSHAKE_WANTS_PACKED;
+    script_app_start(&app, server.url, 0);
+    script_takes = 0;
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (uint8_t)(i / 100);
+    }
+}
+
 static uint32_t ask(void)
 {
     struct ga_bulk_open_results results;
@@ -101,11 +114,11 @@ static void piece_in(uint64_t at, uint64_t bytes, unsigned connection)
     script_send(&app.data, API_OP_ga_copy_in, 1, app.sequence++);
 }
 
-/* A copy out whose pieces may come anywhere; how many of them came beside. */
+/* A copy out whose pieces may come anywhere; how many of them came beside, or packed. */
 static unsigned copy_out(uint64_t bytes)
 {
     const struct ga_copy_out_args args = {.src = app.window, .bytes = bytes};
-    unsigned beside = 0, connection = 0;
+    unsigned beside = 0, connection = 0, packed = 0;
     uint16_t opcode;
     memset(to, 0, bytes);
     ga_copy_out_args_write(script_begin(&app.data), &args);
@@ -113,14 +126,19 @@ static unsigned copy_out(uint64_t bytes)
     while ((opcode = script_receive(&app.data)) != WIRE_REPLY) {
         if (opcode == WIRE_BULK) {
             connection = ga_read_u32(&app.data.values);
-            cr_assert(connection >= 1 && connection <= BULKS);
+            packed = ga_read_u32(&app.data.values);
+            cr_assert(packed != 0 ? connection == 0 : connection >= 1 && connection <= BULKS);
             beside++;
             continue;
         }
         cr_assert_eq(opcode, WIRE_DATA);
         uint64_t offset = ga_read_u64(&app.data.values), piece = ga_read_u64(&app.data.values);
         cr_assert(piece <= bytes && offset <= bytes - piece);
-        if (connection == 0) {
+        if (packed != 0) {
+            cr_assert_eq(app.data.header.length, 16 + wire_padded(packed));
+            cr_assert_eq(pack_open(app.data.values.data + 16, packed, to + offset, piece), GA_OK);
+            packed = 0;
+        } else if (connection == 0) {
             memcpy(to + offset, app.data.values.data + 16, piece);
         } else {
             cr_assert_eq(app.data.header.length, 16);
@@ -236,6 +254,42 @@ Test(bulk, who_speaks_before_the_welcome_is_dropped)
     cr_assert_eq(script_stream_synchronize(&app, 0), 0);
 }
 
+/* ---- packed bytes */
+
+static void packed_in(uint64_t at, uint64_t bytes, const void *packed, uint32_t packed_bytes)
+{
+    const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = bytes};
+    prefix(0, packed_bytes);
+    ga_copy_in_args_write(script_begin(&app.data), &args);
+    script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, packed, packed_bytes);
+}
+
+Test(bulk, packed_pieces_both_ways)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
+        size_t size = pack_close(from + at, WIRE_CHUNK, packed);
+        cr_assert_neq(size, 0);
+        packed_in(at, WIRE_CHUNK, packed, (uint32_t)size);
+    }
+    script_copy_in(&app, app.window + 3, from + 3, 4, 0); /* a plain one that is smaller */
+    cr_assert_eq(copy_out(MIB), 4);
+    cr_expect_eq(memcmp(from, to, MIB), 0);
+}
+
+Test(bulk, noise_is_not_packed)
+{
+    start_packing();
+    srand(1);
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (uint8_t)(rand() >> 7);
+    }
+    script_copy_in(&app, app.window, from, MIB, 0);
+    cr_assert_eq(copy_out(MIB), 0);
+    cr_expect_eq(memcmp(from, to, MIB), 0);
+}
+
 /* ---- what ends the connection */
 
 static void expect_the_end(void)
@@ -318,6 +372,65 @@ Test(bulk, more_than_a_piece)
 {
     open_all();
     piece_in(0, WIRE_CHUNK + 1, 0);
+    expect_the_end();
+}
+
+Test(bulk, packed_bytes_that_nobody_has_agreed_on)
+{
+    prefix(0, 32);
+    expect_the_end();
+}
+
+Test(bulk, packed_and_beside)
+{
+    start_packing();
+    open_all();
+    prefix(1, 32);
+    expect_the_end();
+}
+
+Test(bulk, packed_bytes_that_are_none)
+{
+    uint8_t noise[64];
+    start_packing();
+    memset(noise, 0xff, sizeof noise);
+    packed_in(0, 4096, noise, sizeof noise);
+    expect_the_end();
+}
+
+/* They would become more than the piece says, which is all there is room for. */
+Test(bulk, packed_bytes_that_are_too_many)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    size_t size = pack_close(from, 100000, packed);
+    packed_in(0, 99999, packed, (uint32_t)size);
+    expect_the_end();
+}
+
+Test(bulk, packed_bytes_that_are_too_few)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    size_t size = pack_close(from, 100000, packed);
+    packed_in(0, 100001, packed, (uint32_t)size);
+    expect_the_end();
+}
+
+Test(bulk, packed_bytes_more_than_plain_ones)
+{
+    start_packing();
+    packed_in(0, 16, from, 32);
+    expect_the_end();
+}
+
+Test(bulk, a_packed_module)
+{
+    start_packing();
+    prefix(0, 32);
+    const struct ga_module_load_args args = {.image_bytes = 32};
+    ga_module_load_args_write(script_begin(&app.data), &args);
+    script_send_bulk(&app.data, API_OP_ga_module_load, 1, app.sequence++, from, 32);
     expect_the_end();
 }
 

@@ -43,7 +43,7 @@ MAY_USE = {
     "base": {"xxhash", "uthash"},
     "api": {"cuda", "xxhash", "uthash"},
     "conf": {"inih", "uthash"},
-    "transport": {"openssl", "verbs", "xxhash", "uthash"},
+    "transport": {"lz4", "openssl", "verbs", "xxhash", "uthash"},
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
     "client": {"cuda", "xxhash", "uthash"},

@@ -1,0 +1,87 @@
+/* Pieces of copies to the host that come packed, or are said to; with a server that lies. */
+#include "client/tests/peer.h"
+
+TestSuite(link_bulk, .timeout = 30);
+
+/* What WIRE_BULK says, then a frame; of a link that takes packed bytes, or not. */
+static void lost_after_bulk(bool packs, uint32_t connection, uint32_t packed,
+                            struct wire_header header, const void *content)
+{
+    struct peer peer = peer_connect();
+    static uint8_t to[400];
+    const uint32_t values[4] = {connection, packed};
+    const struct wire_header bulk = {.length = sizeof values, .opcode = WIRE_BULK};
+    struct link_want want = {.context = 1, .to = to, .bytes = 200, .width = 200, .pitch = 200};
+    peer.link->pack.mode = packs ? PACK_AUTO : PACK_OFF;
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    header.sequence += record->sequence;
+    peer_write(&peer, &bulk, sizeof bulk);
+    peer_write(&peer, values, sizeof values);
+    peer_write(&peer, &header, sizeof header);
+    peer_write(&peer, content, header.length);
+    expect_lost(peer.link, record);
+    for (size_t i = 200; i < sizeof to; i++) {
+        cr_assert_eq(to[i], 0);
+    }
+    close(peer.fd);
+}
+
+Test(link_bulk, nonsense_about_bulk_ends_the_link)
+{
+    uint64_t here[64] = {0, 200}, small[64] = {0, 16}, large[64] = {0, 201}, beyond[64] = {190, 20};
+    uint64_t bomb[64] = {0, 200, UINT64_C(0xffffffffffff001f), UINT64_MAX, UINT64_MAX};
+    struct wire_header data = {.length = 48, .opcode = WIRE_DATA};
+    lost_after_bulk(true, 1, 0, (struct wire_header){.length = 16, .opcode = WIRE_DATA}, here);
+    lost_after_bulk(false, 0, 32, data, here);
+    lost_after_bulk(true, 0, 0, data, here);
+    lost_after_bulk(true, 1, 32, data, here);
+    lost_after_bulk(true, 0, 32, data, here); /* no LZ4 */
+    lost_after_bulk(true, 0, 24, data, bomb); /* more than is said */
+    lost_after_bulk(true, 0, 32, data, small);
+    lost_after_bulk(true, 0, 32, data, large);
+    lost_after_bulk(true, 0, 16, (struct wire_header){.length = 32, .opcode = WIRE_DATA}, beyond);
+    lost_after_bulk(true, 0, 64, data, here);
+    lost_after_bulk(true, 0, WIRE_CHUNK, data, here);
+    lost_after_bulk(true, 0, 32, (struct wire_header){.length = 16, .opcode = WIRE_REPLY}, here);
+    lost_after_bulk(true, 0, 32, (struct wire_header){.length = 16, .opcode = WIRE_BULK}, small);
+}
+
+Test(link_bulk, packed_pieces_are_opened)
+{
+    struct peer peer = peer_connect();
+    static uint8_t plain[100000], packed[100000], to[120 * 1000];
+    peer.link->pack.mode = PACK_AUTO;
+    for (size_t i = 0; i < sizeof plain; i++) {
+        plain[i] = (uint8_t)(i / 100);
+    }
+    for (uint64_t pitch = 100; pitch <= 120; pitch += 20) { /* in a row, and in rows */
+        struct link_want want = {
+            .context = 1, .to = to, .bytes = sizeof plain, .width = 100, .pitch = pitch};
+        memset(to, 0, sizeof to);
+        uint32_t size = (uint32_t)pack_close(plain, sizeof plain, packed);
+        cr_assert_neq(size, 0);
+        struct link_record *record = call_with(peer.link, 0, true, &want);
+        const struct {
+            struct wire_header header;
+            uint32_t connection, packed, zeros[2];
+        } bulk = {.header = {.length = 16, .opcode = WIRE_BULK}, .packed = size};
+        const struct {
+            struct wire_header header;
+            uint64_t offset, bytes;
+        } data = {.header = {.length = 16 + wire_padded(size),
+                             .opcode = WIRE_DATA,
+                             .sequence = record->sequence},
+                  .bytes = sizeof plain};
+        peer_write(&peer, &bulk, sizeof bulk);
+        peer_write(&peer, &data, sizeof data);
+        peer_write(&peer, packed, wire_padded(size));
+        peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
+        client_link_wait(peer.link, record);
+        cr_assert_eq(record->result, 0);
+        client_link_release(peer.link, record);
+        for (size_t i = 0; i < sizeof plain; i++) {
+            cr_assert_eq(to[i / 100 * pitch + i % 100], plain[i]);
+        }
+    }
+    close(peer.fd);
+}

@@ -1,0 +1,31 @@
+/* Packed bytes of a peer: what they open to is as long as was said or nothing, and nothing is
+ * written beyond it; what we close opens to the same. */
+#include <stdlib.h>
+
+#include "tests/fuzz/input.h"
+#include "transport/pack.h"
+
+#define GUARD 0x5a
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = {data, size};
+    size_t bytes = fuzz_u16(&input), left = input.left;
+    uint8_t *to = malloc(bytes + 1), *packed = malloc(left + 1), *back = malloc(left + 1);
+    FUZZ_CHECK(to != NULL && packed != NULL && back != NULL);
+    to[bytes] = GUARD;
+    if (pack_open(input.at, left, to, bytes) == GA_OK) {
+        FUZZ_CHECK(left < bytes);
+    }
+    FUZZ_CHECK(to[bytes] == GUARD);
+    size_t closed = left != 0 ? pack_close(input.at, left, packed) : 0;
+    if (closed != 0) {
+        FUZZ_CHECK(closed <= pack_room(left));
+        FUZZ_CHECK(pack_open(packed, closed, back, left) == GA_OK);
+        FUZZ_CHECK(memcmp(back, input.at, left) == 0);
+    }
+    free(to);
+    free(packed);
+    free(back);
+    return 0;
+}
