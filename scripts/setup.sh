@@ -20,6 +20,7 @@ packages=(
     clang-format-14 clang-tidy-14
     python3-venv     # packages of Python that tests use
     groff-base       # checks the manual pages
+    libssl-dev       # TLS
     libcriterion-dev # unit tests
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files

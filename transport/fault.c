@@ -62,32 +62,68 @@ static enum ga_status conn_wrap(struct transport_conn *conn, const struct faults
     return GA_OK;
 }
 
+/* What is wrapped has a state of its own. */
+struct fault_listener {
+    struct faults faults;
+    void *inner_state;
+};
+
+/* Which transport listens on a descriptor: an address is asked for by that alone. */
+#define LISTENERS_MOST 64
+static struct {
+    int fd; /* 0: none */
+    const struct transport_ops *ops;
+} listeners[LISTENERS_MOST];
+
+/* No `ops`: it listens no more. */
+static void listener_note(int fd, const struct transport_ops *ops)
+{
+    for (size_t i = 0; i < LISTENERS_MOST; i++) {
+        if (listeners[i].fd == (ops != NULL ? 0 : fd)) {
+            listeners[i].fd = ops != NULL ? fd : 0;
+            listeners[i].ops = ops;
+            return;
+        }
+    }
+    abort(); /* tests have few */
+}
+
+static struct transport_listener inner_of(const struct transport_listener *listener)
+{
+    const struct fault_listener *state = listener->state;
+    return (struct transport_listener){
+        .ops = listener->inner, .fd = listener->fd, .state = state->inner_state};
+}
+
 static enum ga_status fault_listen(const struct transport_address *address,
                                    struct transport_listener *out, char *why, size_t why_size)
 {
-    struct faults *faults = malloc(sizeof *faults);
+    struct fault_listener *state = malloc(sizeof *state);
     struct transport_listener listener;
-    if (faults == NULL || !faults_parse(address->options, faults)) {
-        free(faults);
+    if (state == NULL || !faults_parse(address->options, &state->faults)) {
+        free(state);
         snprintf(why, why_size, "no memory");
         return GA_NO_MEMORY;
     }
     enum ga_status status = address->inner->listen(address, &listener, why, why_size);
     if (status != GA_OK) {
-        free(faults);
+        free(state);
         return status;
     }
+    state->inner_state = listener.state;
+    listener_note(listener.fd, address->inner);
     *out = (struct transport_listener){
-        .ops = &transport_fault, .fd = listener.fd, .inner = address->inner, .state = faults};
+        .ops = &transport_fault, .fd = listener.fd, .inner = address->inner, .state = state};
     return GA_OK;
 }
 
 static enum ga_status fault_accept(struct transport_listener *listener, struct transport_conn *out)
 {
-    struct transport_listener inner = {.ops = listener->inner, .fd = listener->fd};
+    struct transport_listener inner = inner_of(listener);
     struct transport_conn conn;
     GA_TRY(inner.ops->accept(&inner, &conn));
-    GA_TRY(conn_wrap(&conn, listener->state));
+    const struct fault_listener *state = listener->state;
+    GA_TRY(conn_wrap(&conn, &state->faults));
     *out = conn;
     return GA_OK;
 }
@@ -388,16 +424,27 @@ static unsigned fault_descriptors(const struct transport_conn *conn, int *fds)
     return state->inner.ops->descriptors(&state->inner, fds);
 }
 
+static const char *fault_trouble(const struct transport_conn *conn)
+{
+    const struct fault_conn *state = conn->state;
+    return transport_trouble(&state->inner);
+}
+
 static enum ga_status fault_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
     struct fault_conn *state = conn->state;
     return state->inner.ops->set_dead_after(&state->inner, timeout_ms);
 }
 
-/* Of whatever is wrapped: the descriptor knows. */
+/* Of whatever is wrapped: for a connection, the descriptor knows enough. */
 static enum ga_status fault_local_address(int fd, char *url, size_t size)
 {
     enum ga_status status = GA_LOST;
+    for (size_t i = 0; i < LISTENERS_MOST; i++) {
+        if (listeners[i].fd == fd) {
+            return listeners[i].ops->local_address(fd, url, size);
+        }
+    }
     for (size_t i = 0; i < transport_count && status != GA_OK; i++) {
         if (transport_all[i] != &transport_fault) {
             status = transport_all[i]->local_address(fd, url, size);
@@ -408,9 +455,11 @@ static enum ga_status fault_local_address(int fd, char *url, size_t size)
 
 static void fault_close_listener(struct transport_listener *listener)
 {
-    struct transport_listener inner = {.ops = listener->inner, .fd = listener->fd};
+    struct transport_listener inner = inner_of(listener);
+    struct fault_listener *state = listener->state;
     inner.ops->close_listener(&inner);
-    free(listener->state);
+    listener_note(listener->fd, NULL);
+    free(state);
     *listener = (struct transport_listener){.ops = &transport_fault, .fd = -1};
 }
 
@@ -443,6 +492,7 @@ const struct transport_ops transport_fault = {
     .await = fault_await,
     .descriptors = fault_descriptors,
     .set_dead_after = fault_set_dead_after,
+    .trouble = fault_trouble,
     .local_address = fault_local_address,
     .close_listener = fault_close_listener,
     .close = fault_close,

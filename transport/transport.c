@@ -14,10 +14,10 @@
 #endif
 #include "transport/shm.h"
 #include "transport/tcp.h"
+#include "transport/tls.h"
 
 const struct transport_ops *const transport_all[] = {
-    &transport_tcp,
-    &transport_shm,
+    &transport_tcp,   &transport_tls, &transport_shm,
 #if GPUAAS_RDMA
     &transport_rdma,
 #endif
@@ -54,8 +54,8 @@ static enum ga_status address_error(const char *text, const char *what, char *wh
 {
     /* The beginning of a long one will do: what is wrong must be seen. */
     snprintf(why, why_size,
-             "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, [v6]:port, "
-             "rdma://host:port, shm:, shm:name)",
+             "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, tls://host:port, "
+             "rdma://host:port, [v6]:port, shm:, shm:name)",
              text, what);
     return GA_INVALID;
 }
@@ -169,6 +169,17 @@ bool transport_is_useful(const char *scheme)
 #endif
 }
 
+bool transport_address_is(const struct transport_address *address, const char *scheme)
+{
+    const struct transport_ops *ops = address->inner != NULL ? address->inner : address->ops;
+    return strcmp(ops->scheme, scheme) == 0;
+}
+
+const char *transport_trouble(const struct transport_conn *conn)
+{
+    return conn->ops->trouble != NULL ? conn->ops->trouble(conn) : NULL;
+}
+
 enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,
                                    size_t why_size)
 {
@@ -180,8 +191,9 @@ enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, 
             snprintf(why, why_size, "no answer within %d ms", timeout_ms);
             return GA_TIMEOUT;
         }
-        struct pollfd poll_fd = {.fd = conn->fd, .events = POLLOUT};
-        (void)poll(&poll_fd, 1, (int)((deadline_ns - now_ns) / GA_NS_PER_MS) + 1);
+        struct pollfd at[TRANSPORT_AWAIT_MOST];
+        unsigned count = conn->ops->await(conn, POLLOUT, at);
+        (void)poll(at, count, (int)((deadline_ns - now_ns) / GA_NS_PER_MS) + 1);
     }
     return status;
 }

@@ -21,14 +21,34 @@ struct transport_ops;
 #define TRANSPORT_AWAIT_MOST 3 /* descriptors to poll, at most */
 #define TRANSPORT_FDS_MOST   5 /* descriptors of a connection, at most */
 
-/* "tcp://host:port", "host:port", "host", "[v6]:port", "rdma://host:port", or "shm:name" (the name
+#define TRANSPORT_TICKET_ID  16
+#define TRANSPORT_TICKET_KEY 32
+
+/* By what both ends of a tls connection know each other: certificates, or a ticket that both have
+ * been told (RFC 8446: an external pre-shared key). Borrowed until a connection is made; a
+ * listener's function and `user` as long as it and its connections live. */
+struct transport_secret {
+    /* Files (PEM); NULL: none. A listener without tickets needs `cert` and `key`, and with `ca`
+     * demands certificates of clients. Who connects needs `ca` (NULL: what the machine trusts). */
+    const char *cert, *key, *ca;
+    /* Who connects with a ticket. NULL: with certificates */
+    const uint8_t *ticket_id, *ticket_key;
+    /* A listener for tickets: the key of one that is good. False, having said why: it is not. Its
+     * connections have no certificates. */
+    bool (*ticket)(void *user, const uint8_t *id, uint8_t *key);
+    void *user;
+};
+
+/* "tcp://host:port", "tls://host:port", "host:port", "host", "[v6]:port", "rdma://host:port", or
+ * "shm:name" (the name
  * is the host). */
 struct transport_address {
     const struct transport_ops *ops;
     const struct transport_ops *inner; /* what a wrapper wraps, else NULL */
     char host[256];
     char port[8];
-    char options[160]; /* of a wrapper, else "" */
+    char options[160];                     /* of a wrapper, else "" */
+    const struct transport_secret *secret; /* of tls; borrowed. Not in the text: NULL */
 };
 
 struct transport_listener {
@@ -52,9 +72,9 @@ struct transport_ops {
     /* GA_AGAIN: none waits. GA_NO_MEMORY: no descriptors or memory are left, the caller pauses. */
     GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
                                         struct transport_conn *out);
-    /* Starts; GA_OK at once or later: poll for writability, then connect_end. A host may have
-     * several addresses: connect_end goes on to the next when one does not answer, on the same
-     * `fd`. */
+    /* Starts; GA_OK at once or later: poll for what `await` names for POLLOUT, then connect_end. A
+     * host may have several addresses: connect_end goes on to the next when one does not answer, on
+     * the same `fd`. */
     GA_CHECKED enum ga_status (*connect_begin)(const struct transport_address *address,
                                                struct transport_conn *out, char *why,
                                                size_t why_size);
@@ -71,7 +91,8 @@ struct transport_ops {
     GA_CHECKED enum ga_status (*pass)(struct transport_conn *conn, int fd);
     /* At the other end: the next one, the caller's. GA_AGAIN: there is none. Of who receives. */
     GA_CHECKED enum ga_status (*take)(struct transport_conn *conn, int *fd);
-    /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. */
+    /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. After GA_AGAIN the next call's
+     * bytes begin with those of this one: they may be encrypted already. */
     GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
                                       int count, size_t *sent);
     /* Receives some bytes: GA_OK with *got > 0, GA_AGAIN, or GA_LOST (also at a clean end). */
@@ -90,6 +111,9 @@ struct transport_ops {
     /* The peer's machine gives no sign of life for so long, asked or not: GA_LOST. For connections
      * whose peer always reads: a full receive window counts as silence too. */
     GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);
+    /* Why it was lost, in words, where the transport knows more than that it was; else NULL. For
+     * the thread that was told. NULL: it never does. */
+    const char *(*trouble)(const struct transport_conn *conn);
     /* "tcp://host:port" as bound; for port 0 the real one. */
     GA_CHECKED enum ga_status (*local_address)(int fd, char *url, size_t size);
     void (*close_listener)(struct transport_listener *listener);
@@ -108,6 +132,10 @@ bool transport_is_useful(const char *scheme);
 GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *default_port,
                                                   struct transport_address *out, char *why,
                                                   size_t why_size);
+/* Whether it is (wrapped or not) of this scheme. */
+bool transport_address_is(const struct transport_address *address, const char *scheme);
+/* What its transport says of its loss; else NULL. */
+const char *transport_trouble(const struct transport_conn *conn);
 /* Waits until what connect_begin has begun is connected; on failure it stays the caller's to close.
  */
 GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms,
