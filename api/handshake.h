@@ -75,7 +75,7 @@ struct handshake_open {
 };
 
 struct handshake_ticket {
-    const char *address; /* "tcp://host:port" of the backend process */
+    const char *address; /* "tcp://host:port" or tls, of the backend process */
     const char *local;   /* "shm:name" for programs on its machine; "": there is none */
     uint32_t ways;       /* HANDSHAKE_WAY_*, besides */
     uint64_t process;    /* the same number: the same process, use the connection that is there */

@@ -118,11 +118,17 @@ static void connect_all(struct making *making)
         making->count = 0;
         return;
     }
-    while (begun < making->count &&
-           address.ops->connect_begin(&address, &making->conns[begun], making->why,
-                                      sizeof making->why) == GA_OK) {
+    while (begun < making->count) {
+        const struct transport_secret secret = {.ticket_id = making->tickets[begun].id,
+                                                .ticket_key = making->tickets[begun].key};
+        address.secret = &secret;
+        if (address.ops->connect_begin(&address, &making->conns[begun], making->why,
+                                       sizeof making->why) != GA_OK) {
+            break;
+        }
         begun++;
     }
+    address.secret = NULL;
     making->count = begun;
     while (good < making->count && connected(making, good) == GA_OK) {
         good++;

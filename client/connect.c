@@ -17,6 +17,7 @@
 
 /* The connections of a link that is being made. */
 struct making {
+    bool tls;
     struct transport_conn data, side; /* fd -1: not open */
     struct frame_reader reader, side_reader;
 };
@@ -69,7 +70,7 @@ static enum ga_status begin_data(struct opening *opening, const struct transport
     char url[sizeof opening->address + 8];
     struct transport_address rdma = *address;
     const char *rest = strstr(opening->address, "://");
-    if (rest != NULL && rdma_possible(opening)) {
+    if (rest != NULL && !making->tls && rdma_possible(opening)) {
         snprintf(url, sizeof url, "rdma%s", rest);
         GA_TRY(transport_address_parse(url, WIRE_DEFAULT_PORT, &rdma, opening->why,
                                        sizeof opening->why));
@@ -79,12 +80,21 @@ static enum ga_status begin_data(struct opening *opening, const struct transport
 
 static enum ga_status begin(struct opening *opening, struct making *making)
 {
+    const struct transport_secret secret = {.ticket_id = opening->ticket.id,
+                                            .ticket_key = opening->ticket.key};
     struct transport_address address;
     if (begin_local(opening, making) == GA_OK) {
         return GA_OK;
     }
     GA_TRY(transport_address_parse(opening->address, WIRE_DEFAULT_PORT, &address, opening->why,
                                    sizeof opening->why));
+    if (opening->device->server->tls && !transport_address_is(&address, "tls")) {
+        snprintf(opening->why, sizeof opening->why,
+                 "it was reached by tls://, and wants data without");
+        return GA_DENIED;
+    }
+    address.secret = &secret;
+    making->tls = transport_address_is(&address, "tls");
     GA_TRY(begin_data(opening, &address, making));
     return address.ops->connect_begin(&address, &making->side, opening->why, sizeof opening->why);
 }
@@ -172,7 +182,7 @@ static enum ga_status greet(struct opening *opening, struct making *making)
 {
     struct handshake_data_welcome welcome;
     GA_TRY(wait_connected(opening, &making->data));
-    opening->round_trips++;
+    opening->round_trips += making->tls ? 2 : 1;
     widen(opening, &making->data);
     GA_TRY(send_hello(opening, &making->data, HANDSHAKE_DATA));
     GA_TRY(wait_connected(opening, &making->side));

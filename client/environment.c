@@ -58,6 +58,7 @@ unsigned client_environment_dead_after_s(void)
 }
 
 static enum client_transport transport = CLIENT_TRANSPORT_AUTO;
+static struct transport_secret secret;
 
 static void read_transport(void)
 {
@@ -66,12 +67,27 @@ static void read_transport(void)
         transport = CLIENT_TRANSPORT_AUTO;
     } else if (strcmp(text, "tcp") == 0) {
         transport = CLIENT_TRANSPORT_TCP;
+    } else if (strcmp(text, "tls") == 0) {
+        transport = CLIENT_TRANSPORT_TLS;
     } else if (strcmp(text, "rdma") == 0) {
         transport = CLIENT_TRANSPORT_RDMA;
     } else {
-        ga_warn("GPUAAS_TRANSPORT=%s: it can be auto (the fastest that there is), rdma or tcp",
+        ga_warn("GPUAAS_TRANSPORT=%s: it can be auto (the fastest that there is), rdma, tcp or tls",
                 text);
     }
+}
+
+static const char *file_of(const char *name)
+{
+    const char *path = getenv(name);
+    return path != NULL && path[0] != 0 ? path : NULL;
+}
+
+const struct transport_secret *client_environment_secret(void)
+{
+    secret = (struct transport_secret){
+        .cert = file_of("GPUAAS_CERT"), .key = file_of("GPUAAS_KEY"), .ca = file_of("GPUAAS_CA")};
+    return &secret;
 }
 
 enum client_transport client_environment_transport(void)

@@ -19,11 +19,14 @@ unsigned client_environment_dead_after_s(void);
 enum client_transport {
     CLIENT_TRANSPORT_AUTO, /* the fastest: shared memory, then RDMA, then TCP */
     CLIENT_TRANSPORT_RDMA,
-    CLIENT_TRANSPORT_TCP,
+    CLIENT_TRANSPORT_TCP, /* or TLS, where the server is reached by tls:// */
+    CLIENT_TRANSPORT_TLS, /* likewise; other servers are refused */
 };
 enum client_transport client_environment_transport(void);
 /* GPUAAS_COMPRESSION: whether bytes of copies are packed. */
 enum pack_mode client_environment_compression(void);
+/* GPUAAS_CERT, GPUAAS_KEY, GPUAAS_CA: files, for connections to tls:// servers. */
+const struct transport_secret *client_environment_secret(void);
 /* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER. */
 void client_environment_apply(void);
 

@@ -8,6 +8,14 @@
 
 #include "base/clock.h"
 
+const char *client_exchange_cause(const struct transport_conn *conn, enum ga_status status)
+{
+    const char *trouble = transport_trouble(conn);
+    return status != GA_LOST ? "it speaks something else"
+           : trouble != NULL ? trouble
+                             : "it closed the connection";
+}
+
 enum ga_status client_frame_begin(struct client_frame *frame)
 {
     frame->bytes = aligned_alloc(64, WIRE_HANDSHAKE_MOST);
@@ -65,7 +73,9 @@ enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, ui
             continue;
         }
         if (status != GA_OK) {
-            snprintf(why, why_size, "it closed the connection");
+            char byte; /* it may have said why, before */
+            (void)!conn->ops->receive(conn, &byte, 1, &sent);
+            snprintf(why, why_size, "%s", client_exchange_cause(conn, GA_LOST));
             return status;
         }
         done += sent;
@@ -90,8 +100,7 @@ enum ga_status client_frame_receive(struct frame_reader *reader, struct transpor
         if (status == GA_AGAIN) {
             GA_TRY(wait_for(conn, POLLIN, deadline_ns, why, why_size));
         } else if (status != GA_OK) {
-            snprintf(why, why_size, "%s",
-                     status == GA_LOST ? "it closed the connection" : "it speaks something else");
+            snprintf(why, why_size, "%s", client_exchange_cause(conn, status));
             return status;
         }
     }

@@ -28,4 +28,7 @@ GA_CHECKED enum ga_status client_frame_receive(struct frame_reader *reader,
                                                struct wire_header *header, struct ga_reader *values,
                                                char *why, size_t why_size);
 
+/* Why a connection came to its end, for people: `status` is GA_LOST or GA_INVALID. */
+const char *client_exchange_cause(const struct transport_conn *conn, enum ga_status status);
+
 #endif

@@ -148,8 +148,10 @@ static enum ga_status read_all(struct client_link *link, const struct link_recor
                 return status;
             }
         }
-        client_link_lose(link, status == GA_LOST ? "the connection ended"
-                                                 : "it sent bytes that are no answer");
+        const char *trouble = transport_trouble(&link->data);
+        client_link_lose(link, status != GA_LOST ? "it sent bytes that are no answer"
+                               : trouble != NULL ? trouble
+                                                 : "the connection ended");
     }
 }
 

@@ -35,7 +35,7 @@ struct attempt {
     enum attempt_state state;
     bool guess; /* that the program will use the first device: see ticket.c */
     char text[300];
-    char why[200];
+    char why[300];
     CUresult result; /* what a refusal said */
     struct client_server *server;
     struct handshake_welcome welcome; /* lent from the reader's buffer */
@@ -66,6 +66,11 @@ static void begin(struct attempt *attempt)
         fail(attempt, NULL);
         return;
     }
+    bool tls = transport_address_is(&address, "tls");
+    if (client_environment_transport() == CLIENT_TRANSPORT_TLS && !tls) {
+        fail(attempt, "GPUAAS_TRANSPORT=tls, and there is no tls:// in front of it");
+        return;
+    }
     attempt->server = calloc(1, sizeof *attempt->server);
     if (attempt->server == NULL ||
         frame_reader_init(&attempt->server->reader, CONTROL_BUFFER) != GA_OK) {
@@ -73,6 +78,8 @@ static void begin(struct attempt *attempt)
         return;
     }
     attempt->server->control.fd = -1;
+    attempt->server->tls = tls;
+    address.secret = client_environment_secret();
     snprintf(attempt->server->address, sizeof attempt->server->address, "%s", attempt->text);
     if (address.ops->connect_begin(&address, &attempt->server->control, attempt->why,
                                    sizeof attempt->why) != GA_OK) {
@@ -168,7 +175,7 @@ static void read_answer(struct attempt *attempt)
         }
     }
     if (status != GA_OK) {
-        fail(attempt, status == GA_LOST ? "it closed the connection" : "it speaks something else");
+        fail(attempt, client_exchange_cause(&server->control, status));
         return;
     }
     struct ga_reader values = ga_reader_of(at, header.length);
@@ -181,6 +188,29 @@ static void read_answer(struct attempt *attempt)
     }
 }
 
+static bool is_waiting(const struct attempt *attempt)
+{
+    return attempt->state == CONNECTING || attempt->state == ASKED;
+}
+
+/* What all of them wait for; false: some need not wait. */
+static bool watch_all(struct attempt *attempts, int count, struct pollfd *at, nfds_t *used)
+{
+    bool sleep = true;
+    *used = 0;
+    for (int i = 0; i < count; i++) {
+        if (is_waiting(&attempts[i])) {
+            struct transport_conn *conn = &attempts[i].server->control;
+            unsigned more = /* NOLINTNEXTLINE: it has a server in these states */
+                conn->ops->await(conn, attempts[i].state == CONNECTING ? POLLOUT : POLLIN,
+                                 at + *used);
+            sleep &= more != 0;
+            *used += more;
+        }
+    }
+    return sleep;
+}
+
 static void ask_all(struct attempt *attempts, int count)
 {
     uint64_t deadline_ns = ga_clock_ns() + ANSWER_NS;
@@ -188,33 +218,29 @@ static void ask_all(struct attempt *attempts, int count)
         begin(&attempts[i]);
     }
     for (;;) {
-        struct pollfd at[SERVERS_MOST];
-        int which[SERVERS_MOST];
-        nfds_t waiting = 0;
+        struct pollfd at[SERVERS_MOST * TRANSPORT_AWAIT_MOST];
+        nfds_t used = 0;
+        bool waiting = false;
         for (int i = 0; i < count; i++) {
-            if (attempts[i].state == CONNECTING || attempts[i].state == ASKED) {
-                short events = attempts[i].state == CONNECTING ? POLLOUT : POLLIN;
-                at[waiting] = /* NOLINTNEXTLINE: it has a server in these states */
-                    (struct pollfd){.fd = attempts[i].server->control.fd, .events = events};
-                which[waiting++] = i;
-            }
+            waiting |= is_waiting(&attempts[i]);
         }
         uint64_t now = ga_clock_ns();
-        if (waiting == 0 || now >= deadline_ns) {
+        if (!waiting || now >= deadline_ns) {
             break;
         }
-        (void)poll(at, waiting, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
-        for (nfds_t i = 0; i < waiting; i++) {
-            struct attempt *attempt = &attempts[which[i]];
-            if (at[i].revents != 0 && attempt->state == CONNECTING) {
-                say_hello(attempt, deadline_ns);
-            } else if (at[i].revents != 0) {
-                read_answer(attempt);
+        if (watch_all(attempts, count, at, &used)) {
+            (void)poll(at, used, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
+        }
+        for (int i = 0; i < count; i++) { /* who is not ready says so */
+            if (attempts[i].state == CONNECTING) {
+                say_hello(&attempts[i], deadline_ns);
+            } else if (attempts[i].state == ASKED) {
+                read_answer(&attempts[i]);
             }
         }
     }
     for (int i = 0; i < count; i++) {
-        if (attempts[i].state == CONNECTING || attempts[i].state == ASKED) {
+        if (is_waiting(&attempts[i])) {
             fail(&attempts[i], "no answer within 2 s");
         }
     }
@@ -379,7 +405,12 @@ static CUresult ask_servers(const char *servers)
         }
         free(devices);
     }
-    client_trace_setup(2); /* connecting and the greeting; of all servers at once */
+    bool any_tls = false;
+    for (const struct client_server *at = client_servers; at != NULL; at = at->next) {
+        any_tls |= at->tls;
+    }
+    /* connecting, perhaps encrypting, and the greeting; of all servers at once */
+    client_trace_setup(any_tls ? 3 : 2);
     free(attempts);
     return rc;
 }

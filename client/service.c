@@ -140,8 +140,20 @@ static void watch_data(struct watched *w, struct client_link *link)
     unsigned count;
     struct transport_conn *from;
     while ((from = link_awaited(link), count = from->ops->await(from, POLLIN, at)) == 0 &&
-           link_read_free(link)) {
+           link_read_free(link) && atomic_load(&link->dead) == 0) {
         link_read_try(link);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        watch(w, at[i].fd, at[i].events, link, NULL);
+    }
+}
+
+static void watch_side(struct watched *w, struct client_link *link)
+{
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count;
+    while ((count = transport_side_await(&link->side, at)) == 0 && atomic_load(&link->dead) == 0) {
+        read_side(link);
     }
     for (unsigned i = 0; i < count; i++) {
         watch(w, at[i].fd, at[i].events, link, NULL);
@@ -160,7 +172,7 @@ static void watch_all(struct watched *w)
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
         if (atomic_load(&link->dead) == 0) {
-            watch(w, link->side.conn.fd, transport_side_events(&link->side), link, NULL);
+            watch_side(w, link);
         }
         if (atomic_load(&link->dead) == 0 && atomic_load(&link->host_calls) != 0 &&
             link_read_free(link)) {

@@ -32,6 +32,7 @@ struct client_server {
     char pool[128], node[128];
     int32_t driver_version;
     struct transport_conn control;
+    bool tls; /* and so must be what carries its data, but for shared memory */
     struct frame_reader reader;
     pthread_mutex_t control_lock; /* one question at a time */
     uint64_t control_sequence;

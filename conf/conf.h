@@ -34,6 +34,7 @@ struct conf_server {
     unsigned listen_count;
     struct conf_ports data_ports;
     bool shm, rdma;
+    char tls_cert[CONF_TEXT_MOST], tls_key[CONF_TEXT_MOST], tls_client_ca[CONF_TEXT_MOST];
     char advertise_address[CONF_TEXT_MOST];
     char pool[CONF_TEXT_MOST];
     char node[CONF_TEXT_MOST];

@@ -89,7 +89,7 @@ static bool listen_read(const char *text, unsigned line, struct conf_server *ser
 
 static bool text_is_allowed(const struct conf_key *key, const char *text)
 {
-    if (strcmp(key->name, "driver_path") == 0) {
+    if (strcmp(key->name, "driver_path") == 0 || strncmp(key->name, "tls_", 4) == 0) {
         return *text == '/';
     }
     bool is_name = key->section == CONF_SECTION_GPU; /* of a software GPU: for people */

@@ -118,6 +118,23 @@ void admission_tickets(struct backend *backend)
     pthread_mutex_unlock(&backend->ticket_lock);
 }
 
+bool admission_key(void *user, const uint8_t *id, uint8_t *key)
+{
+    struct backend *backend = user;
+    const char *why;
+    admission_tickets(backend); /* it may have arrived before main has read it */
+    pthread_mutex_lock(&backend->ticket_lock);
+    const uint8_t *found = tickets_key(&backend->tickets, id, ga_clock_ns(), &why);
+    if (found != NULL) {
+        memcpy(key, found, sizeof backend->tickets.tickets[0].key);
+    }
+    pthread_mutex_unlock(&backend->ticket_lock);
+    if (found == NULL) {
+        ga_warn("a connection was refused: %s", why);
+    }
+    return found != NULL;
+}
+
 /* ---- newcomers */
 
 bool admission_accepts(const struct backend *backend)
@@ -275,6 +292,9 @@ static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *ne
     if (status == GA_AGAIN && ga_clock_ns() > newcomer->deadline_ns) {
         ga_warn("a connection has not said who it is in time");
         return GA_TIMEOUT;
+    }
+    if (status == GA_LOST && transport_trouble(&newcomer->conn) != NULL) {
+        ga_warn("a connection was refused: %s", transport_trouble(&newcomer->conn));
     }
     GA_TRY(status);
     uint32_t major;

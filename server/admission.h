@@ -56,6 +56,8 @@ struct backend {
 };
 
 void admission_init(struct backend *backend);
+/* For transport_secret: the key of a ticket that may still be used; else it logs why not. */
+bool admission_key(void *backend, const uint8_t *id, uint8_t *key);
 /* Reads the tickets that gpuaasd has sent. Any thread. */
 void admission_tickets(struct backend *backend);
 /* Whether there is room for a newcomer. */

@@ -78,15 +78,16 @@ static void application_receive(struct channel_application *application)
 /* Everything that main waits for. */
 static void backend_turn(void)
 {
-    struct pollfd fds[5 + NEWCOMERS_MOST * TRANSPORT_AWAIT_MOST];
+    struct pollfd fds[4 + (1 + NEWCOMERS_MOST) * TRANSPORT_AWAIT_MOST];
     nfds_t count = 0;
     int timeout_ms = admission_timeout_ms(&backend);
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
-    fds[count++] = backend.side_open
-                       ? (struct pollfd){.fd = backend.side.conn.fd,
-                                         .events = transport_side_events(&backend.side)}
-                       : (struct pollfd){.fd = -1};
+    if (backend.side_open) {
+        unsigned more = transport_side_await(&backend.side, fds + count);
+        timeout_ms = more != 0 ? timeout_ms : 0;
+        count += more;
+    }
     const nfds_t listeners = count;
     for (unsigned i = 0; i < backend.listener_count; i++) {
         int listener = admission_accepts(&backend) ? backend.listeners[i].fd : -1;
@@ -137,9 +138,10 @@ static void backend_serve(void)
 {
     char why[400];
     struct channel_ready ready = {.kind = CHANNEL_READY};
+    const struct transport_secret secret = {.ticket = admission_key, .user = &backend};
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (backend.wake_fd < 0 ||
-        data_ports_listen(&backend.setup, backend.application.bind_host, &backend.listeners[0],
+        data_ports_listen(&backend.setup, &backend.application, &secret, &backend.listeners[0],
                           &ready, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
                      backend.wake_fd < 0 ? "no descriptors left" : why);

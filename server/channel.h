@@ -72,6 +72,7 @@ struct channel_application {
     uint32_t kind;
     uint8_t id[16];
     char bind_host[CONF_TEXT_MOST]; /* where to listen */
+    bool tls;                       /* and whether with tls, by tickets */
 };
 
 struct channel_ready {

@@ -19,6 +19,7 @@ struct control_listener {
     struct control *control;
     struct transport_listener listener;
     char url[320]; /* as bound */
+    bool tls;
     uv_poll_t poll;
     uv_timer_t pause; /* until accepting is tried again, after descriptors ran out */
     bool open;
@@ -35,6 +36,7 @@ struct control {
     uint32_t peer_count;
     struct control_listener listeners[CONF_LISTENS_MOST];
     unsigned listener_count;
+    struct transport_secret secret; /* of those with tls */
     struct process *probes[DEVICES_DRIVERS];
     struct spares spares[DEVICES_DRIVERS];
     uv_signal_t signals[3];

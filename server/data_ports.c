@@ -11,6 +11,7 @@ static const char *bracket(const char *host, const char *text)
 }
 
 static enum ga_status listen_at(const char *scheme, const char *host, unsigned port,
+                                const struct transport_secret *secret,
                                 struct transport_listener *listener, char *why, size_t why_size)
 {
     char url[CONF_TEXT_MOST + 32];
@@ -18,22 +19,27 @@ static enum ga_status listen_at(const char *scheme, const char *host, unsigned p
     snprintf(url, sizeof url, "%s://%s%s%s:%u", scheme, bracket(host, "["), host,
              bracket(host, "]"), port);
     GA_TRY(transport_address_parse(url, "0", &address, why, why_size));
+    address.secret = secret;
     return address.ops->listen(&address, listener, why, why_size);
 }
 
-enum ga_status data_ports_listen(const struct channel_setup *setup, const char *bind_host,
+enum ga_status data_ports_listen(const struct channel_setup *setup,
+                                 const struct channel_application *application,
+                                 const struct transport_secret *secret,
                                  struct transport_listener *listener, struct channel_ready *ready,
                                  char *why, size_t why_size)
 {
     unsigned first = setup->data_ports.first, last = setup->data_ports.last;
     unsigned count = last - first + 1, start = 0;
     enum ga_status status = GA_INVALID;
-    /* A listener for RDMA is one of tcp for who does not ask for more. */
-    bool rdma = setup->rdma != 0 && transport_is_useful("rdma");
+    const char *scheme = application->tls ? "tls" : "tcp";
+    /* A listener for RDMA is one of tcp for who does not ask for more. What is to be encrypted does
+     * not go that way. */
+    bool rdma = setup->rdma != 0 && !application->tls && transport_is_useful("rdma");
     (void)!getrandom(&start, sizeof start, 0);
     for (unsigned i = 0; i < count && status != GA_OK; i++) {
-        status = listen_at(rdma ? "rdma" : "tcp", bind_host, first + (start % count + i) % count,
-                           listener, why, why_size);
+        status = listen_at(rdma ? "rdma" : scheme, application->bind_host,
+                           first + (start % count + i) % count, secret, listener, why, why_size);
     }
     if (status != GA_OK) {
         char last_why[200];
@@ -49,8 +55,8 @@ enum ga_status data_ports_listen(const struct channel_setup *setup, const char *
     const size_t url_size = sizeof ready->url;
     char *url = ready->url;
     ready->ways = rdma ? HANDSHAKE_WAY_RDMA : 0;
-    int written = host[0] == 0 ? snprintf(url, url_size, "tcp%s", rest != NULL ? rest : "")
-                               : snprintf(url, url_size, "tcp://%s%s%s%s", bracket(host, "["), host,
-                                          bracket(host, "]"), port);
+    int written = host[0] == 0 ? snprintf(url, url_size, "%s%s", scheme, rest != NULL ? rest : "")
+                               : snprintf(url, url_size, "%s://%s%s%s%s", scheme,
+                                          bracket(host, "["), host, bracket(host, "]"), port);
     return written > 0 && (size_t)written < url_size ? GA_OK : GA_INVALID;
 }

@@ -5,12 +5,12 @@
 #include "server/channel.h"
 #include "transport/transport.h"
 
-/* Listens at `bind_host` on a port of the configured range, tried from a random one on; `ready`
- * gets what clients shall connect to, and how. GA_INVALID with `why`: none is free. */
-GA_CHECKED enum ga_status data_ports_listen(const struct channel_setup *setup,
-                                            const char *bind_host,
-                                            struct transport_listener *listener,
-                                            struct channel_ready *ready, char *why,
-                                            size_t why_size);
+/* Listens where the application is expected, with `secret` if it comes with tls, on a port of the
+ * configured range, tried from a random one on; `ready` gets what clients shall connect to, and
+ * how. GA_INVALID with `why`: none is free. */
+GA_CHECKED enum ga_status
+data_ports_listen(const struct channel_setup *setup, const struct channel_application *application,
+                  const struct transport_secret *secret, struct transport_listener *listener,
+                  struct channel_ready *ready, char *why, size_t why_size);
 
 #endif

@@ -1,5 +1,6 @@
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "api/wire.h"
@@ -17,12 +18,19 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
                              void *user)
 {
     enum ga_status status = GA_OK;
+    bool certified = conf->server.tls_cert[0] != 0 && conf->server.tls_key[0] != 0;
     for (unsigned i = 0; i < conf->server.listen_count; i++) {
         const struct conf_listen *listen = &conf->server.listen[i];
         struct transport_address address;
         char why[600], line[900];
-        if (transport_address_parse(listen->url, WIRE_DEFAULT_PORT, &address, why, sizeof why) !=
-            GA_OK) {
+        enum ga_status status_here;
+        status_here =
+            transport_address_parse(listen->url, WIRE_DEFAULT_PORT, &address, why, sizeof why);
+        if (status_here == GA_OK && transport_address_is(&address, "tls") && !certified) {
+            snprintf(why, sizeof why, "tls:// needs tls_cert and tls_key");
+            status_here = GA_INVALID;
+        }
+        if (status_here != GA_OK) {
             snprintf(line, sizeof line, "%s:%u: [server] listen: %s", file, listen->line, why);
             complain(user, line);
             status = GA_INVALID;
@@ -51,8 +59,30 @@ void control_descriptors(const struct conf *conf)
     }
 }
 
+static const char *given(const char *text)
+{
+    return text[0] != 0 ? text : NULL;
+}
+
+/* Tickets pass there as they are, and whoever reads one may use it. */
+static void plain_note(const char *url, const char *host)
+{
+    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+        strcmp(host, "localhost") == 0) {
+        ga_info("%s is not encrypted: it is for programs on this machine", url);
+    } else {
+        ga_warn("%s is not encrypted: whoever reads the network reads all data, and can use GPUs "
+                "in the name of others; tls:// prevents that",
+                url);
+    }
+}
+
 enum ga_status control_listen(struct control *control)
 {
+    const struct conf_server *server = &control->conf->server;
+    control->secret = (struct transport_secret){.cert = given(server->tls_cert),
+                                                .key = given(server->tls_key),
+                                                .ca = given(server->tls_client_ca)};
     for (unsigned i = 0; i < control->conf->server.listen_count; i++) {
         struct control_listener *listener = &control->listeners[i];
         struct transport_address address;
@@ -60,6 +90,7 @@ enum ga_status control_listen(struct control *control)
         enum ga_status status = transport_address_parse(
             control->conf->server.listen[i].url, WIRE_DEFAULT_PORT, &address, why, sizeof why);
         if (status == GA_OK) {
+            address.secret = &control->secret;
             status = address.ops->listen(&address, &listener->listener, why, sizeof why);
         }
         if (status != GA_OK) {
@@ -68,6 +99,7 @@ enum ga_status control_listen(struct control *control)
         }
         listener->control = control;
         listener->open = true;
+        listener->tls = transport_address_is(&address, "tls");
         listener->poll.data = listener;
         listener->pause.data = listener;
         control->listener_count++;
@@ -75,6 +107,9 @@ enum ga_status control_listen(struct control *control)
         (void)uv_timer_init(&control->loop, &listener->pause);
         GA_TRY(
             address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
+        if (transport_address_is(&address, "tcp")) {
+            plain_note(listener->url, address.host);
+        }
     }
     return GA_OK;
 }
@@ -97,7 +132,7 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
         enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
         if (got == GA_OK) {
             listener->exhausted = false;
-            peer_accept(listener->control, &conn);
+            peer_accept(listener->control, &conn, listener->tls);
         } else if (got == GA_AGAIN) {
             return;
         } else {

@@ -4,6 +4,7 @@
  * one message. An OPEN that must wait for a backend process waits here, in `opens`. */
 #include "server/peer.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -28,6 +29,7 @@ struct peer {
     struct ga_number_node known; /* once greeted */
     struct control *control;
     struct transport_conn conn;
+    bool tls;
     uv_poll_t poll;
     uv_timer_t deadline;
     unsigned handles;
@@ -89,6 +91,24 @@ void peer_report(const struct control *control)
     }
 }
 
+static bool peer_read(struct peer *peer);
+
+/* Waits for what may be done next; false: the peer has been closed. */
+static bool peer_watch(struct peer *peer, short wanted)
+{
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    while (peer->conn.ops->await(&peer->conn, wanted, at) == 0) {
+        if (!peer_read(peer)) {
+            peer_close(peer);
+            return false;
+        }
+    }
+    int events = ((at[0].events & POLLIN) != 0 ? UV_READABLE : 0) |
+                 ((at[0].events & POLLOUT) != 0 ? UV_WRITABLE : 0);
+    (void)uv_poll_start(&peer->poll, events, peer_ready);
+    return true;
+}
+
 /* Sends what is queued; false: the peer has been closed. */
 static bool peer_flush(struct peer *peer)
 {
@@ -99,9 +119,7 @@ static bool peer_flush(struct peer *peer)
         peer_close(peer);
         return false;
     }
-    int events = status == GA_AGAIN ? UV_READABLE | UV_WRITABLE : UV_READABLE;
-    (void)uv_poll_start(&peer->poll, events, peer_ready);
-    return true;
+    return peer_watch(peer, status == GA_AGAIN ? POLLIN | POLLOUT : POLLIN);
 }
 
 static void peer_refuse(struct peer *peer, uint64_t sequence, int32_t result, const char *reason)
@@ -222,7 +240,7 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
                                          size_t why_size)
 {
     struct control *control = peer->control;
-    struct channel_application application = {.kind = CHANNEL_APPLICATION};
+    struct channel_application application = {.kind = CHANNEL_APPLICATION, .tls = peer->tls};
     char url[320] = "";
     (void)!peer->conn.ops->local_address(peer->conn.fd, url, sizeof url);
     host_of(url, application.bind_host, sizeof application.bind_host);
@@ -355,6 +373,22 @@ static bool peer_hello(struct peer *peer, const struct wire_header *header,
     return true;
 }
 
+static void peer_say_lost(const struct peer *peer)
+{
+    const char *trouble = transport_trouble(&peer->conn);
+    if (trouble != NULL) {
+        ga_warn("%s: %s", peer->label, trouble);
+    }
+}
+
+/* The first bytes of a TLS connection are a record of its handshake. */
+static bool speaks_tls(const struct peer *peer)
+{
+    const uint8_t *at = peer->reader.buffer + peer->reader.start;
+    return peer->state == PEER_NEW && peer->reader.end - peer->reader.start >= 2 && at[0] == 0x16 &&
+           at[1] == 3;
+}
+
 /* Reads and answers all there is; false: the peer is to be closed. */
 static bool peer_read(struct peer *peer)
 {
@@ -367,12 +401,18 @@ static bool peer_read(struct peer *peer)
             if (status == GA_OK) {
                 continue;
             }
+            if (status != GA_AGAIN) {
+                peer_say_lost(peer);
+            }
             return status == GA_AGAIN;
         }
         struct ga_reader reader = ga_reader_of(values, header.length);
         if (status != GA_OK || !(peer->state == PEER_NEW ? peer_hello(peer, &header, &reader)
                                                          : peer_open(peer, &header, &reader))) {
-            ga_warn("%s: its bytes are no gpuaas protocol", peer->label);
+            ga_warn("%s: %s", peer->label,
+                    speaks_tls(peer) ? "it speaks TLS, and this port does not: listen with tls:// "
+                                       "here, or leave tls:// out there"
+                                     : "its bytes are no gpuaas protocol");
             return false;
         }
         frame_drop(&peer->reader);
@@ -397,7 +437,7 @@ static void peer_overdue(uv_timer_t *timer)
     peer_close(peer);
 }
 
-void peer_accept(struct control *control, const struct transport_conn *conn)
+void peer_accept(struct control *control, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
     struct peer *peer = calloc(1, sizeof *peer);
@@ -411,6 +451,7 @@ void peer_accept(struct control *control, const struct transport_conn *conn)
     }
     peer->control = control;
     peer->conn = taken;
+    peer->tls = tls;
     if (taken.ops->set_dead_after(&peer->conn, control->conf->server.dead_after_s * 1000) !=
         GA_OK) {
         ga_debug("a client's connection cannot tell by itself that its machine has gone");

@@ -5,8 +5,8 @@
 
 #include "server/control.h"
 
-/* Takes over the connection. */
-void peer_accept(struct control *control, const struct transport_conn *conn);
+/* Takes over the connection. `tls`: it is encrypted, and so must be its data. */
+void peer_accept(struct control *control, const struct transport_conn *conn, bool tls);
 /* Logs a line for each (info). */
 void peer_report(const struct control *control);
 /* Closes all. */

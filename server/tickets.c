@@ -81,6 +81,27 @@ enum ga_status tickets_use(struct ticket_table *table, const struct handshake_da
     return GA_DENIED;
 }
 
+const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, uint64_t now_ns,
+                           const char **why)
+{
+    *why = "this ticket is not known here";
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct ticket *at = &table->tickets[i];
+        if (memcmp(at->id, id, sizeof at->id) != 0) {
+            continue;
+        }
+        if (at->expires_ns <= now_ns) {
+            *why = "the ticket has expired";
+        } else if (at->used[HANDSHAKE_DATA] && at->used[HANDSHAKE_SIDE] &&
+                   at->used[HANDSHAKE_BULK]) {
+            *why = "the ticket has been used";
+        } else {
+            return at->key;
+        }
+    }
+    return NULL;
+}
+
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < table->count; i++) {

@@ -37,6 +37,10 @@ bool tickets_make(struct ticket_table *table, uint32_t connection, struct channe
 GA_CHECKED enum ga_status tickets_use(struct ticket_table *table,
                                       const struct handshake_data_hello *hello, uint64_t now_ns,
                                       const char **why);
+/* The key of one that may still be used for some connection, before the connection says more. NULL
+ * with `why`. */
+const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, uint64_t now_ns,
+                           const char **why);
 /* Whether one may still be used for data. */
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns);
 

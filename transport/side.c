@@ -68,12 +68,12 @@ enum ga_status transport_side_send(struct transport_side *side, uint16_t opcode,
     return status;
 }
 
-short transport_side_events(struct transport_side *side)
+unsigned transport_side_await(struct transport_side *side, struct pollfd *fds)
 {
     pthread_mutex_lock(&side->lock);
     short events = side->out_bytes != 0 ? POLLIN | POLLOUT : POLLIN;
     pthread_mutex_unlock(&side->lock);
-    return events;
+    return side->conn.ops->await(&side->conn, events, fds);
 }
 
 /* What the socket does not take waits on. */
@@ -121,10 +121,11 @@ enum ga_status transport_side_receive(struct transport_side *side, struct wire_h
 /* ---- liveness */
 
 /* Something has come that nobody has read yet: it is too early to call it silent. */
-static bool readable(const struct transport_side *side)
+static bool readable(struct transport_side *side)
 {
-    struct pollfd fd = {.fd = side->conn.fd, .events = POLLIN};
-    return poll(&fd, 1, 0) > 0;
+    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    unsigned count = side->conn.ops->await(&side->conn, POLLIN, fds);
+    return count == 0 || poll(fds, count, 0) > 0;
 }
 
 enum ga_status transport_side_beat(struct transport_side *side, uint64_t now_ns)

@@ -48,6 +48,27 @@ Test(tickets, each_kind_once)
                      "the ticket has been used");
 }
 
+/* What a TLS connection asks before it has said which of the two it is. */
+Test(tickets, keys_are_told_as_long_as_they_are_good)
+{
+    static struct ticket_table table = {.application = {5}};
+    struct channel_ticket ticket = ticket_of(1, 3), other = ticket_of(2, 3);
+    const char *why = "";
+    cr_assert(tickets_add(&table, &ticket, 10 * SECOND, SECOND));
+    const uint8_t *key = tickets_key(&table, ticket.id, SECOND, &why);
+    cr_assert_not_null(key);
+    cr_expect_eq(memcmp(key, ticket.key, sizeof ticket.key), 0);
+    cr_expect_null(tickets_key(&table, other.id, SECOND, &why));
+    cr_expect_str_eq(why, "this ticket is not known here");
+    cr_expect_str_eq(use(&table, hello_of(1, 3, HANDSHAKE_DATA), SECOND), "good");
+    cr_expect_not_null(tickets_key(&table, ticket.id, SECOND, &why), "side is to come");
+    cr_expect_null(tickets_key(&table, ticket.id, 10 * SECOND, &why));
+    cr_expect_str_eq(why, "the ticket has expired");
+    cr_expect_str_eq(use(&table, hello_of(1, 3, HANDSHAKE_SIDE), SECOND), "good");
+    cr_expect_null(tickets_key(&table, ticket.id, SECOND, &why));
+    cr_expect_str_eq(why, "the ticket has been used");
+}
+
 Test(tickets, wrong_ones_use_nothing_up)
 {
     static struct ticket_table table = {.application = {5}};

@@ -69,7 +69,7 @@ static void client_connect(struct client *client)
     client->conn = (struct transport_conn){.ops = &transport_tcp, .fd = ends[0]};
     FUZZ_CHECK(frame_reader_init(&client->reader, 2 * WIRE_HANDSHAKE_MOST) == GA_OK);
     client->open = true;
-    peer_accept(&control, &theirs);
+    peer_accept(&control, &theirs, false);
 }
 
 static void client_send(struct client *client, const void *bytes, size_t size)
