@@ -22,7 +22,7 @@ def test_programs(build):
     with harness.serving(build, config=configuration(4)) as server:
         traces = harness.Traces(server)
         for name in PROGRAMS:
-            env = build.remote([server], GPUAAS_TRANSPORT="tcp", GPUAAS_TRACE="summary")
+            env = build.remote([server], GPUAAS_TRANSPORT=harness.TRANSPORT, GPUAAS_TRACE="summary")
             process = harness.run_passing([build.program(name)], env)
             expect("and 4 bulk connections" in device_line(process), f"{name}: {process.err.text}")
         traces.expect_none()
@@ -30,10 +30,11 @@ def test_programs(build):
 
 def test_none_where_nobody_needs_them(build):
     """On this machine by itself, through shared memory in any case, and without large copies."""
-    for connections, program, extra in ((0, "large_copies", {"GPUAAS_TRANSPORT": "tcp"}),
-                                        (1, "large_copies", {"GPUAAS_TRANSPORT": "tcp"}),
+    wire = {"GPUAAS_TRANSPORT": harness.TRANSPORT}
+    for connections, program, extra in ((0, "large_copies", wire),
+                                        (1, "large_copies", wire),
                                         (4, "large_copies", {"GPUAAS_TRANSPORT": "auto"}),
-                                        (4, "hello", {"GPUAAS_TRANSPORT": "tcp"})):
+                                        (4, "hello", wire)):
         with harness.serving(build, config=configuration(connections)) as server:
             env = build.remote([server], GPUAAS_TRACE="summary", **extra)
             line = device_line(harness.run_passing([build.program(program)], env))

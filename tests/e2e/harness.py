@@ -5,10 +5,12 @@ built with one.
 
 A script defines functions test_* that take a Build and calls main(); ctest runs the script.
 Programs reach their servers over TCP, as from other machines, unless GPUAAS_TEST_TRANSPORT says
-otherwise: some scripts run twice."""
+otherwise: some scripts run several times. `tls`: servers listen with certificates to throw away."""
 
 import argparse
+import atexit
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -20,6 +22,8 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
+
+import certificates
 
 START_SECONDS = 30
 STOP_SECONDS = 15
@@ -48,6 +52,34 @@ def wait_until(condition, seconds, text):
         time.sleep(0.02)
 
 
+TRANSPORT = os.environ.get("GPUAAS_TEST_TRANSPORT", "tcp")
+
+
+@functools.cache
+def authority():
+    """The one that this script's servers have their certificates from."""
+    folder = tempfile.TemporaryDirectory(prefix="gpuaas-authority-")
+    atexit.register(folder.cleanup)
+    return certificates.Authority(folder.name)
+
+
+@functools.cache
+def certificate(host):
+    """A server's: certificate and key."""
+    kind = "IP" if re.fullmatch(r"[\d.]+", host) else "DNS"
+    return authority().sign(f"server-{host}", f"{kind}:{host}")
+
+
+def with_tls(config):
+    """The same configuration, with tls where it says tcp."""
+    host = re.search(r"(?m)^listen *= *tcp://([^:\s]+)", config)
+    if not host:
+        return config
+    cert, key = certificate(host.group(1))
+    return re.sub(r"(?m)^(listen *= *)tcp://", r"\1tls://", config).replace(
+        "[server]\n", f"[server]\ntls_cert = {cert}\ntls_key = {key}\n", 1)
+
+
 @dataclass
 class Build:
     folder: str  # build/PRESET
@@ -72,12 +104,14 @@ class Build:
         env["SOFTGPU_NODE"] = f"test-{os.getpid()}"  # what else runs here has other GPUs
         if self.sanitize != "none" and preload:
             env["LD_PRELOAD"] = sanitizer_runtime(self.sanitize)
+        if TRANSPORT == "tls":
+            env["GPUAAS_CA"] = authority().ca
         env.update(extra or {})
         return env
 
     def remote(self, servers, **extra):
         extra["GPUAAS_SERVERS"] = ",".join(server.address for server in servers)
-        extra.setdefault("GPUAAS_TRANSPORT", os.environ.get("GPUAAS_TEST_TRANSPORT", "tcp"))
+        extra.setdefault("GPUAAS_TRANSPORT", TRANSPORT)
         return self.environment(self.path("lib", "gpuaas"), extra)
 
     def keeping_ptx(self, env):
@@ -208,6 +242,7 @@ class Server(Process):
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
         text = config if config is not None else configuration(gpus, host)
+        text = with_tls(text) if TRANSPORT == "tls" else text
         wanted = re.search(r"(?m)^spare_backends *= *(\d+)", text)
         self.spares_wanted = int(wanted.group(1)) if wanted else 1
         with open(self.config, "w", encoding="utf-8") as f:
@@ -220,8 +255,9 @@ class Server(Process):
         super().__init__([*prefix, *command], env)
 
     def wait_ready(self):
-        match = self.wait_for_line(r"ready tcp://(\S+:\d+)", START_SECONDS, self.err)
-        self.address = match.group(1)
+        match = self.wait_for_line(r"ready (tcp|tls)://(\S+:\d+)", START_SECONDS, self.err)
+        self.place = match.group(2)
+        self.address = ("tls://" if match.group(1) == "tls" else "") + self.place
         return self
 
     def backends(self):

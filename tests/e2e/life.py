@@ -24,12 +24,12 @@ def test_sigterm_with_a_program(build):
 
 def test_address_in_use(build):
     with harness.serving(build) as server:
-        second = harness.Server(build, config=f"[server]\nlisten = tcp://{server.address}\n"
+        second = harness.Server(build, config=f"[server]\nlisten = tcp://{server.place}\n"
                                               "[gpu.0]\ndriver = soft\n")
         try:
             status = second.wait(30)
             expect(status > 0, f"exit status {status}")
-            expect(server.address in second.err.text and "in use" in second.err.text,
+            expect(server.place in second.err.text and "in use" in second.err.text,
                    second.report())
         finally:
             second.end()

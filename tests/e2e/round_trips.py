@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How often a program waits for the server: counted, so the same on every network. From nothing to
-a context four times, and a program that copies, launches and copies back four times more."""
+a context four times (six with tls, which greets once more on each connection), and a program that
+copies, launches and copies back four times more."""
 
 import re
 import sys
@@ -8,7 +9,7 @@ import sys
 import harness
 from harness import expect, wait_until
 
-TO_CONNECT = 4
+TO_CONNECT = 6 if harness.TRANSPORT == "tls" else 4
 OF_A_PROGRAM = 4
 
 

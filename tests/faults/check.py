@@ -122,16 +122,16 @@ def own_host():
 
 def same_address(server, gpus=2):
     """The configuration of a gpuaasd that takes the place of this one."""
-    host, port = server.address.rsplit(":", 1)
+    host, port = server.place.rsplit(":", 1)
     return harness.configuration(gpus, host).replace(f"tcp://{host}:0", f"tcp://{host}:{port}")
 
 
 def ready_or_gone(server):
     """Whether it serves; False: it has ended before."""
-    wait_until(lambda: "ready tcp" in server.err.text or not server.running(),
+    wait_until(lambda: "ready t" in server.err.text or not server.running(),
                harness.START_SECONDS, f"gpuaasd is ready\n{server.report()}")
     server.err.join(0 if server.running() else 5)
-    if "ready tcp" in server.err.text:
+    if "ready t" in server.err.text:
         server.wait_ready()
         return True
     return False

@@ -73,7 +73,7 @@ def test_descriptors_of_gpuaasd(build):
     with harness.serving(build) as server:
         checker = Checker(build, server)
         before = limit_descriptors(server.pid, 20)
-        with crowd(server.address, 60):
+        with crowd(server.place, 60):
             server.wait_for_line("no descriptors or memory left", 20, server.err)
             expect_calm(server.pid, "gpuaasd without descriptors")
             victim = check.start_steps(build, [server])

@@ -1,0 +1,31 @@
+"""Certificates to throw away, made by openssl: an authority and what it signs."""
+
+import os
+import subprocess
+
+
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True,
+                   stdin=subprocess.DEVNULL)
+
+
+class Authority:
+    """An authority in `folder`; `ca` is the file that others trust it by."""
+
+    def __init__(self, folder, name="ca"):
+        self.folder, self.name = folder, name
+        self.ca = os.path.join(folder, f"{name}.pem")
+        openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj",
+                f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE")
+
+    def sign(self, name, names, days=2):
+        """A certificate for `names` ("DNS:localhost,IP:127.0.0.1") and its key, as paths. Fewer
+        days than 0: it has expired."""
+        openssl(self.folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}",
+                "-addext", f"subjectAltName={names}")
+        openssl(self.folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{self.name}.pem",
+                "-CAkey", f"{self.name}.key", "-CAcreateserial", "-copy_extensions", "copy",
+                "-days", str(days), "-out", f"{name}.pem")
+        return [os.path.join(self.folder, f"{name}.{kind}") for kind in ("pem", "key")]
