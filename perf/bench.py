@@ -14,6 +14,7 @@ import facts as fact_table  # noqa: E402  (found by the line above)
 import far_facts  # noqa: E402
 import figures as figure_table  # noqa: E402
 import soft_figures  # noqa: E402
+import tls_figures  # noqa: E402
 import report  # noqa: E402
 import rig  # noqa: E402
 
@@ -21,8 +22,9 @@ import rig  # noqa: E402
 MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 
-FIGURES = figure_table.all_figures() + soft_figures.all_figures()
-FACTS = {**fact_table.ALL, **far_facts.ALL, **soft_figures.FACTS}
+FIGURES = (figure_table.all_figures() + tls_figures.all_figures() +
+           soft_figures.all_figures())
+FACTS = {**fact_table.ALL, **far_facts.ALL, **tls_figures.FACTS, **soft_figures.FACTS}
 
 
 def processor():

@@ -104,9 +104,9 @@ class Rig:
     def null_library(self):
         return self.build.path("lib", "null", "libcuda.so.1")
 
-    def server(self, lines=(), null=True, program=None, port=0, gpus=1):
+    def server(self, lines=(), null=True, program=None, port=0, gpus=1, scheme="tcp"):
         """A gpuaasd; `lines` go to its section [server]."""
-        config = ["[server]", f"listen = tcp://127.0.0.1:{port}", *lines]
+        config = ["[server]", f"listen = {scheme}://127.0.0.1:{port}", *lines]
         if not any(line.startswith("data_ports") for line in lines):
             config.append("data_ports = 0")
         for number in range(gpus):
