@@ -237,10 +237,10 @@ Test(conf, example_is_the_smallest_file_and_names_every_key)
     /* NOLINTNEXTLINE: both were zeroed before they were read */
     cr_assert_eq(memcmp(&from_example, &smallest, sizeof smallest), 0);
     for (size_t i = 0; i < conf_key_count; i++) {
-        char wanted[64];
-        snprintf(wanted, sizeof wanted, "%s = ", conf_keys[i].name);
-        cr_assert_not_null(strstr(text, wanted), "%s", wanted);
-        cr_assert_not_null(strchr("\n;", strstr(text, wanted)[-1]), "%s", wanted);
+        char given[64], left_out[64]; /* whole names: one may end as another one does */
+        snprintf(given, sizeof given, "\n%s = ", conf_keys[i].name);
+        snprintf(left_out, sizeof left_out, "\n;%s = ", conf_keys[i].name);
+        cr_assert(strstr(text, given) != NULL || strstr(text, left_out) != NULL, "%s", given + 1);
     }
     free(text);
 }
