@@ -311,6 +311,8 @@ void handshake_data_welcome_write(struct ga_writer *w, const struct handshake_da
     ga_write_u64(w, m->block_bytes);
     tail_write(w);
     ga_write_u32(w, m->takes);
+    tail_write(w);
+    ga_write_u64(w, m->client_cache_bytes);
     ga_writer_finish(w);
 }
 
@@ -326,5 +328,6 @@ enum ga_status handshake_data_welcome_read(struct ga_reader *r, struct handshake
     m->context_result = tail ? ga_read_i32(r) : 0;
     m->block_bytes = tail ? ga_read_u64(r) : 0;
     m->takes = tail_read(r) ? ga_read_u32(r) : 0;
+    m->client_cache_bytes = tail_read(r) ? ga_read_u64(r) : 0;
     return session > UINT16_MAX ? GA_INVALID : read_end(r);
 }

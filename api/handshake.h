@@ -108,6 +108,7 @@ enum {
     HANDSHAKE_TAKES_OUTPUT = 1, /* WIRE_OUTPUT */
     HANDSHAKE_TAKES_PACKED = 2, /* bulk that is packed (WIRE_BULK); also of the server */
     HANDSHAKE_WANTS_PACKED = 4, /* and rather that, whatever it costs; for tests */
+    HANDSHAKE_TAKES_TRIM = 8,   /* WIRE_TRIM, and so it may keep memory */
 };
 
 struct handshake_data_hello {
@@ -138,6 +139,8 @@ struct handshake_data_welcome {
     int32_t context_result; /* CUresult */
     uint64_t block_bytes;   /* mapped; 0: not, which is no error */
     uint32_t takes;         /* HANDSHAKE_TAKES_PACKED */
+    /* Minor 1: bytes of the device's memory that the client may keep when they are freed. */
+    uint64_t client_cache_bytes;
 };
 
 /* Each pair: write into a message, read from one. A reader answers GA_INVALID for bytes that are

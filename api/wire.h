@@ -76,6 +76,9 @@ enum wire_opcode {
                        frame instead; 0: no. One or the other */
     /* Side connection, client -> backend process */
     WIRE_HOST_DONE = 30, /* u32 ticket; sequence of the ga_host_function call: it has returned */
+    /* Side connection, backend process -> client, only to who takes it (HANDSHAKE_TAKES_TRIM) */
+    WIRE_TRIM = 31, /* no values: others lack memory, what you keep of it is wanted; the answer is
+                       ga_memory_trimmed */
 };
 
 #define WIRE_API_FIRST 64 /* the smallest opcode of a call of api/cuda/ */

@@ -3,29 +3,14 @@
 
 #include <stdlib.h>
 
+#include "client/allocator_block.h"
 #include "client/gaps.h"
-#include "client/slab.h"
 
 #define SMALL_SLAB        (UINT64_C(2) << 20)
 #define LARGE_SLAB_MOST   (UINT64_C(32) << 20)
 #define LARGE_SLAB_SHARE  32u /* of a device's memory: at most one in so many bytes */
 #define LARGE_UNIT        65536u
 #define LARGE_UNITS_LEAST 8u /* smaller ones go to small slabs */
-
-enum block_state { BLOCK_PENDING, BLOCK_USED, BLOCK_DRAINING, BLOCK_RESERVED };
-
-struct block {
-    struct client_range range;
-    enum block_state state; /* PENDING: being mapped, or unmapped as a slab */
-    uint64_t asked, owner;
-    struct client_slab *slab; /* NULL: a large allocation */
-    struct ga_list in_slabs;
-};
-
-static struct block *block_of(struct client_range *range)
-{
-    return range != NULL ? ga_container(range, struct block, range) : NULL;
-}
 
 uint64_t client_allocator_first_bytes(uint64_t granularity)
 {
@@ -59,6 +44,7 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     *a = (struct client_allocator){.granularity = granularity != 0 ? granularity : 4096};
     pthread_mutex_init(&a->lock, NULL);
     ga_list_init(&a->slabs);
+    ga_list_init(&a->kept);
     classes_init(a, memory_bytes);
     a->unpinned = bytes == 0;
     if (!a->unpinned) {
@@ -66,21 +52,18 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     }
 }
 
-/* Under the lock, before the block is given back: where the server picks addresses, another thread
- * may get the same one as soon as the server has it back. */
-static void block_leave(struct client_allocator *a, struct block *block)
+void block_leave(struct client_allocator *a, struct block *block)
 {
     client_ranges_remove(&a->blocks, &block->range);
 }
 
-/* Under the lock, when it has been given back. */
-static void block_free(struct client_allocator *a, struct block *block)
+void block_free(struct client_allocator *a, struct block *block)
 {
     if (!a->unpinned) {
         client_gaps_add(&a->gaps, block->range.start, block->range.bytes);
     }
+    ga_list_remove(&block->in_list);
     if (block->slab != NULL) {
-        ga_list_remove(&block->in_slabs);
         client_slab_destroy(block->slab);
     }
     free(block);
@@ -94,6 +77,7 @@ void client_allocator_fini(struct client_allocator *a)
         block_free(a, block);
     }
     client_gaps_fini(&a->gaps);
+    client_draining_fini(&a->draining);
     pthread_mutex_destroy(&a->lock);
 }
 
@@ -114,7 +98,7 @@ static struct block *block_create(uint64_t bytes, uint64_t owner, uint32_t unit_
     }
     block->range.bytes = bytes;
     block->owner = owner;
-    ga_list_init(&block->in_slabs);
+    ga_list_init(&block->in_list);
     if (unit_bytes != 0) {
         block->slab = client_slab_create((uint32_t)(bytes / unit_bytes), unit_bytes);
         if (block->slab == NULL) {
@@ -145,7 +129,7 @@ static void block_mapped(struct client_allocator *a, struct block *block)
 {
     block->state = BLOCK_USED;
     if (block->slab != NULL) {
-        ga_list_append(&a->slabs, &block->in_slabs);
+        ga_list_append(&a->slabs, &block->in_list);
         a->free_bytes += block->range.bytes;
     }
 }
@@ -229,7 +213,7 @@ static int take_shared(struct client_allocator *a, const struct client_slab_clas
                        uint64_t *address)
 {
     ga_list_each (at, following, &a->slabs) {
-        struct block *block = ga_container(at, struct block, in_slabs);
+        struct block *block = ga_container(at, struct block, in_list);
         if (block->owner == owner && block->state == BLOCK_USED &&
             block->slab->unit_bytes == class->unit_bytes && take_from(a, block, bytes, address)) {
             return ALLOCATOR_OK;
@@ -247,8 +231,10 @@ static int take_alone(struct client_allocator *a, uint64_t bytes, uint64_t owner
                       client_allocator_map *map, void *user, uint64_t *address)
 {
     uint64_t rounded = (bytes + a->granularity - 1) & ~(a->granularity - 1);
-    struct block *block;
-    int rc = rounded < bytes ? ALLOCATOR_FULL : block_map(a, rounded, owner, 0, map, user, &block);
+    struct block *block = block_kept(a, rounded, owner);
+    int rc = rounded < bytes ? ALLOCATOR_FULL
+             : block != NULL ? ALLOCATOR_OK
+                             : block_map(a, rounded, owner, 0, map, user, &block);
     if (rc == ALLOCATOR_OK) {
         block->asked = bytes;
         *address = block->range.start;
@@ -320,13 +306,8 @@ int client_allocator_unreserve(struct client_allocator *a, uint64_t address, uin
 
 /* ---- finding */
 
-static uint32_t unit_of(const struct block *block, uint64_t address)
-{
-    return (uint32_t)((address - block->range.start) / block->slab->unit_bytes);
-}
-
-static struct block *find_live(struct client_allocator *a, uint64_t address,
-                               struct client_allocation *found)
+struct block *block_live(struct client_allocator *a, uint64_t address,
+                         struct client_allocation *found)
 {
     struct block *block = block_of(client_ranges_find(&a->blocks, address));
     if (block == NULL || block->state != BLOCK_USED) {
@@ -337,7 +318,7 @@ static struct block *find_live(struct client_allocator *a, uint64_t address,
     found->bytes = block->asked;
     if (block->slab != NULL) {
         uint32_t first;
-        if (!client_slab_find(block->slab, unit_of(block, address), &first) ||
+        if (!client_slab_find(block->slab, block_unit(block, address), &first) ||
             (block->slab->bytes[first] & SLAB_DRAINING) != 0) {
             return NULL;
         }
@@ -351,7 +332,7 @@ bool client_allocator_find(struct client_allocator *a, uint64_t address,
                            struct client_allocation *allocation)
 {
     pthread_mutex_lock(&a->lock);
-    bool found = find_live(a, address, allocation) != NULL;
+    bool found = block_live(a, address, allocation) != NULL;
     pthread_mutex_unlock(&a->lock);
     return found;
 }
@@ -367,114 +348,7 @@ bool client_allocator_holds(struct client_allocator *a, uint64_t address)
 uint64_t client_allocator_free_bytes(struct client_allocator *a)
 {
     pthread_mutex_lock(&a->lock);
-    uint64_t bytes = a->free_bytes;
+    uint64_t bytes = a->free_bytes + a->kept_bytes + a->draining.bytes;
     pthread_mutex_unlock(&a->lock);
     return bytes;
-}
-
-/* ---- freeing */
-
-int client_allocator_drain(struct client_allocator *a, uint64_t address, uint64_t *unmap_bytes)
-{
-    struct client_allocation found;
-    pthread_mutex_lock(&a->lock);
-    struct block *block = find_live(a, address, &found);
-    if (block == NULL || found.address != address) {
-        pthread_mutex_unlock(&a->lock);
-        return ALLOCATOR_INVALID;
-    }
-    if (block->slab != NULL) {
-        block->slab->bytes[unit_of(block, address)] |= SLAB_DRAINING;
-        *unmap_bytes = 0;
-    } else {
-        block->state = BLOCK_DRAINING;
-        *unmap_bytes = block->range.bytes;
-    }
-    pthread_mutex_unlock(&a->lock);
-    return ALLOCATOR_OK;
-}
-
-/* Under the lock, which is released meanwhile. */
-static void slab_unmap(struct client_allocator *a, struct block *block,
-                       client_allocator_call *unmap, void *user)
-{
-    block->state = BLOCK_PENDING;
-    a->free_bytes -= block->range.bytes;
-    block_leave(a, block);
-    pthread_mutex_unlock(&a->lock);
-    (void)unmap(user, block->range.start, block->range.bytes);
-    pthread_mutex_lock(&a->lock);
-    block_free(a, block);
-}
-
-/* An empty slab: any, or one besides `keep` of the same owner and kind. */
-static struct block *empty_slab(struct client_allocator *a, const struct block *keep)
-{
-    ga_list_each (at, following, &a->slabs) {
-        struct block *block = ga_container(at, struct block, in_slabs);
-        bool same = keep == NULL || (block->owner == keep->owner &&
-                                     block->slab->unit_bytes == keep->slab->unit_bytes);
-        if (block != keep && block->slab->used == 0 && block->state == BLOCK_USED && same) {
-            return block;
-        }
-    }
-    return NULL;
-}
-
-void client_allocator_drained(struct client_allocator *a, uint64_t address,
-                              client_allocator_call *unmap, void *user)
-{
-    pthread_mutex_lock(&a->lock);
-    struct block *block = block_of(client_ranges_find(&a->blocks, address));
-    if (block != NULL && block->slab == NULL && block->state == BLOCK_DRAINING) {
-        block_leave(a, block);
-        block_free(a, block);
-    } else if (block != NULL && block->slab != NULL) {
-        uint32_t unit = unit_of(block, address), used = block->slab->used;
-        if ((block->slab->bytes[unit] & SLAB_DRAINING) != 0) {
-            client_slab_give(block->slab, unit);
-            a->free_bytes += (uint64_t)(used - block->slab->used) * block->slab->unit_bytes;
-            /* One empty slab per owner stays, for programs that free and allocate in turn. */
-            struct block *other = block->slab->used == 0 ? empty_slab(a, block) : NULL;
-            if (other != NULL) {
-                slab_unmap(a, other, unmap, user);
-            }
-        }
-    }
-    pthread_mutex_unlock(&a->lock);
-}
-
-void client_allocator_trim(struct client_allocator *a, client_allocator_call *unmap, void *user)
-{
-    struct block *block;
-    pthread_mutex_lock(&a->lock);
-    while ((block = empty_slab(a, NULL)) != NULL) {
-        slab_unmap(a, block, unmap, user);
-    }
-    pthread_mutex_unlock(&a->lock);
-}
-
-void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_allocator_call *unmap,
-                           void *user)
-{
-    pthread_mutex_lock(&a->lock);
-    struct client_range *range = client_ranges_from(&a->blocks, 0);
-    while (range != NULL) {
-        struct block *block = block_of(range);
-        uint64_t end = range->start + range->bytes;
-        if (block->owner == owner && block->state == BLOCK_USED) {
-            block->state = BLOCK_PENDING;
-            if (block->slab != NULL) {
-                a->free_bytes -=
-                    (uint64_t)(block->slab->units - block->slab->used) * block->slab->unit_bytes;
-            }
-            block_leave(a, block);
-            pthread_mutex_unlock(&a->lock);
-            (void)unmap(user, block->range.start, block->range.bytes);
-            pthread_mutex_lock(&a->lock);
-            block_free(a, block);
-        }
-        range = client_ranges_from(&a->blocks, end);
-    }
-    pthread_mutex_unlock(&a->lock);
 }

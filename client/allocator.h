@@ -1,8 +1,10 @@
 /* Who picks device addresses: the client. Device memory is mapped in blocks at addresses of the
  * session's window. Mapping is waited for, so allocations share blocks: small ones slabs of 2 MiB,
  * those of megabytes larger slabs, as large as a device of that size can spare; from there on an
- * allocation has a block of its own. What is freed is not free at once: the caller first drains it
- * (waits for the work that may still use it).
+ * allocation has a block of its own. What is freed is not free at once, work may still use it:
+ * either the caller waits for that and says so (drain, drained), or it is kept until the caller has
+ * learned that the work has ended (free, settle). Blocks that are kept stay mapped for later
+ * allocations, as many bytes as the caller allows.
  *
  * Slabs belong to one owner (a context), so that everything of a context can go with it.
  * The callbacks run without the allocator's lock; results are CUresult numbers, 0 is success. */
@@ -15,14 +17,16 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "client/draining.h"
 #include "client/ranges.h"
 
 #define ALLOCATOR_UNIT    512u /* alignment of every address */
 #define ALLOCATOR_CLASSES 2u
 
 #define ALLOCATOR_OK      0
-#define ALLOCATOR_INVALID 1 /* CUDA_ERROR_INVALID_VALUE */
-#define ALLOCATOR_FULL    2 /* CUDA_ERROR_OUT_OF_MEMORY */
+#define ALLOCATOR_INVALID 1    /* CUDA_ERROR_INVALID_VALUE */
+#define ALLOCATOR_FULL    2    /* CUDA_ERROR_OUT_OF_MEMORY */
+#define ALLOCATOR_AGAIN   (-1) /* of `map`: something has become free, look once more */
 
 typedef int client_allocator_call(void *user, uint64_t address, uint64_t bytes);
 /* Maps a block at *address; without a window *address is 0 and is set. */
@@ -43,7 +47,11 @@ struct client_allocator {
     struct client_ranges blocks;                         /* everything mapped or being mapped */
     struct client_ranges gaps; /* addresses of the window that no block has */
     struct ga_list slabs;
-    uint64_t free_bytes; /* mapped and not in use: in slabs */
+    uint64_t free_bytes;             /* mapped and not in use: in slabs */
+    struct client_draining draining; /* freed, and its work has not ended */
+    struct ga_list kept;             /* large blocks that are free, the one freed last behind */
+    uint64_t kept_most;              /* bytes of them, and of what drains */
+    uint64_t kept_bytes;             /* of large blocks that are free */
 };
 
 struct client_allocation {
@@ -77,7 +85,19 @@ int client_allocator_drain(struct client_allocator *allocator, uint64_t address,
 void client_allocator_drained(struct client_allocator *allocator, uint64_t address,
                               client_allocator_call *unmap, void *user);
 
-/* Gives every empty slab back. */
+/* Frees without waiting: from now on the allocation is not found any more; its bytes are given to
+ * others when all work up to `mark` has ended (see settle). Older free blocks are given back where
+ * more would be kept than may be. ALLOCATOR_INVALID: no allocation starts there. ALLOCATOR_FULL: it
+ * would be more all the same, and nothing has happened. */
+int client_allocator_free(struct client_allocator *allocator, uint64_t address, uint64_t mark,
+                          client_allocator_call *unmap, void *user);
+/* All work of the owner up to `done` has ended. Whether that has made anything free. */
+bool client_allocator_settle(struct client_allocator *allocator, uint64_t owner, uint64_t done,
+                             client_allocator_call *unmap, void *user);
+/* Whether anything of the owner waits for that. */
+bool client_allocator_drains(struct client_allocator *allocator, uint64_t owner);
+
+/* Gives every empty slab and every free block back. */
 void client_allocator_trim(struct client_allocator *allocator, client_allocator_call *unmap,
                            void *user);
 /* Everything of an owner goes, drained or not; `unmap` is told each block. */
@@ -98,6 +118,7 @@ bool client_allocator_find(struct client_allocator *allocator, uint64_t address,
                            struct client_allocation *allocation);
 /* Whether a block of ours is there, allocated or not. */
 bool client_allocator_holds(struct client_allocator *allocator, uint64_t address);
+/* Mapped, and the program's no more. */
 uint64_t client_allocator_free_bytes(struct client_allocator *allocator);
 
 #endif

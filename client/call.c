@@ -276,6 +276,29 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
     return CUDA_SUCCESS;
 }
 
+/* Calls that leave no work on a GPU, so that what was done before them still is. */
+static bool leaves_work(uint16_t op)
+{
+    switch (op) {
+    case API_OP_ga_event_query:
+    case API_OP_ga_event_watch:
+    case API_OP_ga_event_synchronize:
+    case API_OP_ga_stream_query:
+    case API_OP_ga_stream_synchronize:
+    case API_OP_ga_context_synchronize:
+    case API_OP_ga_memory_map:
+    case API_OP_ga_memory_unmap:
+    case API_OP_ga_memory_info:
+    case API_OP_ga_memory_reclaim:
+    case API_OP_ga_memory_trimmed:
+    case API_OP_cuEventCreate:
+    case API_OP_cuEventDestroy_v2:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static uint64_t append(struct client_call *call, uint64_t bulk)
 {
     assert(!call->writer.failed); /* the bound was too small: a bug of ours */
@@ -284,7 +307,12 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
     }
     const struct client_session *session =
         call->session != NULL ? call->session : call->context->session;
-    return client_link_frame(call->link, call->op, session->number, call->writer.at, bulk, true);
+    uint64_t sequence =
+        client_link_frame(call->link, call->op, session->number, call->writer.at, bulk, true);
+    if (leaves_work(call->op)) {
+        atomic_store_explicit(&call->link->worked, sequence, memory_order_release);
+    }
+    return sequence;
 }
 
 static void sent(struct client_call *call)

@@ -105,7 +105,7 @@ void client_context_quiet(struct client_context *context, uint64_t sequence)
 
 bool client_context_idle(const struct client_context *context)
 {
-    return atomic_load(&context->quiet) == atomic_load(&context->session->link->submitted);
+    return atomic_load(&context->quiet) >= atomic_load(&context->session->link->worked);
 }
 
 /* ---- primary contexts */

@@ -27,7 +27,9 @@ enum client_transport client_environment_transport(void);
 enum pack_mode client_environment_compression(void);
 /* GPUAAS_CERT, GPUAAS_KEY, GPUAAS_CA: files, for connections to tls:// servers. */
 const struct transport_secret *client_environment_secret(void);
-/* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER. */
+/* GPUAAS_CLIENT_CACHE: at most so many bytes of each device are kept when they are freed. */
+uint64_t client_environment_cache_bytes(void);
+/* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER and the others. */
 void client_environment_apply(void);
 
 /* One device of the list that GPUAAS_DEVICES or CUDA_VISIBLE_DEVICES chooses from. */

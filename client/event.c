@@ -5,6 +5,8 @@
 #include "client/twin.h"
 #include "front/front.h"
 
+#define ASKED_KEPT 4u /* recordings that are watched after the program has asked */
+
 static CUresult event_of(CUevent handle, struct client_event **event)
 {
     *event = client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
@@ -90,6 +92,49 @@ static CUresult reached(const struct client_call *call, const struct client_even
                               atomic_load(&event->twin_mark));
 }
 
+/* Of the last recording; inside the sender's lock. That all work of a context or a stream is done
+ * is known of other waits, too. */
+static bool is_past(const struct client_event *event)
+{
+    struct client_context *context = event->object.context;
+    uint64_t recording = event->mark + 1;
+    return atomic_load(&event->twin_stream) == TWIN_ALL
+               ? client_context_passed(context, recording)
+               : client_stream_passed(context, event->stream, recording);
+}
+
+/* Whether the last recording is known to be done, without asking; *recorded: which that is. */
+static CUresult is_ready(const struct client_call *call, struct client_event *event,
+                         uint64_t *recorded, bool *ready)
+{
+    CUresult rc = (CUresult)client_link_lock(call->link, 0);
+    if (rc == CUDA_SUCCESS) {
+        *recorded = atomic_load(&event->recorded);
+        *ready = atomic_load(&event->ready) == *recorded || is_past(event);
+        client_link_unlock(call->link, false);
+    }
+    return rc;
+}
+
+/* A program that has asked for the event before will ask again: the server then tells unasked. */
+static void watch(const struct client_call *before, struct client_event *event)
+{
+    struct client_call call;
+    const struct ga_event_watch_args args = {.event = event->object.handle};
+    if (atomic_load_explicit(&event->asked, memory_order_relaxed) == 0 || event->shared ||
+        client_call_enter_in(&call, API_OP_ga_event_watch, before->context) != CUDA_SUCCESS ||
+        client_call_lacking(&call) ||
+        client_call_begin(&call, ga_event_watch_args_bound(&args)) != CUDA_SUCCESS) {
+        return;
+    }
+    uint64_t recorded = atomic_load(&event->recorded);
+    const struct link_want want = {.watched = &event->ready, .watch_value = recorded};
+    atomic_fetch_sub(&event->asked, 1);
+    atomic_store(&event->watched, recorded);
+    ga_event_watch_args_write(&call.writer, &args);
+    (void)client_call_post_expect(&call, &want);
+}
+
 /* Each question travels: nobody tells of recordings of others. */
 static CUresult query_shared(struct client_call *call, const struct client_event *event,
                              bool keep_late)
@@ -143,6 +188,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
         cuEventRecordWithFlags_args_write(&call.writer, &args);
         remember(event, &call, args.hStream);
         rc = client_call_post(&call);
+        watch(&call, event);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
@@ -171,6 +217,7 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
         cuEventRecord_args_write(&call.writer, &args);
         remember(event, &call, args.hStream);
         rc = client_call_post(&call);
+        watch(&call, event);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
@@ -307,10 +354,13 @@ static CUresult query(CUevent hEvent, struct client_call *call, struct client_ev
     if (event->shared) {
         return query_shared(call, event, false);
     }
-    uint64_t recorded = atomic_load(&event->recorded);
-    if (atomic_load(&event->ready) == recorded) {
-        return (CUresult)atomic_exchange(&call->context->late, 0);
+    uint64_t recorded;
+    bool ready;
+    rc = is_ready(call, event, &recorded, &ready);
+    if (rc != CUDA_SUCCESS || ready) {
+        return rc != CUDA_SUCCESS ? rc : (CUresult)atomic_exchange(&call->context->late, 0);
     }
+    atomic_store(&event->asked, ASKED_KEPT);
     if (atomic_load(&event->watched) != recorded) {
         return query_remote(call, event);
     }
@@ -348,14 +398,24 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    bool ready = false;
+    uint64_t recorded, stream, mark;
+    if (!event->shared && atomic_load(&event->watched) == atomic_load(&event->recorded)) {
+        client_link_drain(call.link); /* the answer may have come */
+    }
     rc = (CUresult)client_link_lock(call.link, 0);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    uint64_t recorded = atomic_load(&event->recorded);
-    uint64_t stream = event->stream, mark = event->mark;
+    recorded = atomic_load(&event->recorded);
+    ready = !event->shared && (atomic_load(&event->ready) == recorded || is_past(event));
+    stream = event->stream;
+    mark = event->mark;
+    if (atomic_load(&call.link->worked) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
+        atomic_store(&event->asked, ASKED_KEPT); /* it waits for older work, which may be done */
+    }
     client_link_unlock(call.link, false);
-    if (!event->shared && atomic_load(&event->ready) == recorded) {
+    if (ready) {
         front_output_write(); /* it has come with the news that the event is ready */
         rc = (CUresult)atomic_exchange(&call.context->late, 0);
         return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
@@ -364,7 +424,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     if (rc == CUDA_SUCCESS) {
         if (!event->shared) { /* else it may be another's recording that is done */
             client_link_raise(&event->ready, recorded);
-            client_stream_reached(event->object.context, stream, mark);
+            client_stream_reached(event->object.context, stream, mark + 1);
             front_mempool_synchronized();
         }
         rc = reached(&call, event);

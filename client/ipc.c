@@ -177,7 +177,7 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     return rc;
 }
 
-void client_ipc_withdraw(struct client_context *context, uint64_t address)
+bool client_ipc_withdraw(struct client_context *context, uint64_t address)
 {
     struct client_call call;
     struct ga_ipc_withdraw_args args = {.address = address};
@@ -188,13 +188,14 @@ void client_ipc_withdraw(struct client_context *context, uint64_t address)
     }
     pthread_mutex_unlock(&client_state_lock);
     if (shared == NULL) {
-        return;
+        return false;
     }
     free(shared);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_withdraw, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_ipc_withdraw, &args, true, rc);
     }
+    return true;
 }
 
 /* ---- opening */

@@ -14,7 +14,7 @@ bool client_ipc_capable(uint64_t address);
 /* The opened memory that contains the address. */
 bool client_ipc_find(uint64_t address, struct client_memory *memory);
 /* The allocation is about to be freed. */
-void client_ipc_withdraw(struct client_context *context, uint64_t address);
+bool client_ipc_withdraw(struct client_context *context, uint64_t address);
 /* What a context has opened or shares has gone with it on the server. */
 void client_ipc_forget(const struct client_context *context);
 

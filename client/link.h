@@ -45,9 +45,8 @@ struct link_want {
     bool reads;         /* `to` is what a copy to the device reads: no bytes come */
     bool together;      /* asked for with others, so it is no round trip of its own */
     atomic_uint *lease; /* becomes 0 when it is complete */
-    /* Query: when it says "not ready", *watched is raised to `watch_value` once it has become
-     * ready.
-     */
+    /* *watched is raised to `watch_value` when the answer is good; of a query that says "not
+     * ready": once it has become ready. */
     _Atomic uint64_t *watched;
     uint64_t watch_value;
     struct client_host_call *host; /* a host function: the answer is that its turn has come */
@@ -102,10 +101,11 @@ struct client_link {
     char name[300];             /* for people: where it leads */
     void *owner;                /* the server it belongs to; for whoever opened it */
     uint64_t process;
-    unsigned index;    /* among the process's links */
-    atomic_int dead;   /* CUresult that every call gets; 0: alive */
-    atomic_bool quiet; /* the end of the link is no news (exit, fork) */
-    bool lacks;        /* the server lacks some of our calls: those in `lacking` */
+    unsigned index;       /* among the process's links */
+    atomic_int dead;      /* CUresult that every call gets; 0: alive */
+    atomic_bool trimming; /* see trim.c */
+    atomic_bool quiet;    /* the end of the link is no news (exit, fork) */
+    bool lacks;           /* the server lacks some of our calls: those in `lacking` */
     struct api_op_set lacking;
     /* Called once per failed call that nobody waits for: context handle, result, opcode. */
     void (*on_error)(uint64_t context, int result, uint16_t opcode);
@@ -119,6 +119,7 @@ struct client_link {
     bool pumping, exclusive;
     uint64_t sequence;          /* of the last call */
     _Atomic uint64_t submitted; /* the same, to look at without the lock */
+    _Atomic uint64_t worked;    /* of the last call that may have left work on a GPU */
     uint64_t context;           /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;

@@ -54,6 +54,9 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
     } else {
         result = 2;
     }
+    if (watch && result == 0 && header->opcode == WIRE_REPLY) {
+        client_link_raise(record->want.watched, record->want.watch_value);
+    }
     if (watch && result == 600) {
         /* "Not ready": the call is answered, the watch stays under the same number. */
         struct link_record *later = link_table_add(link, header->sequence);

@@ -7,6 +7,7 @@
 #include "client/graph.h"
 #include "client/ipc.h"
 #include "client/mappings.h"
+#include "client/memory.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "client/vmm.h"
@@ -176,44 +177,6 @@ static CUresult map(struct client_context *context, uint64_t address, uint64_t b
     return rc;
 }
 
-/* Without a window each block is reserved in the program's address space by itself, so that a
- * device pointer is never a valid pointer of the program. */
-static void reservation_end(const struct client_context *context, uint64_t address, uint64_t bytes)
-{
-    if (context->session->window_bytes == 0) {
-        client_window_release(&(struct handshake_window){.base = address, .bytes = bytes});
-    }
-}
-
-static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes,
-                          bool wait)
-{
-    struct client_call call;
-    struct ga_memory_unmap_args args = {.address = address, .bytes = bytes, .wait_for_work = wait};
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
-        if (rc == CUDA_SUCCESS && wait) {
-            client_context_quiet(context, call.sequence);
-        }
-    }
-    return rc;
-}
-
-static int unmap_idle(void *user, uint64_t address, uint64_t bytes)
-{
-    CUresult rc = give_back(user, address, bytes, false);
-    reservation_end(user, address, bytes);
-    return (int)rc;
-}
-
-/* The server has freed it already. */
-static int forget(void *user, uint64_t address, uint64_t bytes)
-{
-    reservation_end(user, address, bytes);
-    return ALLOCATOR_OK;
-}
-
 /* ---- without a window: the server's driver picks addresses */
 
 static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64_t *address)
@@ -254,71 +217,51 @@ static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint6
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (unsigned i = 0; i < count; i++) {
-        (void)give_back(context, useless[i], bytes, false);
+        (void)client_memory_unmap(context, useless[i], bytes);
     }
     return rc;
 }
 
+struct taking {
+    struct client_context *context;
+    bool looked; /* what drains has been looked at */
+};
+
 static int map_block(void *user, uint64_t *address, uint64_t bytes)
 {
-    return (int)(*address != 0 ? map(user, *address, bytes) : ask_blocks(user, bytes, address));
-}
-
-void client_memory_trim_session(const struct client_session *session)
-{
-    uint32_t index = 0;
-    struct client_context *context;
-    while ((context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
-            /* Any context will do: all of the session is given back. */
-            client_allocator_trim(&context->session->allocator, unmap_idle, context);
-            return;
+    struct taking *taking = user;
+    if (!taking->looked) {
+        taking->looked = true;
+        if (memory_settle_more(taking->context)) {
+            return ALLOCATOR_AGAIN;
         }
     }
+    return (int)(*address != 0 ? map(taking->context, *address, bytes)
+                               : ask_blocks(taking->context, bytes, address));
 }
 
-static CUdevice device_of(const struct client_session *session)
+static int take(struct client_context *context, uint64_t bytes, uint64_t *address)
 {
-    int at = 0;
-    while (atomic_load(&client_devices[at]->session) != session) {
-        at++;
+    struct taking taking = {.context = context};
+    int rc;
+    (void)memory_settle(context);
+    while ((rc = client_allocator_take(&context->session->allocator, bytes, context->object.handle,
+                                       map_block, &taking, address)) == ALLOCATOR_AGAIN) {
     }
-    return at;
-}
-
-bool client_memory_relieve(const struct client_session *session, unsigned step)
-{
-    switch (step) {
-    case 0:
-        client_memory_trim_session(session);
-        return true;
-    case 1:
-        (void)client_mempool_release(device_of(session));
-        return true;
-    case 2:
-        if (!client_mempool_release(device_of(session)) ||
-            client_session_wait(session) != CUDA_SUCCESS) {
-            return false;
-        }
-        (void)client_mempool_release(device_of(session));
-        return true;
-    default:
-        return false;
-    }
+    return rc;
 }
 
 CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
 {
-    struct client_allocator *allocator = &context->session->allocator;
-    uint64_t address, owner = context->object.handle;
-    int rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
+    uint64_t address;
+    int rc = take(context, bytes, &address);
     if (rc == ALLOCATOR_FULL) {
         client_graph_memory_tidy();
         client_vmm_relieve();
     }
     for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_relieve(context->session, step);
          step++) {
-        rc = client_allocator_take(allocator, bytes, owner, map_block, context, &address);
+        rc = take(context, bytes, &address);
     }
     if (rc == ALLOCATOR_OK) {
         *out = address;
@@ -359,73 +302,6 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
         *pPitch = pitch;
     }
     return rc;
-}
-
-static CUresult pooled_free(const struct client_session *session, uint64_t address)
-{
-    CUresult rc = client_session_wait(session);
-    if (rc == CUDA_SUCCESS && !client_mempool_free(address)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    return rc;
-}
-
-CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
-{
-    struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
-        return rc;
-    }
-    if (client_graph_memory_known(dptr)) {
-        return client_graph_memory_free(dptr);
-    }
-    struct client_twin known;
-    if (client_twin_on_device(dptr, &known) && known.attach == TWIN_MAPPED) {
-        return CUDA_ERROR_INVALID_VALUE; /* pinned memory is not freed so */
-    }
-    struct client_twin *twin = client_twin_take(dptr, true);
-    return client_memory_give(context, twin != NULL ? twin->block : dptr, twin);
-}
-
-CUresult client_memory_give(struct client_context *context, uint64_t dptr, struct client_twin *twin)
-{
-    CUresult rc = CUDA_SUCCESS;
-    struct client_memory memory;
-    struct client_session *session = client_memory_window(dptr);
-    uint64_t bytes;
-    if (session != NULL && client_memory_find(dptr, &memory) && memory.pool != NULL) {
-        return memory.start == dptr ? pooled_free(session, dptr) : CUDA_ERROR_INVALID_VALUE;
-    }
-    if (session == NULL || !client_memory_find(dptr, &memory) ||
-        client_allocator_drain(&session->allocator, dptr, &bytes) != ALLOCATOR_OK) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    /* Work of the context that allocated it may use it; the current one is as good when that is
-     * gone, for then its work is, too. */
-    struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
-    owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
-    client_ipc_withdraw(owner, dptr);
-    if (bytes != 0 || !client_context_idle(owner)) {
-        rc = give_back(owner, bytes != 0 ? dptr : 0, bytes, true);
-    }
-    client_twin_end(twin);
-    client_allocator_drained(&session->allocator, dptr, unmap_idle, owner);
-    if (bytes != 0) { /* last: another thread may get the same address from now on */
-        reservation_end(owner, dptr, bytes);
-    }
-    return rc;
-}
-
-CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes)
-{
-    return give_back(context, address, bytes, true);
-}
-
-void client_memory_forget(struct client_context *context)
-{
-    client_ipc_forget(context);
-    client_allocator_drop(&context->session->allocator, context->object.handle, forget, context);
 }
 
 /* ---- asking */

@@ -82,7 +82,11 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
     }
     rc = map(session, start, bytes);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        client_memory_trim_session(session);
+        client_memory_trim_session(session, true);
+        rc = map(session, start, bytes);
+    }
+    for (unsigned step = CLIENT_RELIEF_OTHERS;
+         rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_relieve(session, step); step++) {
         rc = map(session, start, bytes);
     }
     if (rc != CUDA_SUCCESS) {

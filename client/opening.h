@@ -16,6 +16,7 @@ struct opening {
     struct handshake_context context; /* to be made with the session */
     uint16_t session;
     struct client_first first; /* what became of the context */
+    uint64_t cache_bytes;      /* that may be kept when they are freed */
     uint32_t lacking_count;    /* calls that the server lacks, and which */
     struct api_op_set lacking;
     bool packs;           /* the server takes packed bytes */

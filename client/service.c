@@ -83,6 +83,9 @@ static void read_side(struct client_link *link)
     const uint8_t *values;
     enum ga_status status;
     while ((status = transport_side_receive(&link->side, &header, &values)) == GA_OK) {
+        if (header.opcode == WIRE_TRIM) {
+            client_trim_begin(link);
+        }
     }
     if (status != GA_AGAIN) {
         side_failed(link, status);

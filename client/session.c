@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "client/cancel.h"
+#include "client/environment.h"
 #include "client/opening.h"
 #include "client/trace.h"
 #include "client/window.h"
@@ -15,6 +16,7 @@
 #define LINKS_MOST    256
 #define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
 #define WINDOW_ROUNDS 3
+#define CACHE_SHARE   8u /* of a device's memory may be kept: one in so many bytes */
 
 static struct client_link *_Atomic links[LINKS_MOST];
 static atomic_uint link_count;
@@ -92,7 +94,7 @@ void opening_hello(const struct opening *opening, enum handshake_kind kind,
     if (kind == HANDSHAKE_DATA) {
         hello->window = opening->window;
         hello->context = opening->context;
-        hello->takes = HANDSHAKE_TAKES_OUTPUT;
+        hello->takes = HANDSHAKE_TAKES_OUTPUT | HANDSHAKE_TAKES_TRIM;
     }
 }
 
@@ -116,6 +118,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
     opening->first = (struct client_first){.made = welcome->context_made,
                                            .result = (CUresult)welcome->context_result,
                                            .block_bytes = welcome->block_bytes};
+    opening->cache_bytes = welcome->client_cache_bytes;
     return GA_OK;
 }
 
@@ -266,6 +269,12 @@ static enum ga_status open_device(struct opening *opening, struct client_link **
     return status;
 }
 
+static uint64_t smallest(uint64_t a, uint64_t b, uint64_t c)
+{
+    a = b < a ? b : a;
+    return c < a ? c : a;
+}
+
 CUresult client_session_open(const struct client_context *context, struct client_session **out,
                              struct client_first *first)
 {
@@ -305,6 +314,8 @@ CUresult client_session_open(const struct client_context *context, struct client
     session->window_bytes = opening.window.bytes;
     client_allocator_init(&session->allocator, opening.window.base, opening.window.bytes,
                           device->granularity_bytes, device->memory_bytes);
+    session->allocator.kept_most = smallest(opening.cache_bytes, client_environment_cache_bytes(),
+                                            device->memory_bytes / CACHE_SHARE);
     *out = session;
     *first = opening.first;
     return CUDA_SUCCESS;

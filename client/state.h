@@ -85,13 +85,14 @@ struct client_context {
     unsigned retained, flags;
     unsigned sms; /* multiprocessors that its kernels have; 0: all */
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
-    _Atomic uint64_t legacy_ready;                    /* likewise: as client_stream.ready */
+    _Atomic uint64_t legacy_ready, legacy_watched;    /* likewise, as in client_stream */
     uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_across.c) */
     bool streamed; /* it has, or had, streams besides the default one */
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
-    atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
+    _Atomic uint64_t watch; /* what `quiet` becomes when the server has told; see memory_free.c */
+    atomic_int late;        /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
     struct ga_number_map sampled; /* struct client_sampled, by the handle that kernels use */
 };
@@ -114,7 +115,8 @@ struct client_event {
     _Atomic uint64_t watched;  /* the recording that is being watched */
     uint64_t stream, mark; /* what is done with the last recording; under its link's sender lock */
     _Atomic uint64_t twin_stream, twin_mark; /* of the last recording, for client_twins_after */
-    bool shared; /* other programs may record it: what is known of recordings says nothing */
+    atomic_uint asked; /* so many recordings are watched from the start: the program asks for it */
+    bool shared;       /* other programs may record it: what is known of recordings says nothing */
 };
 
 struct client_param {
@@ -284,6 +286,8 @@ CUresult client_context_synchronize(struct client_context *context);
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
+/* Whether it is known that the work up to a mark (as client_stream_mark) is done. */
+bool client_context_passed(const struct client_context *context, uint64_t mark);
 void client_context_late(uint64_t handle, int result, uint16_t opcode);
 
 /* ---- streams (stream.c) */
@@ -299,11 +303,14 @@ unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);
 /* Work of a stream (0: the legacy one) of the context: all that its link has sent up to now; and
  * whether that is known to be done, without asking. */
+#define CLIENT_MARK_SEQUENCE ((UINT64_C(1) << 56) - 1)
 uint64_t client_stream_mark(const struct client_link *link);
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
 /* Asks whether the stream (0: the legacy one) has ended its work, so that it is known. */
 void client_stream_ask(struct client_context *context, uint64_t stream);
+/* Whether it is known that the stream has ended all its work. */
+bool client_stream_idle(struct client_context *context, uint64_t stream);
 /* A new stream of the context. */
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out);
@@ -410,11 +417,20 @@ CUresult client_memory_give(struct client_context *context, uint64_t address,
 /* A mapping goes, after the work of the context. */
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes);
 void client_memory_forget(struct client_context *context);
-/* The server has no memory left: gives back what the allocator holds and nobody uses. */
-void client_memory_trim_session(const struct client_session *session);
+/* The server has no memory left: gives back what the allocator holds and nobody uses; `wait`: also
+ * what nobody will use when the work before has ended. */
+void client_memory_trim_session(const struct client_session *session, bool wait);
 /* The same with more effort at each step, from 0 on: what pools do not use, too; then what they
- * will not use when the work has ended. False: there is nothing more that could be tried. */
+ * will not use when the work has ended; from CLIENT_RELIEF_OTHERS on what other programs keep.
+ * False: there is nothing more that could be tried. */
+#define CLIENT_RELIEF_OTHERS 3u
 bool client_memory_relieve(const struct client_session *session, unsigned step);
+/* ---- memory that this program keeps and others lack (trim.c) */
+/* It goes back, in a thread of its own. */
+void client_trim_begin(struct client_link *link);
+/* Others are asked to give back what they keep; step by step more time passes. False: they have. */
+bool client_trim_others(const struct client_session *session, unsigned step);
+
 /* Pinned memory that went with its context. */
 void client_host_forget(uint64_t start);
 /* A word of 4 or 8 bytes in memory that is pinned meanwhile. False: it is not (any more). */

@@ -166,9 +166,13 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
 {
     const _Atomic uint64_t *ready = ready_of(context, stream);
-    uint64_t quiet = atomic_load(&context->quiet);
     return (ready != NULL && mark_reaches(atomic_load(ready), mark)) ||
-           quiet >= (mark & ((UINT64_C(1) << 56) - 1));
+           client_context_passed(context, mark);
+}
+
+bool client_context_passed(const struct client_context *context, uint64_t mark)
+{
+    return atomic_load(&context->quiet) >= (mark & CLIENT_MARK_SEQUENCE);
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
@@ -192,28 +196,42 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     return rc;
 }
 
-/* Asks the server, which tells later when it has become ready. */
-static CUresult query_remote(struct client_call *call, struct client_stream *stream, uint64_t wire)
+/* What is known of a stream; all work up to a mark. */
+struct progress {
+    _Atomic uint64_t *ready, *watched;
+};
+
+static struct progress progress_of(struct client_context *context, struct client_stream *stream)
 {
-    struct ga_stream_query_args args = {.stream = wire, .watch = stream != NULL};
-    struct link_want want = {0};
+    return stream != NULL ? (struct progress){&stream->ready, &stream->watched}
+                          : (struct progress){&context->legacy_ready, &context->legacy_watched};
+}
+
+/* Asks the server, which tells later when it has become ready. */
+static CUresult query_remote(struct client_call *call, struct progress of, uint64_t wire)
+{
+    struct ga_stream_query_args args = {.stream = wire, .watch = 1};
     struct ga_reader reader;
     CUresult rc = client_call_begin(call, ga_stream_query_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     uint64_t mark = mark_of(call->link, call->link->sequence + 1);
-    if (stream != NULL) {
-        atomic_store(&stream->watched, mark);
-        want = (struct link_want){.watched = &stream->ready, .watch_value = mark};
-    }
+    struct link_want want = {.watched = of.ready, .watch_value = mark};
+    atomic_store(of.watched, mark);
     ga_stream_query_args_write(&call->writer, &args);
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
-    if (stream != NULL && rc != CUDA_ERROR_NOT_READY) {
-        client_link_raise(&stream->ready, mark);
+    if (rc != CUDA_ERROR_NOT_READY) {
+        client_link_raise(of.ready, mark);
     }
     return rc;
+}
+
+bool client_stream_idle(struct client_context *context, uint64_t stream)
+{
+    const struct client_link *link = context->session->link;
+    return client_stream_passed(context, stream, mark_of(link, atomic_load(&link->worked)));
 }
 
 void client_stream_ask(struct client_context *context, uint64_t stream)
@@ -244,22 +262,21 @@ static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (stream != NULL) {
+    const struct progress of = progress_of(call->context, stream);
+    uint64_t watched = atomic_load(of.watched);
+    if (watched != 0 && !mark_reaches(atomic_load(of.ready), watched)) {
         client_link_drain(call->link);
         if (atomic_load(&call->link->dead) != 0) {
             return (CUresult)atomic_load(&call->link->dead);
         }
-        uint64_t ready = atomic_load(&stream->ready), watched = atomic_load(&stream->watched);
-        if (watched != 0 && !mark_reaches(ready, watched)) {
+        if (!mark_reaches(atomic_load(of.ready), watched)) {
             return CUDA_ERROR_NOT_READY;
         }
-        if (mark_reaches(ready, mark_of(call->link, atomic_load(&call->link->submitted))) &&
-            watched != 0) {
-            int late = atomic_exchange(&call->context->late, 0);
-            return (CUresult)late;
-        }
     }
-    return query_remote(call, stream, *wire);
+    if (client_stream_idle(call->context, stream != NULL ? stream->object.handle : 0)) {
+        return (CUresult)atomic_exchange(&call->context->late, 0);
+    }
+    return query_remote(call, of, *wire);
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)

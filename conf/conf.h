@@ -39,7 +39,7 @@ struct conf_server {
     char pool[CONF_TEXT_MOST];
     char node[CONF_TEXT_MOST];
     enum ga_log_level log_level;
-    uint64_t session_queue_bytes;
+    uint64_t session_queue_bytes, client_cache;
     uint32_t bulk_connections;
     bool compression;
     uint64_t shared_memory;

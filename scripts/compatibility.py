@@ -23,7 +23,7 @@ import toolkit  # noqa: E402
 # The lists of docs/semantics.md, and what a call in one of them does through a server.
 MODES = {"S1": "local", "S2": "asynchronous", "S3": "waits at first", "S4": "waits for the server",
          "S5": "waits for the GPU", "S6": "makes or ends a context", "S60": "waits at first",
-         "S66": "waits for the server"}
+         "S66": "waits for the server", "S113": "waits at first", "S114": "asynchronous"}
 
 # Where tests stand, the most telling first; tests/arguments has every call that works.
 TESTS = ("tests/contract/*.c", "tests/kernels/*.cu", "*/tests/test_*.c", "tests/guests/*.c",

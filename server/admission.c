@@ -84,6 +84,7 @@ void admission_init(struct backend *backend)
     memcpy(backend->tickets.application, backend->application.id,
            sizeof backend->tickets.application);
     backend->host = (struct server_host){.user = backend,
+                                         .client_cache = backend->setup.client_cache,
                                          .ticket = host_ticket,
                                          .ordinal = host_ordinal,
                                          .exchange = host_exchange,
@@ -100,6 +101,12 @@ void admission_tickets(struct backend *backend)
     pthread_mutex_lock(&backend->ticket_lock);
     int fd;
     while ((status = channel_receive_with(CHANNEL_FD, &packet, &fd)) == GA_OK) {
+        if (packet.kind == CHANNEL_EXCHANGE && packet.exchange.verb == CHANNEL_TRIM &&
+            packet.exchange.request == 0) {
+            atomic_store(&backend->trim_wanted, true);
+            (void)!eventfd_write(backend->wake_fd, 1); /* the main thread does it */
+            continue;
+        }
         if (packet.kind == CHANNEL_EXCHANGE) {
             asking_answered(backend, &packet.exchange, fd);
             continue;
@@ -202,7 +209,7 @@ static void newcomer_refuse(struct newcomer *newcomer, uint64_t sequence, CUresu
 static enum ga_status side_welcome(struct backend *backend, const struct newcomer *newcomer,
                                    uint64_t sequence)
 {
-    _Alignas(16) uint8_t values[64];
+    _Alignas(16) uint8_t values[128];
     struct ga_writer writer = ga_writer_of(values, sizeof values);
     const struct handshake_data_welcome welcome = {0};
     handshake_data_welcome_write(&writer, &welcome);
@@ -356,8 +363,21 @@ static void idle_tell(struct backend *backend)
     backend->idle_at_ns = now + GA_NS_PER_S;
 }
 
+/* A client that has nothing to give back need not be asked. */
+static void trim(struct backend *backend)
+{
+    const struct channel_exchange done = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIMMED};
+    bool asked = backend->conn != NULL && backend->conn->takes_trim && backend->side_open &&
+                 transport_side_send(&backend->side, WIRE_TRIM, 0, NULL, 0) == GA_OK;
+    if (!asked) {
+        (void)!channel_send(CHANNEL_FD, &done, sizeof done);
+    }
+}
+
 const char *admission_turn(struct backend *backend)
 {
+    eventfd_t count;
+    (void)!eventfd_read(backend->wake_fd, &count);
     if (atomic_load(&backend->gpuaasd_gone)) {
         return "gpuaasd has closed the channel";
     }
@@ -369,6 +389,9 @@ const char *admission_turn(struct backend *backend)
     const char *why = backend->side_open ? side_turn(backend) : NULL;
     if (why != NULL) {
         return why;
+    }
+    if (atomic_exchange(&backend->trim_wanted, false)) {
+        trim(backend);
     }
     if (backend->conn != NULL && !backend->side_open &&
         ga_clock_ns() - backend->conn_since_ns > ticket_ns(backend)) {

@@ -52,7 +52,8 @@ struct backend {
     struct ticket_table tickets;
     struct backend_question question;
     _Atomic bool gpuaasd_gone;
-    uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
+    _Atomic bool trim_wanted; /* other applications lack memory */
+    uint64_t idle_at_ns;      /* when to tell gpuaasd that nobody is here */
 };
 
 void admission_init(struct backend *backend);

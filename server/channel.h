@@ -10,7 +10,8 @@
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <----------------------------- EXCHANGE     what applications share (exchange.h), perhaps
- *     EXCHANGE ---------------------------->     with a descriptor; and the answer, likewise
+ *     EXCHANGE ---------------------------->     with a descriptor; and the answer, likewise;
+ *                                                or, unasked, that others lack memory
  *
  * Either end's death is the other's end of file. */
 #ifndef SERVER_CHANNEL_H
@@ -39,7 +40,15 @@ enum channel_kind {
     CHANNEL_EXCHANGE,
 };
 
-enum channel_verb { CHANNEL_SHARE = 1, CHANNEL_OPEN, CHANNEL_WITHDRAW };
+enum channel_verb {
+    CHANNEL_SHARE = 1,
+    CHANNEL_OPEN,
+    CHANNEL_WITHDRAW,
+    /* Of others: to give back what memory they keep (`bytes` 1), and how many have not yet (`bytes`
+     * of the answer). From gpuaasd, with request 0: do so. */
+    CHANNEL_TRIM,
+    CHANNEL_TRIMMED, /* it has been done */
+};
 enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT, CHANNEL_PHYSICAL };
 
 struct channel_setup {
@@ -52,7 +61,7 @@ struct channel_setup {
     struct conf_ports data_ports;
     uint32_t shm;  /* 1: listens on shared memory, too */
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
-    uint64_t session_queue_bytes;
+    uint64_t session_queue_bytes, client_cache;
     uint32_t bulk_connections;
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */

@@ -453,6 +453,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
         return GA_NO_MEMORY; /* what has been made stays until the process ends */
     }
     (void)bulk_agree(conn, hello->takes);
+    conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
     output_begin(conn, (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0);
     if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
         free(beginning);

@@ -48,6 +48,7 @@ struct server_host {
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
+    uint64_t client_cache; /* bytes that the client may keep, of each device; see conf/keys.def */
 };
 
 struct server_conn {
@@ -66,6 +67,7 @@ struct server_conn {
     struct range_table ranges;
     struct range_table reserved; /* besides windows, for what the program maps */
     struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */
+    bool takes_trim;                                     /* the client understands WIRE_TRIM */
     bool lacks;                                          /* any of the following */
     struct api_op_set lacking, silent;                   /* calls that the client means otherwise */
     uint64_t calls;                                      /* that have come: the last one's number */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/trim.h"
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
 
@@ -64,7 +65,9 @@ static void channel_close(struct process *process)
 static void exchange_take(struct process *process, const union channel_packet *packet, int fd)
 {
     struct channel_exchange answer = packet->exchange;
-    exchange_answer(&process->table->exchange, &process->share, &answer, &fd);
+    if (!trim_answer(process, &answer, &fd)) {
+        exchange_answer(&process->table->exchange, &process->share, &answer, &fd);
+    }
     (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
     explicit_bzero(&answer, sizeof answer);
 }

@@ -48,7 +48,8 @@ struct process {
     uint32_t ways;                    /* the same */
     uint32_t tickets_sent;
     struct exchange_share share;
-    int fd; /* our end of the channel; -1: closed */
+    uint64_t trim_ns; /* when it was asked to give memory back and has not yet; 0: not */
+    int fd;           /* our end of the channel; -1: closed */
     uv_process_t child;
     uv_poll_t poll;
     uv_timer_t timer; /* until warm, and until ready: the limit; when ending: until it is killed */

@@ -80,7 +80,7 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
 {
     uint16_t lacking[API_OPS];
     size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
-    struct out_frame *frame = out_frame_make(NULL, 128 + count * sizeof *lacking, WIRE_DATA_WELCOME,
+    struct out_frame *frame = out_frame_make(NULL, 144 + count * sizeof *lacking, WIRE_DATA_WELCOME,
                                              session->number, sequence);
     if (frame == NULL) {
         return false;
@@ -88,7 +88,8 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
     struct handshake_data_welcome welcome = {.session = session->number,
                                              .window = session->window,
                                              .lacking_count = (uint32_t)count,
-                                             .lacking = lacking};
+                                             .lacking = lacking,
+                                             .client_cache_bytes = conn->host->client_cache};
     welcome.takes = conn->bulk.packs ? HANDSHAKE_TAKES_PACKED : 0;
     if (session->agreed) {
         context_wanted(conn, session, &welcome);

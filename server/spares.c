@@ -38,6 +38,7 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         .bulk_connections = server->bulk_connections,
         .compression = server->compression,
         .shared_memory_bytes = server->shared_memory,
+        .client_cache = server->client_cache,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,

@@ -7,6 +7,7 @@
 /* What these messages end with since minor 1. */
 #define HELLO_CONTEXT_BYTES   32
 #define WELCOME_CONTEXT_BYTES 32 /* with what the server takes */
+#define WELCOME_CACHE_BYTES   16
 
 static _Alignas(16) uint8_t bytes[65536];
 
@@ -184,7 +185,7 @@ Test(handshake, data_welcome_tells_what_is_lacking)
     cr_assert_eq(out.session, 2);
     cr_assert_eq(out.lacking_count, 3);
     cr_assert_eq(out.lacking[2], 600);
-    r = ga_reader_of(bytes, w.at - WELCOME_CONTEXT_BYTES - 16);
+    r = ga_reader_of(bytes, w.at - WELCOME_CACHE_BYTES - WELCOME_CONTEXT_BYTES - 16);
     cr_assert_eq(handshake_data_welcome_read(&r, &out), GA_OK);
     cr_assert_eq(out.lacking_count, 0);
 }
@@ -224,7 +225,8 @@ Test(handshake, a_context_comes_with_the_session)
                                                   .context_made = true,
                                                   .context_result = 2,
                                                   .block_bytes = 1 << 21,
-                                                  .takes = HANDSHAKE_TAKES_PACKED};
+                                                  .takes = HANDSHAKE_TAKES_PACKED,
+                                                  .client_cache_bytes = 1 << 30};
     struct handshake_data_welcome read;
     w = ga_writer_of(bytes, sizeof bytes);
     handshake_data_welcome_write(&w, &answer);
@@ -234,11 +236,16 @@ Test(handshake, a_context_comes_with_the_session)
     cr_assert_eq(read.context_result, 2);
     cr_assert_eq(read.block_bytes, 1 << 21);
     cr_assert_eq(read.takes, HANDSHAKE_TAKES_PACKED);
-    r = ga_reader_of(bytes, w.at - 16);
+    cr_assert_eq(read.client_cache_bytes, 1 << 30);
+    r = ga_reader_of(bytes, w.at - WELCOME_CACHE_BYTES);
+    cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
+    cr_assert_eq(read.takes, HANDSHAKE_TAKES_PACKED);
+    cr_assert_eq(read.client_cache_bytes, 0);
+    r = ga_reader_of(bytes, w.at - WELCOME_CACHE_BYTES - 16);
     cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
     cr_assert(read.context_made);
     cr_assert_eq(read.takes, 0, "one that knew of no packing");
-    r = ga_reader_of(bytes, w.at - WELCOME_CONTEXT_BYTES);
+    r = ga_reader_of(bytes, w.at - WELCOME_CACHE_BYTES - WELCOME_CONTEXT_BYTES);
     cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
     cr_assert_not(read.context_made);
 }

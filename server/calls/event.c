@@ -291,6 +291,31 @@ bool server_call_ga_event_query(struct server_conn *conn, const struct wire_head
     return true;
 }
 
+bool server_call_ga_event_watch(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_event_watch_args args;
+    ga_event_watch_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_event *event = event_find(conn, args.event);
+    if (event == NULL || event->shared) {
+        server_reply(conn, header, CUDA_ERROR_INVALID_HANDLE);
+        return true;
+    }
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, COMPLETER_DONE, header->session, header->sequence);
+    if (entry == NULL) {
+        server_reply(conn, header, CUDA_ERROR_OUT_OF_MEMORY);
+        return true;
+    }
+    entry->event = event->ref;
+    event_keep(&conn->completer, event->ref);
+    completer_add(&conn->completer, entry);
+    return true;
+}
+
 bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_header *header,
                                  struct ga_reader *reader)
 {

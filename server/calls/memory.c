@@ -249,6 +249,37 @@ bool server_call_ga_memory_unmap(struct server_conn *conn, const struct wire_hea
     return true;
 }
 
+/* ---- what others keep */
+
+bool server_call_ga_memory_reclaim(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    struct ga_memory_reclaim_args args;
+    ga_memory_reclaim_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct channel_exchange packet = {.verb = CHANNEL_TRIM, .bytes = args.start != 0};
+    int fd = -1;
+    CUresult rc = ipc_ask(conn, &packet, &fd);
+    const struct ga_memory_reclaim_results results = {.pending = (uint32_t)packet.bytes};
+    SERVER_REPLY_RESULTS(conn, header, ga_memory_reclaim, rc, &results);
+    return true;
+}
+
+bool server_call_ga_memory_trimmed(struct server_conn *conn, const struct wire_header *header,
+                                   struct ga_reader *reader)
+{
+    (void)header;
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct channel_exchange packet = {.verb = CHANNEL_TRIMMED};
+    int fd = -1;
+    (void)ipc_ask(conn, &packet, &fd); /* what is asked for again is no error */
+    return true;
+}
+
 bool server_call_ga_memory_info(struct server_conn *conn, const struct wire_header *header,
                                 struct ga_reader *reader)
 {

@@ -11,15 +11,19 @@ from harness import expect, wait_until
 
 TO_CONNECT = 6 if harness.TRANSPORT == "tls" else 4
 OF_A_PROGRAM = 4
+WARM = 10  # turns in which a loop may have to ask for more
 
 
-def round_trips(build, server, name, **env):
+def counted(build, server, command, **env):
     """(to connect, afterwards)"""
-    process = harness.run([build.program(name)],
-                          build.remote([server], GPUAAS_TRACE="summary", **env))
+    process = harness.run(command, build.remote([server], GPUAAS_TRACE="summary", **env))
     told = re.search(r"round trips (\d+) \(and (\d+) to connect\)", process.err.text)
     expect(told, f"the trace is due\n{process.report()}")
     return int(told.group(2)), int(told.group(1))
+
+
+def round_trips(build, server, name, **env):
+    return counted(build, server, [build.program(name)], **env)
 
 
 def test_small_program(build):
@@ -54,6 +58,35 @@ def test_ticket_that_was_asked_for_too_early(build):
         expect(process.out.text == "0 0", f"the device is usable\n{process.report()}")
         expect("to connect" in process.err.text, f"the trace is due\n{process.report()}")
         wait_until(lambda: not server.backends(), 10, "no backend process is left")
+
+
+def loop_costs(build, server, what, turns):
+    """Round trips of so many turns of a loop of tests/kernels/reuse.cu, all else left out."""
+    few, many = (counted(build, server, [build.program("reuse"), what, str(count)])[1]
+                 for count in (WARM, WARM + turns))
+    return many - few
+
+
+def test_allocating_loops(build):
+    """semantics S115: what each turn allocates and frees costs nothing but the wait of the turn."""
+    with harness.serving(build) as server:
+        for what in ("free_first", "wait_first"):
+            cost = loop_costs(build, server, what, 40)
+            expect(cost == 40, f"40 turns of {what} wait {cost} times")
+
+
+def test_questions(build):
+    """semantics S113: about work whose end is known nothing is asked."""
+    with harness.serving(build) as server:
+        cost = loop_costs(build, server, "queries", 40)
+        expect(20 <= cost <= 40, f"40 turns of questions wait {cost} times")
+
+
+def test_facts(build):
+    """Attributes and occupancy are known here."""
+    with harness.serving(build) as server:
+        cost = loop_costs(build, server, "facts", 40)
+        expect(cost == 0, f"40 turns of asking for facts wait {cost} times")
 
 
 LATE_USE = """

@@ -99,13 +99,15 @@ def is_right(statement, one, again, reply):
         return asked and one.waits <= 1
     if statement == WAITS_FOR_GPU:
         return one.waited_for_gpu
+    if statement == 114:
+        return not one.waits and one.sent
     if statement == 60:
         return not again or not one.waits
     return one.waits <= 1  # contexts: ending one that is not active asks nothing
 
 
 def test_which_call_waits(build):
-    """semantics S1, S2, S3, S4, S5, S6, S60"""
+    """semantics S1, S2, S3, S4, S5, S6, S60, S113, S114"""
     page = lists()
     reply, newer = described()
     listed = [name for names in page.values() for name in names]
