@@ -18,8 +18,10 @@
     X(cuStreamSynchronize)                                                                         \
     X(cuEventCreate)                                                                               \
     X(cuEventRecord)                                                                               \
+    X(cuEventQuery)                                                                                \
     X(cuLaunchKernel)                                                                              \
     X(cuMemAlloc_v2)                                                                               \
+    X(cuMemFree_v2)                                                                                \
     X(cuMemHostAlloc)                                                                              \
     X(cuMemsetD8Async)                                                                             \
     X(cuMemcpyHtoD_v2)                                                                             \

@@ -12,6 +12,7 @@ RING = MB  # of the server's staging memory, as long as it stays in the cache
 
 # Bytes of the calls on the wire, header and padding included.
 SYNCHRONIZE, ANSWER, LAUNCH, RECORD, FILL, COPY_OUT = 32, 32, 112, 32, 48, 48
+COPY_IN = 48  # without what is copied
 
 
 @dataclass
@@ -140,6 +141,37 @@ def posted_turn(name, call_bytes, count):
                 "softgpu here": per_second(bench.soft.ask(name, bench.count(count / 10)),
                                            bench.count(count / 10), 1e6)}
     return turn
+
+
+def allocate_turn(size):
+    """Each is used once. The floor moves the use only."""
+    def turn(bench):
+        number = bench.count(100000)
+        ours = bench.remote.ask("allocate", number, size)
+        return {"floor": stream_of(bench, number, FILL), "ours": per_second(ours, number, 1e6),
+                "null device here": per_second(bench.null.ask("allocate", number, size), number,
+                                               1e6)}
+    return turn
+
+
+def small_in_turn(size):
+    def turn(bench):
+        number = bench.count(200000)
+        ours = bench.remote.ask("in", number, size, "pageable")
+        return {"floor": stream_of(bench, number, COPY_IN + size),
+                "ours": per_second(ours, number, 1e6),
+                "posted": number / max(ours["posted_ns"], 1) * 1e3,
+                "null device here": per_second(bench.null.ask("in", number, size, "pageable"),
+                                               number, 1e6)}
+    return turn
+
+
+def query_turn(bench):
+    count = bench.count(2000)
+    return {"floor": ping_pong(bench, up=RECORD + SYNCHRONIZE),
+            "ours": microseconds(bench.remote.ask("query", count)),
+            "busy floor": ping_pong(bench, "busy", up=RECORD + SYNCHRONIZE),
+            "softgpu here": microseconds(bench.soft.ask("query", count))}
 
 
 # ---- copies
@@ -305,6 +337,12 @@ def all_figures():
                absolute=True),
         Figure("record", "event records", "M/s", False, posted_turn("record", RECORD, 300000)),
         Figure("fill", "memset of 16 B", "M/s", False, posted_turn("fill", FILL, 300000)),
+        Figure("query", "record, wait, ask for the event", "us", True, query_turn),
+        Figure("allocate_4k", "allocate, fill, free 4 KiB", "M/s", False, allocate_turn(4 * KB)),
+        Figure("allocate_16m", "allocate, fill, free 16 MiB", "M/s", False,
+               allocate_turn(16 * MB)),
+        Figure("in_16", "in, 16 B, pageable", "M/s", False, small_in_turn(16)),
+        Figure("in_64", "in, 64 B, pageable", "M/s", False, small_in_turn(64)),
     ]
     for kind in ("pageable", "pinned"):
         figures.append(Figure(f"in_4k_{kind}", f"in, 4 KiB, {kind}", "GB/s", False,

@@ -216,6 +216,38 @@ static void fill_measure(struct measure *measure)
     }
 }
 
+/* COUNT times: BYTES are allocated, used and freed; one waiting call at the end. */
+static void allocate_measure(struct measure *measure)
+{
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        CUdeviceptr block;
+        CHECK(cuMemAlloc_v2(&block, measure->bytes));
+        CHECK(cuMemsetD8Async(block, 1, 16, stream));
+        CHECK(cuMemFree_v2(block));
+    }
+    measure->posted_ns = ga_clock_ns();
+    CHECK(cuStreamSynchronize(stream));
+    finish(measure);
+    measure->expected.fills = measure->count;
+}
+
+/* COUNT times: an event, a waiting call, and the question whether the event is ready. */
+static void query_measure(struct measure *measure)
+{
+    measure->singly = true;
+    begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        uint64_t before = ga_clock_ns();
+        CHECK(cuEventRecord(event, stream));
+        CHECK(cuStreamSynchronize(stream));
+        CHECK(cuEventQuery(event));
+        single(i, before);
+    }
+    finish(measure);
+    measure->expected.records = measure->count;
+}
+
 /* COUNT devices, one after the other: a context on each, which is waited for once. */
 static void contexts_measure(struct measure *measure)
 {
@@ -323,6 +355,8 @@ static const struct operation {
     {"launch_wait", "COUNT LAUNCHES", launch_wait_measure},
     {"record", "COUNT", record_measure},
     {"fill", "COUNT", fill_measure},
+    {"allocate", "COUNT BYTES", allocate_measure},
+    {"query", "COUNT", query_measure},
     {"contexts", "COUNT", contexts_measure},
     {"in", "COUNT BYTES pageable|pinned", in_measure},
     {"out", "COUNT BYTES pageable|pinned", out_measure},

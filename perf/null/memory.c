@@ -5,6 +5,7 @@
 
 #include "perf/null/null.h"
 
+#define FRONT_BYTES 4096u
 #define GRANULARITY ((size_t)2 << 20)
 
 /* ---- addresses and what is mapped at them */
@@ -79,11 +80,22 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
                                                              : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* In front of an allocation stands how large all of it is. */
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
-    void *got = pages_at(0, bytesize, PROT_READ | PROT_WRITE, 0);
-    *dptr = (CUdeviceptr)(uintptr_t)got;
-    return got != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    uint64_t *got = pages_at(0, FRONT_BYTES + bytesize, PROT_READ | PROT_WRITE, 0);
+    if (got == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *got = FRONT_BYTES + bytesize;
+    *dptr = (CUdeviceptr)(uintptr_t)got + FRONT_BYTES;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    uint64_t *front = (uint64_t *)(uintptr_t)(dptr - FRONT_BYTES);
+    return munmap(front, *front) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Pinned memory is there when the call returns, as with a real driver. */
