@@ -76,6 +76,7 @@ struct server_conn {
     uint64_t queue_bytes;
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
     uint32_t shared_used;
+    uint32_t small_copies;   /* see calls/copy.c */
     struct out_frame *reply; /* between server_reply_begin and _end */
     struct ga_spin spin;     /* of the submit thread, for the next call */
     pthread_t thread;

@@ -8,6 +8,9 @@
 #include "server/calls/copy.h"
 #include "server/conn.h"
 
+#define COPY_SMALL_BYTES 4096u
+#define COPY_SMALL_RUN   16u /* one of so many is watched: what the driver holds has a bound */
+
 /* After a fault it does not matter any more; otherwise the application cannot go on. */
 void copy_unwatched(struct server_conn *conn, CUresult rc)
 {
@@ -62,6 +65,42 @@ struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_
     return slot;
 }
 
+static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *args,
+                        const uint8_t *from)
+{
+    CUstream stream;
+    CUresult rc = server_handle_stream(conn, args->stream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = server_range_check(conn, args->dst, args->bytes);
+    }
+    return rc == CUDA_SUCCESS && args->bytes != 0
+               ? conn->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream)
+               : rc;
+}
+
+/* Of so few bytes the driver takes a copy of its own when they are not pinned, and waits for
+ * nothing: nobody has to watch when a slot is free again. */
+static bool copy_in_small(struct server_conn *conn, const struct wire_header *header, size_t values,
+                          const struct ga_copy_in_args *args)
+{
+    uint8_t from[COPY_SMALL_BYTES];
+    if (!bulk_fits(conn, header, values, args->bytes)) {
+        return false;
+    }
+    if (conn->current == NULL) {
+        server_fail(conn, "a copy without a context");
+        return false;
+    }
+    if (bulk_take(conn, values, from, args->bytes) != GA_OK) {
+        return false;
+    }
+    CUresult rc = copy_in(conn, args, from);
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}
+
 bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *header,
                             struct ga_reader *reader)
 {
@@ -72,20 +111,16 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
     if (!ga_reader_done(reader)) {
         return false;
     }
+    if (args.bytes <= COPY_SMALL_BYTES && !conn->bulk.next.said &&
+        ++conn->small_copies % COPY_SMALL_RUN != 0) {
+        return copy_in_small(conn, &kept, values, &args);
+    }
     uint8_t *from;
     struct staging_slot *slot = copy_bulk_take(conn, &kept, values, args.bytes, &from);
     if (slot == NULL) {
         return false;
     }
-    CUstream stream;
-    CUresult rc = server_handle_stream(conn, args.stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = server_range_check(conn, args.dst, args.bytes);
-    }
-    if (rc == CUDA_SUCCESS && args.bytes != 0) {
-        rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, from, args.bytes, stream);
-    }
-    copy_in_end(conn, &kept, slot, args.stream, rc);
+    copy_in_end(conn, &kept, slot, args.stream, copy_in(conn, &args, from));
     return true;
 }
 

@@ -62,6 +62,31 @@ Test(driver_order, a_launch_returns_while_the_kernel_runs)
     CALL(driver.cuStreamQuery(stream));
 }
 
+/* A server hands small copies to the driver out of memory that it uses again at once. */
+Test(driver_order, a_small_copy_has_its_source_while_the_kernel_before_it_runs)
+{
+    enum { BYTES = 4096, COPIES = 100 };
+    CUstream stream = stream_new(CU_STREAM_NON_BLOCKING),
+             other = stream_new(CU_STREAM_NON_BLOCKING);
+    static unsigned char host[BYTES], got[COPIES * BYTES];
+    CUdeviceptr data;
+
+    CALL(driver.cuMemAlloc_v2(&data, sizeof got));
+    launch_wait(stream);
+    for (unsigned i = 0; i < COPIES; i++) {
+        memset(host, (int)i + 1, sizeof host);
+        CALL(driver.cuMemcpyHtoDAsync_v2(data + (CUdeviceptr)i * BYTES, host, BYTES, stream));
+    }
+    memset(host, 0, sizeof host);
+    REQUIRE(driver.cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    let_go(other);
+    CALL(driver.cuStreamSynchronize(stream));
+    CALL(driver.cuMemcpyDtoH_v2(got, data, sizeof got));
+    for (unsigned i = 0; i < COPIES; i++) {
+        cr_assert(got[i * BYTES] == i + 1 && got[(i + 1) * BYTES - 1] == i + 1, "copy %u", i);
+    }
+}
+
 Test(driver_order, a_stream_waits_for_an_event_of_another)
 {
     CUstream first = stream_new(CU_STREAM_NON_BLOCKING),
