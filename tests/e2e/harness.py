@@ -5,7 +5,8 @@ built with one.
 
 A script defines functions test_* that take a Build and calls main(); ctest runs the script.
 Programs reach their servers over TCP, as from other machines, unless GPUAAS_TEST_TRANSPORT says
-otherwise: some scripts run several times. `tls`: servers listen with certificates to throw away."""
+otherwise: some scripts run several times. `tls`: servers listen with certificates to throw away.
+`auto`: by shared memory, and so are large copies unless GPUAAS_TEST_SHARED_MEMORY is 0."""
 
 import argparse
 import atexit
@@ -53,6 +54,7 @@ def wait_until(condition, seconds, text):
 
 
 TRANSPORT = os.environ.get("GPUAAS_TEST_TRANSPORT", "tcp")
+SHARED_MEMORY = os.environ.get("GPUAAS_TEST_SHARED_MEMORY")  # of servers; "0": copies are sent
 
 
 @functools.cache
@@ -292,6 +294,8 @@ class Server(Process):
 
 def configuration(gpus, host="127.0.0.1"):
     lines = ["[server]", f"listen = tcp://{host}:0", "data_ports = 0"]
+    if SHARED_MEMORY is not None:
+        lines.append(f"shared_memory = {SHARED_MEMORY}")
     for number in range(gpus):
         lines += [f"[gpu.{number}]", "driver = soft", f"name = Soft {host} {number}",
                   f"memory = {1 + number}GiB"]
