@@ -98,20 +98,19 @@ bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header 
 {
     struct server_bulk *bulk = &conn->bulk;
     struct ga_bulk_use_args args;
-    (void)header;
     ga_bulk_use_args_read(reader, &args);
-    if (!ga_reader_done(reader) || bulk->used != 0 || args.connections == 0 ||
-        args.connections > WIRE_BULKS_MOST) {
+    if (!ga_reader_done(reader)) {
         return false;
     }
-    bool all = true;
+    bool all = bulk->used == 0 && args.connections != 0 && args.connections <= WIRE_BULKS_MOST;
     pthread_mutex_lock(&bulk->lock);
-    for (unsigned i = 0; i < args.connections; i++) {
-        all = all && bulk->there[i];
+    for (unsigned i = 0; all && i < args.connections; i++) {
+        all = bulk->there[i];
     }
     pthread_mutex_unlock(&bulk->lock);
-    if (!all) {
-        return false;
+    if (!all) { /* a piece that would come there ends the connection */
+        server_async_error(conn, header, CUDA_ERROR_INVALID_VALUE);
+        return true;
     }
     bulk->used = args.connections;
     for (unsigned i = 0; i < bulk->used; i++) {

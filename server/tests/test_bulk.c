@@ -307,6 +307,8 @@ Test(bulk, connections_that_are_not_there_cannot_be_used)
     hello(&bulks[0], 0, 0, HANDSHAKE_BULK);
     script_expect(&bulks[0], WIRE_DATA_WELCOME);
     use(2);
+    script_expect(&app.data, WIRE_ERROR);
+    prefix(1, 0);
     expect_the_end();
 }
 
@@ -314,7 +316,11 @@ Test(bulk, they_are_put_to_use_once)
 {
     open_all();
     use(BULKS);
-    expect_the_end();
+    script_expect(&app.data, WIRE_ERROR);
+    script_send_raw(&bulks[0], from, 300);
+    piece_in(0, 300, 0);
+    cr_assert_eq(copy_out(300), 0, "a piece that is too small to come beside");
+    cr_expect_eq(memcmp(from, to, 300), 0);
 }
 
 Test(bulk, nothing_comes_beside_before_they_are_used)
