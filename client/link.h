@@ -119,6 +119,7 @@ struct client_link {
     bool pumping, exclusive;
     uint64_t sequence;          /* of the last call */
     _Atomic uint64_t submitted; /* the same, to look at without the lock */
+    _Atomic uint64_t answered;  /* the last call that was waited for and has its answer */
     _Atomic uint64_t worked;    /* of the last call that may have left work on a GPU */
     uint64_t context;           /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
@@ -203,7 +204,8 @@ void client_link_apart(struct client_link *link, const void *from, uint64_t byte
 void client_link_apart_wait(struct client_link *link, const struct link_apart *apart);
 /* How many bulk connections are in use. */
 unsigned client_link_bulks(const struct client_link *link);
-/* Unlocks; what is buffered leaves now (`now`), when there is much of it, or within 50 us. */
+/* Unlocks; what is buffered leaves now (`now`, or when the server has nothing else to do), when
+ * there is much of it, or within 50 us. */
 void client_link_unlock(struct client_link *link, bool now);
 /* Sends without waiting what can be sent. */
 void client_link_flush(struct client_link *link);

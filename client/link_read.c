@@ -44,7 +44,9 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
     if (record->want.lease != NULL) {
         atomic_store(record->want.lease, 0);
     }
-    if (!record->waited) {
+    if (record->waited) {
+        client_link_raise(&link->answered, record->sequence);
+    } else {
         atomic_fetch_sub(&link->unwaited, 1);
     }
     if (record->want.host != NULL && opcode == 0) {

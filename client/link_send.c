@@ -263,10 +263,19 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
     client_cancel_back(before);
 }
 
+/* The program has waited for everything before: whoever executes it now stands still. Through a
+ * socket it still goes along with the next calls: sent by itself, a launch that is waited for takes
+ * 1.7 times as long. */
+static bool starts_anew(const struct client_link *link)
+{
+    return link->data.ops->sends_lightly &&
+           link->sequence == atomic_load_explicit(&link->answered, memory_order_relaxed) + 1;
+}
+
 void client_link_unlock(struct client_link *link, bool now)
 {
     bool arm = false;
-    if (now || buffered(link) >= LINK_BATCH) {
+    if (now || buffered(link) >= LINK_BATCH || starts_anew(link)) {
         int before = client_cancel_off();
         enum ga_status pushed = link_push(link); /* what does not leave now is in the buffer */
         (void)pushed;

@@ -380,6 +380,7 @@ static void shm_close(struct transport_conn *conn)
 
 const struct transport_ops transport_shm = {
     .scheme = "shm",
+    .sends_lightly = true,
     .listen = shm_listen,
     .accept = shm_accept,
     .connect_begin = shm_connect_begin,

@@ -67,6 +67,8 @@ struct transport_conn {
 /* One transport. Every function keeps errno's meaning for itself; `why` gets the cause in words. */
 struct transport_ops {
     const char *scheme;
+    /* Sending takes no system call, so nothing is won by gathering what could leave. */
+    bool sends_lightly;
     GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
                                         struct transport_listener *out, char *why, size_t why_size);
     /* GA_AGAIN: none waits. GA_NO_MEMORY: no descriptors or memory are left, the caller pauses. */

@@ -202,6 +202,34 @@ Test(link, reading_in_passing_ends_whatever_comes, .timeout = 60)
     cr_assert_gt(atomic_load(&peer.link->bytes_in), 8 << 20);
 }
 
+/* A call without a waiter; whether it has left at once. No service thread is here. */
+static bool leaves_at_once(struct peer *peer)
+{
+    struct link_want want = {.context = 1};
+    cr_assert_not_null(call_with(peer->link, 0, false, &want));
+    return atomic_load(&peer->link->oldest_ns) == 0;
+}
+
+static void wait_for_one(struct peer *peer)
+{
+    struct link_record *record = call_with(peer->link, 0, true, NULL);
+    cr_assert(peer_reply(peer, WIRE_REPLY, record->sequence, 0, 0));
+    cr_assert_eq(finish(peer->link, record, NULL), 0);
+}
+
+Test(link, the_first_call_after_an_answer_leaves_at_once_where_that_costs_nothing)
+{
+    struct peer peer = peer_connect();
+    struct transport_ops light = *peer.link->data.ops;
+    wait_for_one(&peer);
+    cr_expect(!leaves_at_once(&peer), "through a socket");
+    light.sends_lightly = true;
+    peer.link->data.ops = &light;
+    wait_for_one(&peer);
+    cr_expect(leaves_at_once(&peer));
+    cr_expect(!leaves_at_once(&peer), "it goes along with what follows");
+}
+
 /* ---- rows, ranges, watches */
 
 Test(link, rows_go_where_they_belong)
