@@ -52,8 +52,54 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     }
 }
 
+/* ---- what was found last */
+
+static void last_set(struct client_allocator *a, const struct client_allocation *allocation)
+{
+    struct client_allocation_last *last = &a->last;
+    unsigned turn = atomic_load_explicit(&last->turn, memory_order_relaxed);
+    atomic_store_explicit(&last->turn, turn + 1, memory_order_relaxed);
+    atomic_store_explicit(&last->address, allocation->address, memory_order_release);
+    atomic_store_explicit(&last->bytes, allocation->bytes, memory_order_release);
+    atomic_store_explicit(&last->owner, allocation->owner, memory_order_release);
+    atomic_store_explicit(&last->turn, turn + 2, memory_order_release);
+}
+
+/* Without the lock. */
+static bool last_is(struct client_allocator *a, uint64_t address, struct client_allocation *found)
+{
+    struct client_allocation_last *last = &a->last;
+    unsigned turn = atomic_load_explicit(&last->turn, memory_order_acquire);
+    found->address = atomic_load_explicit(&last->address, memory_order_acquire);
+    found->bytes = atomic_load_explicit(&last->bytes, memory_order_acquire);
+    found->owner = atomic_load_explicit(&last->owner, memory_order_acquire);
+    return turn % 2 == 0 && atomic_load_explicit(&last->turn, memory_order_relaxed) == turn &&
+           address - found->address < found->bytes;
+}
+
+static void last_forget(struct client_allocator *a)
+{
+    if (atomic_load_explicit(&a->last.bytes, memory_order_relaxed) != 0) {
+        last_set(a, &(struct client_allocation){.bytes = 0});
+    }
+}
+
+/* ---- blocks */
+
+void block_hide(struct client_allocator *a, struct block *block, uint64_t address,
+                enum block_state state)
+{
+    last_forget(a);
+    if (block->slab != NULL) {
+        block->slab->bytes[block_unit(block, address)] |= SLAB_DRAINING;
+    } else {
+        block->state = state;
+    }
+}
+
 void block_leave(struct client_allocator *a, struct block *block)
 {
+    last_forget(a);
     client_ranges_remove(&a->blocks, &block->range);
 }
 
@@ -331,8 +377,14 @@ struct block *block_live(struct client_allocator *a, uint64_t address,
 bool client_allocator_find(struct client_allocator *a, uint64_t address,
                            struct client_allocation *allocation)
 {
+    if (last_is(a, address, allocation)) {
+        return true;
+    }
     pthread_mutex_lock(&a->lock);
     bool found = block_live(a, address, allocation) != NULL;
+    if (found) {
+        last_set(a, allocation);
+    }
     pthread_mutex_unlock(&a->lock);
     return found;
 }

@@ -12,6 +12,7 @@
 #define CLIENT_ALLOCATOR_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,8 +40,16 @@ struct client_slab_class {
     uint32_t unit_bytes;
 };
 
+/* The allocation that was found last, to be found again without the lock: `turn` is odd while who
+ * has the lock changes it. */
+struct client_allocation_last {
+    atomic_uint turn;
+    _Atomic uint64_t address, bytes, owner; /* bytes 0: none */
+};
+
 struct client_allocator {
     pthread_mutex_t lock;
+    struct client_allocation_last last;
     uint64_t granularity;
     bool unpinned; /* no window: addresses come from the server */
     struct client_slab_class classes[ALLOCATOR_CLASSES]; /* the smallest first */

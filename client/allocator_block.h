@@ -35,6 +35,9 @@ static inline uint32_t block_unit(const struct block *block, uint64_t address)
 /* Before the block is given back: where the server picks addresses, another thread may get the same
  * one as soon as the server has it back. */
 void block_leave(struct client_allocator *allocator, struct block *block);
+/* The allocation there is found no more: its block, unless it is a slab, has this state now. */
+void block_hide(struct client_allocator *allocator, struct block *block, uint64_t address,
+                enum block_state state);
 /* When it has been given back. */
 void block_free(struct client_allocator *allocator, struct block *block);
 /* The block of the live allocation that contains the address, which `found` becomes. */

@@ -14,13 +14,8 @@ int client_allocator_drain(struct client_allocator *a, uint64_t address, uint64_
         pthread_mutex_unlock(&a->lock);
         return ALLOCATOR_INVALID;
     }
-    if (block->slab != NULL) {
-        block->slab->bytes[block_unit(block, address)] |= SLAB_DRAINING;
-        *unmap_bytes = 0;
-    } else {
-        block->state = BLOCK_DRAINING;
-        *unmap_bytes = block->range.bytes;
-    }
+    block_hide(a, block, address, BLOCK_DRAINING);
+    *unmap_bytes = block->slab != NULL ? 0 : block->range.bytes;
     pthread_mutex_unlock(&a->lock);
     return ALLOCATOR_OK;
 }
@@ -138,11 +133,7 @@ static int try_free(struct client_allocator *a, uint64_t address, uint64_t mark,
     if (!client_draining_add(&a->draining, &entry)) {
         return ALLOCATOR_FULL;
     }
-    if (block->slab != NULL) {
-        block->slab->bytes[block_unit(block, address)] |= SLAB_DRAINING;
-    } else {
-        block->state = BLOCK_QUEUED;
-    }
+    block_hide(a, block, address, BLOCK_QUEUED);
     return ALLOCATOR_OK;
 }
 

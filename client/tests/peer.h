@@ -139,6 +139,19 @@ static inline struct link_record *call_with(struct client_link *link, uint64_t n
     return record;
 }
 
+/* A call with bulk out of the caller's memory. False: the link is dead. */
+static inline bool send_bulk(struct client_link *link, const uint8_t *from, uint64_t bytes)
+{
+    if (client_link_lock(link, 256) != 0) {
+        return false;
+    }
+    memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
+    (void)client_link_frame(link, 601, 1, 16, bytes, true);
+    client_link_bulk(link, from, bytes);
+    client_link_unlock(link, false);
+    return true;
+}
+
 /* Waits; the result and the number of the reply. */
 static inline int finish(struct client_link *link, struct link_record *record, uint64_t *number)
 {
