@@ -6,7 +6,7 @@ sockets give and take few bytes at a time. The program that is hit gets a docume
 import check
 import harness
 from check import Checker, expect
-from points import Fuse, all_points
+from points import UNSURE, Fuse, all_points
 
 LATE_MS = 200
 
@@ -39,7 +39,8 @@ def expect_each(build, action, allowed):
                 fuse.arm(point.name, action, count)
                 started = run_one(build, fuse, point, allowed)
                 expect(started or action == "fail", "gpuaasd has not started")
-                expect(count != 1 or fuse.fired(), "nobody came there")
+                sure = count == 1 and point.name not in UNSURE
+                expect(not sure or fuse.fired(), "nobody came there")
 
 
 def test_fail(build):

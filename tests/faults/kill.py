@@ -9,7 +9,7 @@ import signal
 import check
 import harness
 from check import Checker, expect
-from points import Fuse, all_points
+from points import UNSURE, Fuse, all_points
 
 COUNTS = range(1, 10000) if check.ALL else (1, 3, 20)
 
@@ -29,12 +29,6 @@ def bystander_of(build, server):
         expect(check.victim_result(program) == 0, program.report())
     finally:
         program.end()
-
-
-# A backend process whose client has gone may end before gpuaasd has come to ending it.
-UNSURE = ["gpuaasd: before a backend process is ended"]
-if harness.TRANSPORT == "auto":
-    UNSURE.append("client: piece of bulk read")  # the copies lie in shared memory
 
 
 def enumerate_kills(fuse, point, attempt):

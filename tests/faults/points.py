@@ -10,6 +10,10 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 CALL = re.compile(r'(\(void\))?GA_FAILPOINT\("([^"]+)"\)')
 
 
+# A backend process whose client has gone may end before gpuaasd has come to ending it.
+UNSURE = ("gpuaasd: before a backend process is ended",)
+
+
 @dataclass(frozen=True)
 class Point:
     name: str
