@@ -127,10 +127,12 @@ static bool copy_stage(struct copy *copy)
 
 /* Where one side lies, if that fits what the call says. */
 static CUresult side_check(const struct front_box *box, const struct front_side *side,
-                           unsigned rights, enum sg_place *place, bool *sync_memops)
+                           unsigned rights, enum sg_place *place, const struct sg_device **device,
+                           bool *sync_memops)
 {
     struct sg_range *range;
     *place = sg_place_named(side->start, front_box_extent(box, side), rights, &range);
+    *device = range != NULL ? range->device : NULL;
     *sync_memops |= range != NULL && range->sync_memops;
     bool wrong = *place == SG_PLACE_WRONG || side->start == 0 ||
                  (side->place == FRONT_DEVICE && *place == SG_PLACE_PAGEABLE) ||
@@ -165,16 +167,18 @@ static bool copy_waits(struct copy *copy, enum sg_place to, enum sg_place from, 
 /* Both sides, checked. */
 struct places {
     enum sg_place to, from;
+    const struct sg_device *devices[2]; /* whose memory; NULL: host memory */
     bool sync_memops;
 };
 
 static CUresult places_find(const struct front_box *box, struct places *places)
 {
     places->sync_memops = false;
-    CUresult result = side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->sync_memops);
-    return result == CUDA_SUCCESS
-               ? side_check(box, &box->from, SG_MAP_READ, &places->from, &places->sync_memops)
-               : result;
+    CUresult result = side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->devices[0],
+                                 &places->sync_memops);
+    return result == CUDA_SUCCESS ? side_check(box, &box->from, SG_MAP_READ, &places->from,
+                                               &places->devices[1], &places->sync_memops)
+                                  : result;
 }
 
 static const char *copy_name(enum sg_engine_kind engine)
@@ -216,6 +220,21 @@ CUresult sg_copy_make(const struct front_box *box, struct sg_item **item)
     return CUDA_SUCCESS;
 }
 
+static CUresult copy_put(struct sg_stream *stream, const struct front_box *box,
+                         const struct places *places, bool async)
+{
+    struct copy *copy = copy_new(box, places);
+    if (copy == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (places->sync_memops || copy_waits(copy, places->to, places->from, async)) {
+        return sg_submit_wait(stream, &copy->item);
+    }
+    copy->from_checked &= copy->stage == NULL;
+    sg_submit(stream, &copy->item);
+    return CUDA_SUCCESS;
+}
+
 CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, bool async)
 {
     if (box->width == 0) {
@@ -226,14 +245,10 @@ CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, b
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    struct copy *copy = copy_new(box, &places);
-    if (copy == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct sg_both both;
+    result = sg_both_before(&both, stream, places.devices);
+    if (result == CUDA_SUCCESS) {
+        result = copy_put(stream, box, &places, async);
     }
-    if (places.sync_memops || copy_waits(copy, places.to, places.from, async)) {
-        return sg_submit_wait(stream, &copy->item);
-    }
-    copy->from_checked &= copy->stage == NULL;
-    sg_submit(stream, &copy->item);
-    return CUDA_SUCCESS;
+    return sg_both_after(&both, result);
 }

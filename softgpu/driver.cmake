@@ -3,12 +3,13 @@ find_library(GPUAAS_LZ4 lz4 REQUIRED)
 find_library(GPUAAS_ZSTD zstd REQUIRED)
 
 gpuaas_library(softgpu_driver
-    array.c attributes.c clock.c code.c config.c context.c copy.c device.c device_launch.c
-    engines.c fault_log.c fill.c graph.c graph_condition.c graph_memory.c graph_node.c
-    graph_run.c green.c heap.c host_function.c hostmem.c image_text.c ipc.c kernel_heap.c launch.c
-    library.c managed.c module.c node.c node_lock.c node_segment.c occupancy.c peers.c
-    physical.c print.c process.c queue.c ranges.c sampled.c shared_events.c shares.c spans.c
-    spin.c streams.c tell.c timeline.c timing.c trace.c turns.c values.c vmm.c waits.c whole.c)
+    array.c attributes.c clock.c code.c config.c context.c copy.c copy_order.c device.c
+    device_launch.c engines.c fault_log.c fill.c graph.c graph_condition.c graph_memory.c
+    graph_node.c graph_run.c green.c heap.c host_function.c hostmem.c image_text.c ipc.c
+    kernel_heap.c launch.c library.c managed.c module.c node.c node_lock.c node_segment.c
+    occupancy.c peers.c physical.c print.c process.c queue.c ranges.c sampled.c shared_events.c
+    shares.c spans.c spin.c streams.c tell.c timeline.c timing.c trace.c turns.c values.c vmm.c
+    waits.c whole.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})

@@ -53,6 +53,22 @@ CUresult sg_copy_make(const struct front_box *box, struct sg_item **item);
  * and host. */
 CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, bool async);
 
+/* ---- copy_order.c: copies between devices in a legacy stream ---- */
+
+/* Who waits for whom because of one copy; empty for any other copy. */
+struct sg_both {
+    struct sg_stream *stream;   /* held; NULL: empty */
+    struct sg_stream **streams; /* held; owned; the others' legacy streams */
+    size_t count;
+};
+
+/* Before the copy is put into the stream: it waits for both devices. `devices` NULL: host memory.
+ * Does not let go of the lock. */
+CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
+                        const struct sg_device *const devices[2]);
+/* Behind it, whatever came of both: after CUDA_SUCCESS the devices wait for it. Ends `both`. */
+CUresult sg_both_after(struct sg_both *both, CUresult result);
+
 /* ---- fill.c ---- */
 
 struct sg_fill_shape {

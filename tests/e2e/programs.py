@@ -2,9 +2,9 @@
 of 7.5."""
 
 # Programs that use a second device
-TWO_DEVICES = {"copies_3d", "events_across", "lasting_errors", "libraries", "mixed_copies",
-               "peer_access", "pinned_address", "pointers", "two_devices", "virtual_memory",
-               "wrong_peer"}
+TWO_DEVICES = {"copies_3d", "copies_between", "events_across", "lasting_errors", "libraries",
+               "mixed_copies", "peer_access", "pinned_address", "pointers", "two_devices",
+               "virtual_memory", "wrong_peer"}
 CAPABILITIES = {"clusters": "9.0"}
 # Multiprocessors, of software GPUs, for a program that is about parts of them; else the default
 PARTS = {"green_contexts": 8, "context_parts": 8}
