@@ -6,17 +6,14 @@
  * on stdin is a measurement (`operations` below), each answer a line of JSON. On the null device
  * every answer has been checked against the device's own counts ("checked": true); copies are
  * checked byte by byte on any device. A wrong result ends the program. */
+#include "perf/loops.h"
+
 #include <dlfcn.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "perf/cuda.h"
-#include "perf/null/report.h"
 #include "perf/timing.h"
-
-#define MEMORY (UINT64_C(64) << 20)
 
 /* In builds without a sanitizer: count_mallocs.c. */
 extern _Atomic uint64_t perf_mallocs __attribute__((weak));
@@ -26,27 +23,19 @@ static const char kernels[] = ".version 6.4\n.target sm_75\n.address_size 64\n"
                               ".param .u32 c, .param .u32 d)\n{\n    ret;\n}\n"
                               ".visible .entry null_report(.param .u64 to)\n{\n    ret;\n}\n";
 
-static struct cuda cuda;
+struct cuda loops_cuda;
 static CUfunction launch_function, report_function;
-static CUstream stream;
-static CUevent event;
-static CUdeviceptr device_memory, device_report;
+CUstream loops_stream;
+CUevent loops_event;
+CUdeviceptr loops_memory;
+static CUdeviceptr device_report;
 static uint8_t *memory[2]; /* pageable: source, sink */
 static uint8_t *pinned[2];
 static uint64_t each_ns[TIMING_MOST];
 static uint64_t sum;            /* as the null device sums launches */
 static uint64_t report_mallocs; /* what reading a report costs there */
 
-struct measure { /* one line of stdin, and what came of it */
-    char name[32], kind[16];
-    uint64_t bytes, count;
-    struct null_report expected; /* how the device's counts have to grow, at least */
-    uint64_t start_ns, posted_ns, end_ns;
-    uint64_t client_mallocs;
-    bool singly; /* each_ns is filled */
-};
-
-_Noreturn static void fail(const char *format, ...)
+_Noreturn void loops_fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -57,22 +46,14 @@ _Noreturn static void fail(const char *format, ...)
     exit(1);
 }
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        CUresult result_ = cuda.call;                                                              \
-        if (result_ != CUDA_SUCCESS) {                                                             \
-            fail("%s: error %d", #call, (int)result_);                                             \
-        }                                                                                          \
-    } while (0)
-
 /* ---- the device's counts */
 
 static struct null_report report_read(void)
 {
     struct null_report report = {0};
     void *params[] = {&device_report};
-    CHECK(cuLaunchKernel(report_function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
-    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuLaunchKernel(report_function, 1, 1, 1, 1, 1, 1, 0, loops_stream, params, NULL));
+    CHECK(cuStreamSynchronize(loops_stream));
     CHECK(cuMemcpyDtoH_v2(&report, device_report, sizeof report));
     return report;
 }
@@ -81,8 +62,8 @@ static void expect_growth(const struct measure *measure, const char *what, uint6
                           uint64_t after, uint64_t expected)
 {
     if (after - before < expected) {
-        fail("%s: the device has seen %llu %s, %llu were due", measure->name,
-             (unsigned long long)(after - before), what, (unsigned long long)expected);
+        loops_fail("%s: the device has seen %llu %s, %llu were due", measure->name,
+                   (unsigned long long)(after - before), what, (unsigned long long)expected);
     }
 }
 
@@ -96,26 +77,26 @@ static void report_check(const struct measure *measure, const struct null_report
     expect_growth(measure, "bytes in", before->bytes_in, after->bytes_in, due->bytes_in);
     expect_growth(measure, "bytes out", before->bytes_out, after->bytes_out, due->bytes_out);
     if (after->launches - before->launches != due->launches || after->launch_sum != sum) {
-        fail("%s: %llu launches with other parameters than were given, or too many", measure->name,
-             (unsigned long long)due->launches);
+        loops_fail("%s: %llu launches with other parameters than were given, or too many",
+                   measure->name, (unsigned long long)due->launches);
     }
 }
 
 /* ---- single calls */
 
-static void launch(uint64_t number)
+void loops_launch(uint64_t number)
 {
-    uint64_t a = device_memory, b = number;
+    uint64_t a = loops_memory, b = number;
     uint32_t c = (uint32_t)number, d = ~c;
     void *params[] = {&a, &b, &c, &d};
-    CHECK(cuLaunchKernel(launch_function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+    CHECK(cuLaunchKernel(launch_function, 1, 1, 1, 1, 1, 1, 0, loops_stream, params, NULL));
 }
 
 /* What the device should have made of launches 0 to count - 1. */
-static void launches_expect(struct measure *measure, uint64_t count)
+void loops_expect_launches(struct measure *measure, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t a = device_memory, b = i;
+        uint64_t a = loops_memory, b = i;
         uint32_t c = (uint32_t)i, d = ~c;
         sum = null_sum_add(sum, UINT64_C(1) << 32 | 1);
         sum = null_sum_bytes(sum, &a, sizeof a);
@@ -128,19 +109,19 @@ static void launches_expect(struct measure *measure, uint64_t count)
 
 /* ---- measurements: each fills expected, start_ns, posted_ns and end_ns */
 
-static void begin(struct measure *measure)
+void loops_begin(struct measure *measure)
 {
     measure->client_mallocs = &perf_mallocs != NULL ? perf_mallocs : 0;
     measure->start_ns = measure->posted_ns = ga_clock_ns();
 }
 
-static void finish(struct measure *measure)
+void loops_finish(struct measure *measure)
 {
     measure->end_ns = ga_clock_ns();
     measure->client_mallocs = (&perf_mallocs != NULL ? perf_mallocs : 0) - measure->client_mallocs;
 }
 
-static void single(uint64_t number, uint64_t before)
+void loops_single(uint64_t number, uint64_t before)
 {
     each_ns[number] = ga_clock_ns() - before;
 }
@@ -149,86 +130,86 @@ static void single(uint64_t number, uint64_t before)
 static void wait_measure(struct measure *measure)
 {
     measure->singly = true;
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
         uint64_t before = ga_clock_ns();
-        CHECK(cuStreamSynchronize(stream));
-        single(i, before);
+        CHECK(cuStreamSynchronize(loops_stream));
+        loops_single(i, before);
     }
-    finish(measure);
+    loops_finish(measure);
 }
 
 /* COUNT times: BYTES launches, then a waiting call. */
 static void launch_wait_measure(struct measure *measure)
 {
     measure->singly = true;
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
         uint64_t before = ga_clock_ns();
         for (uint64_t k = 0; k < measure->bytes; k++) {
-            launch(i * measure->bytes + k);
+            loops_launch(i * measure->bytes + k);
         }
-        CHECK(cuStreamSynchronize(stream));
-        single(i, before);
+        CHECK(cuStreamSynchronize(loops_stream));
+        loops_single(i, before);
     }
-    finish(measure);
-    launches_expect(measure, measure->count * measure->bytes);
+    loops_finish(measure);
+    loops_expect_launches(measure, measure->count * measure->bytes);
 }
 
 static void launch_measure(struct measure *measure)
 {
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
-        launch(i);
+        loops_launch(i);
     }
     measure->posted_ns = ga_clock_ns();
-    CHECK(cuStreamSynchronize(stream));
-    finish(measure);
-    launches_expect(measure, measure->count);
+    CHECK(cuStreamSynchronize(loops_stream));
+    loops_finish(measure);
+    loops_expect_launches(measure, measure->count);
 }
 
 static void record_measure(struct measure *measure)
 {
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
-        CHECK(cuEventRecord(event, stream));
+        CHECK(cuEventRecord(loops_event, loops_stream));
     }
     measure->posted_ns = ga_clock_ns();
-    CHECK(cuStreamSynchronize(stream));
-    finish(measure);
+    CHECK(cuStreamSynchronize(loops_stream));
+    loops_finish(measure);
     measure->expected.records = measure->count;
 }
 
 static void fill_measure(struct measure *measure)
 {
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
-        CHECK(cuMemsetD8Async(device_memory, (unsigned char)i, 16, stream));
+        CHECK(cuMemsetD8Async(loops_memory, (unsigned char)i, 16, loops_stream));
     }
     measure->posted_ns = ga_clock_ns();
-    CHECK(cuStreamSynchronize(stream));
-    finish(measure);
+    CHECK(cuStreamSynchronize(loops_stream));
+    loops_finish(measure);
     measure->expected.fills = measure->count;
     uint8_t got[16];
-    CHECK(cuMemcpyDtoH_v2(got, device_memory, sizeof got));
+    CHECK(cuMemcpyDtoH_v2(got, loops_memory, sizeof got));
     if (got[0] != (uint8_t)(measure->count - 1) || memcmp(got, got + 1, sizeof got - 1) != 0) {
-        fail("fill: the memory does not hold what the last fill wrote");
+        loops_fail("fill: the memory does not hold what the last fill wrote");
     }
 }
 
 /* COUNT times: BYTES are allocated, used and freed; one waiting call at the end. */
 static void allocate_measure(struct measure *measure)
 {
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
         CUdeviceptr block;
         CHECK(cuMemAlloc_v2(&block, measure->bytes));
-        CHECK(cuMemsetD8Async(block, 1, 16, stream));
+        CHECK(cuMemsetD8Async(block, 1, 16, loops_stream));
         CHECK(cuMemFree_v2(block));
     }
     measure->posted_ns = ga_clock_ns();
-    CHECK(cuStreamSynchronize(stream));
-    finish(measure);
+    CHECK(cuStreamSynchronize(loops_stream));
+    loops_finish(measure);
     measure->expected.fills = measure->count;
 }
 
@@ -236,15 +217,15 @@ static void allocate_measure(struct measure *measure)
 static void query_measure(struct measure *measure)
 {
     measure->singly = true;
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
         uint64_t before = ga_clock_ns();
-        CHECK(cuEventRecord(event, stream));
-        CHECK(cuStreamSynchronize(stream));
-        CHECK(cuEventQuery(event));
-        single(i, before);
+        CHECK(cuEventRecord(loops_event, loops_stream));
+        CHECK(cuStreamSynchronize(loops_stream));
+        CHECK(cuEventQuery(loops_event));
+        loops_single(i, before);
     }
-    finish(measure);
+    loops_finish(measure);
     measure->expected.records = measure->count;
 }
 
@@ -253,7 +234,7 @@ static void contexts_measure(struct measure *measure)
 {
     CUcontext first, context;
     CHECK(cuCtxGetCurrent(&first));
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
         CUdevice device;
         CHECK(cuDeviceGet(&device, (int)i));
@@ -261,32 +242,37 @@ static void contexts_measure(struct measure *measure)
         CHECK(cuCtxSetCurrent(context));
         CHECK(cuStreamSynchronize(NULL));
     }
-    finish(measure);
+    loops_finish(measure);
     CHECK(cuCtxSetCurrent(first));
 }
 
 /* ---- copies */
 
-static void buffers_find(const struct measure *measure, uint8_t **source, uint8_t **sink)
+void loops_buffers(bool pin, uint8_t **source, uint8_t **sink)
 {
-    bool pin = strcmp(measure->kind, "pinned") == 0;
-    if (!pin && strcmp(measure->kind, "pageable") != 0) {
-        fail("%s: memory is pinned or pageable", measure->name);
-    }
     for (int i = 0; i < 2; i++) {
         uint8_t **buffer = pin ? &pinned[i] : &memory[i];
         if (*buffer == NULL && pin) {
-            CHECK(cuMemHostAlloc((void **)buffer, MEMORY, 0));
+            CHECK(cuMemHostAlloc((void **)buffer, LOOPS_MEMORY, 0));
         } else if (*buffer == NULL) {
-            *buffer =
-                mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            *buffer = mmap(NULL, LOOPS_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                           -1, 0);
         }
         if (*buffer == MAP_FAILED) {
-            fail("no memory");
+            loops_fail("no memory");
         }
     }
     *source = pin ? pinned[0] : memory[0];
     *sink = pin ? pinned[1] : memory[1];
+}
+
+static void buffers_find(const struct measure *measure, uint8_t **source, uint8_t **sink)
+{
+    bool pin = strcmp(measure->kind, "pinned") == 0;
+    if (!pin && strcmp(measure->kind, "pageable") != 0) {
+        loops_fail("%s: memory is pinned or pageable", measure->name);
+    }
+    loops_buffers(pin, source, sink);
 }
 
 /* Touches every page, differently each time, so that stale bytes are found. */
@@ -306,16 +292,16 @@ static void in_measure(struct measure *measure)
     buffers_find(measure, &source, &sink);
     stamp(source, measure->bytes);
     memset(sink, 0, measure->bytes);
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
-        CHECK(cuMemcpyHtoDAsync_v2(device_memory, source, measure->bytes, stream));
+        CHECK(cuMemcpyHtoDAsync_v2(loops_memory, source, measure->bytes, loops_stream));
     }
     measure->posted_ns = ga_clock_ns();
-    CHECK(cuStreamSynchronize(stream));
-    finish(measure);
-    CHECK(cuMemcpyDtoH_v2(sink, device_memory, measure->bytes));
+    CHECK(cuStreamSynchronize(loops_stream));
+    loops_finish(measure);
+    CHECK(cuMemcpyDtoH_v2(sink, loops_memory, measure->bytes));
     if (memcmp(source, sink, measure->bytes) != 0) {
-        fail("in %llu: other bytes came back", (unsigned long long)measure->bytes);
+        loops_fail("in %llu: other bytes came back", (unsigned long long)measure->bytes);
     }
     measure->expected.bytes_in = measure->bytes * measure->count;
 }
@@ -328,20 +314,20 @@ static void out_measure(struct measure *measure)
     bool waits = source == memory[0];
     stamp(source, measure->bytes);
     memset(sink, 0, measure->bytes);
-    CHECK(cuMemcpyHtoD_v2(device_memory, source, measure->bytes));
-    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuMemcpyHtoD_v2(loops_memory, source, measure->bytes));
+    CHECK(cuStreamSynchronize(loops_stream));
     measure->singly = waits;
-    begin(measure);
+    loops_begin(measure);
     for (uint64_t i = 0; i < measure->count; i++) {
         uint64_t before = ga_clock_ns();
-        CHECK(cuMemcpyDtoHAsync_v2(sink, device_memory, measure->bytes, stream));
-        single(i, before);
+        CHECK(cuMemcpyDtoHAsync_v2(sink, loops_memory, measure->bytes, loops_stream));
+        loops_single(i, before);
     }
     measure->posted_ns = ga_clock_ns();
-    CHECK(cuStreamSynchronize(stream));
-    finish(measure);
+    CHECK(cuStreamSynchronize(loops_stream));
+    loops_finish(measure);
     if (memcmp(source, sink, measure->bytes) != 0) {
-        fail("out %llu: other bytes came", (unsigned long long)measure->bytes);
+        loops_fail("out %llu: other bytes came", (unsigned long long)measure->bytes);
     }
     measure->expected.bytes_out = measure->bytes * measure->count;
 }
@@ -358,6 +344,8 @@ static const struct operation {
     {"allocate", "COUNT BYTES", allocate_measure},
     {"query", "COUNT", query_measure},
     {"contexts", "COUNT", contexts_measure},
+    {"mix_fill", "1 BYTES", loops_mix_fill},
+    {"mix", "MILLISECONDS BYTES START", loops_mix},
     {"in", "COUNT BYTES pageable|pinned", in_measure},
     {"out", "COUNT BYTES pageable|pinned", out_measure},
 };
@@ -396,8 +384,8 @@ static void measure_run(const char *line)
     measure.bytes = bytes;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         if (strcmp(measure.name, operations[i].name) == 0) {
-            if (fields < 2 || count == 0 || count > TIMING_MOST || bytes > MEMORY) {
-                fail("%s takes %s", measure.name, operations[i].form);
+            if (fields < 2 || count == 0 || count > TIMING_MOST || bytes > LOOPS_MEMORY) {
+                loops_fail("%s takes %s", measure.name, operations[i].form);
             }
             struct null_report before = report_read();
             operations[i].run(&measure);
@@ -406,21 +394,21 @@ static void measure_run(const char *line)
             return;
         }
     }
-    fail("not a measurement: %s", line);
+    loops_fail("not a measurement: %s", line);
 }
 
 static void cuda_open(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL) {
-        fail("%s", dlerror());
+        loops_fail("%s", dlerror());
     }
 #define X(name)                                                                                    \
     void *name##_found = dlsym(library, #name);                                                    \
     if (name##_found == NULL) {                                                                    \
-        fail("no %s in libcuda.so.1", #name);                                                      \
+        loops_fail("no %s in libcuda.so.1", #name);                                                \
     }                                                                                              \
-    memcpy(&cuda.name, &name##_found, sizeof name##_found);
+    memcpy(&loops_cuda.name, &name##_found, sizeof name##_found);
     CUDA_FUNCTIONS(X)
 #undef X
 }
@@ -442,11 +430,11 @@ static void device_open(void)
     CHECK(cuModuleLoadData(&module, kernels));
     CHECK(cuModuleGetFunction(&launch_function, module, "bench_launch"));
     CHECK(cuModuleGetFunction(&report_function, module, "null_report"));
-    CHECK(cuStreamCreate(&stream, 0));
-    CHECK(cuEventCreate(&event, 0));
-    CHECK(cuMemAlloc_v2(&device_memory, MEMORY));
+    CHECK(cuStreamCreate(&loops_stream, 0));
+    CHECK(cuEventCreate(&loops_event, 0));
+    CHECK(cuMemAlloc_v2(&loops_memory, LOOPS_MEMORY));
     CHECK(cuMemAlloc_v2(&device_report, sizeof(struct null_report)));
-    CHECK(cuMemsetD8Async(device_report, 0, sizeof(struct null_report), stream));
+    CHECK(cuMemsetD8Async(device_report, 0, sizeof(struct null_report), loops_stream));
     struct null_report first = report_read(), second = report_read();
     report_mallocs = second.mallocs - first.mallocs;
     sum = second.launch_sum;

@@ -26,6 +26,7 @@ def cores():
 
 
 REAL_TIME_PRIORITY = 10
+SHARING = "sharing"  # a priority: before all others, but taking turns as programs usually do
 
 
 @contextlib.contextmanager
@@ -33,10 +34,13 @@ def starting(core=None, real_time=False):
     """What is started inside runs on that core and with that priority, and so does what it
     starts."""
     before = os.sched_getaffinity(0)
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
     try:
         if core is not None:
             os.sched_setaffinity(0, {core})
-        if real_time:
+        if real_time == SHARING:
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+        elif real_time:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
         yield
     except PermissionError:
@@ -44,6 +48,8 @@ def starting(core=None, real_time=False):
     finally:
         os.sched_setaffinity(0, before)
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        if real_time == SHARING:
+            os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
 class Speaker:
@@ -64,9 +70,13 @@ class Speaker:
                           f"{self.errors.read().strip()}")
         return json.loads(line)
 
-    def ask(self, *words):
+    def tell(self, *words):
+        """As ask, and the answer is fetched later."""
         self.popen.stdin.write(" ".join(map(str, words)) + "\n")
         self.popen.stdin.flush()
+
+    def ask(self, *words):
+        self.tell(*words)
         return self.answer()
 
     def end(self):
@@ -100,6 +110,10 @@ class Rig:
 
     def __exit__(self, *problem):
         self.stack.close()
+
+    def beside(self, real_time):
+        """Another one with that priority, which ends with this one."""
+        return self.stack.enter_context(Rig(self.build, real_time))
 
     def null_library(self):
         return self.build.path("lib", "null", "libcuda.so.1")
