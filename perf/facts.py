@@ -35,11 +35,21 @@ class Fact:
 # ---- calls of the allocator
 
 def mallocs(bench_rig, _floor, scale):
+    for name, transport in (("tcp", "tcp"), ("shm", "auto")):
+        yield from mallocs_over(name, bench_rig, scale, bench_rig.server,
+                                lambda server, transport=transport:
+                                bench_rig.loops_remote(server, transport))
+
+
+def mallocs_over(transport, bench_rig, scale, serve, open_loops):
+    """`serve` starts a server that is given a program, `open_loops` the loops on it."""
+    target = None if transport == "tls" else 0  # OpenSSL's own, for each record
     counted = bench_rig.build.path("perf", "gpuaasd_counted")
     if not os.path.exists(counted):
-        yield Fact("mallocs", "mallocs", "", None, 0, "a sanitizer has its own allocator")
+        yield Fact(f"mallocs_{transport}", f"{transport}: mallocs", "", None,
+                   target, "a sanitizer has its own allocator")
         return
-    loops = bench_rig.loops_remote(bench_rig.server(program=counted))
+    loops = open_loops(serve(program=counted))
     for words, count in ((("launch",), 20000), (("record",), 20000), (("fill",), 20000),
                          (("wait",), 2000), (("in", 4096, "pageable"), 5000),
                          (("in", MB, "pageable"), 50), (("out", 4096, "pageable"), 2000),
@@ -50,9 +60,9 @@ def mallocs(bench_rig, _floor, scale):
         answer = loops.ask(name, number, *rest)
         client, server = answer["client_mallocs"], answer["server_mallocs"]
         what = {4096: " 4 KiB", MB: " 1 MiB"}.get(rest[0], "") if rest else ""
-        yield Fact(f"mallocs_{name}{what.replace(' ', '_').lower()}",
-                   f"mallocs in {number} x {name}{what}", "", client + server, 0,
-                   f"client {client}, server {server}", held=True)
+        yield Fact(f"mallocs_{transport}_{name}{what.replace(' ', '_').lower()}",
+                   f"{transport}: mallocs in {number} x {name}{what}", "", client + server, target,
+                   f"client {client}, server {server}", held=target is not None)
 
 
 # ---- the beginning of a program

@@ -13,9 +13,10 @@ from figures import ANSWER, COPY_OUT, KB, MB, RING, Figure, microseconds, per_se
 RECORD = 16 * KB
 
 
-def serve(rig, lines=()):
+def serve(rig, lines=(), program=None):
     cert, key = harness.certificate("127.0.0.1")
-    return rig.server([f"tls_cert = {cert}", f"tls_key = {key}", *lines], scheme="tls")
+    return rig.server([f"tls_cert = {cert}", f"tls_key = {key}", *lines], program=program,
+                      scheme="tls")
 
 
 def loops_of(rig, server):
@@ -87,4 +88,9 @@ def first_calls(bench_rig, floor, scale):
                      f"{rtt_ns / 1e3:.0f} us")
 
 
-FACTS = {"first_call_tls": first_calls}
+def mallocs(bench_rig, _floor, scale):
+    yield from facts.mallocs_over("tls", bench_rig, scale, functools.partial(serve, bench_rig),
+                                  functools.partial(loops_of, bench_rig))
+
+
+FACTS = {"first_call_tls": first_calls, "mallocs_tls": mallocs}
