@@ -46,13 +46,21 @@ static bool number_take(uint32_t *piece)
 
 /* ---- offering */
 
+/* A server that would take memory but cannot copy between it and the GPU is of no use. */
+static bool served(const struct client_link *link)
+{
+    return !link->lacks || (!api_op_set_has(&link->lacking, API_OP_ga_arena_open) &&
+                            !api_op_set_has(&link->lacking, API_OP_ga_arena_in) &&
+                            !api_op_set_has(&link->lacking, API_OP_ga_arena_out));
+}
+
 /* The descriptor, then the call. The record is waited for by nobody yet. */
 static struct link_record *offer(const struct client_arena *arena, int fd)
 {
     struct client_call call;
     struct client_link *link = arena->session->link;
     if (client_call_enter_session(&call, API_OP_ga_arena_open, arena->session) != CUDA_SUCCESS ||
-        client_call_lacking(&call) || link->data.ops->pass(&link->data, fd) != GA_OK) {
+        !served(link) || link->data.ops->pass(&link->data, fd) != GA_OK) {
         return NULL;
     }
     const struct ga_arena_open_args args = {

@@ -11,15 +11,17 @@
 #include "client/twin.h"
 
 static CUresult call_begin(struct client_call *call, struct client_place place, uint64_t device,
-                           uint64_t bytes, uint64_t stream, bool in)
+                           uint64_t bytes, uint64_t stream, bool in, bool waits)
 {
     const struct ga_arena_in_args to_device = {.dst = device,
                                                .piece = place.piece,
+                                               .waits = waits ? 1 : 0,
                                                .offset = place.offset,
                                                .bytes = bytes,
                                                .stream = stream};
     const struct ga_arena_out_args from_device = {.src = device,
                                                   .piece = place.piece,
+                                                  .waits = waits ? 1 : 0,
                                                   .offset = place.offset,
                                                   .bytes = bytes,
                                                   .stream = stream};
@@ -61,7 +63,7 @@ CUresult client_copy_shared(struct client_call *call, struct client_place place,
                                    .width = bytes,
                                    .pitch = bytes,
                                    .reads = in};
-    CUresult rc = call_begin(call, place, device, bytes, stream, in);
+    CUresult rc = call_begin(call, place, device, bytes, stream, in, wait);
     if (rc != CUDA_SUCCESS || !wait) {
         return rc == CUDA_SUCCESS ? post(call, &want, in) : rc;
     }
@@ -92,7 +94,7 @@ CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8
         const struct link_want want = {.context = call->context->object.handle,
                                        .lease = &slot->busy};
         memcpy(slot->memory, from + *copied, part);
-        rc = call_begin(call, slot->place, to + *copied, part, stream, true);
+        rc = call_begin(call, slot->place, to + *copied, part, stream, true, true);
         if (rc != CUDA_SUCCESS) {
             atomic_store(&slot->busy, 0);
             return rc;
@@ -117,9 +119,17 @@ struct flight {
 struct flights {
     struct flight some[CLIENT_SLOTS];
     unsigned begun, ended;
+    uint64_t asked; /* bytes of all that have begun */
 };
 
-/* False: no slot is free. */
+/* The first one is half as large, so that emptying slots begins soon. */
+static uint64_t flight_bytes(const struct flights *flights, uint64_t bytes)
+{
+    return flights->begun == 0 && bytes > CLIENT_SLOT_BYTES ? CLIENT_SLOT_BYTES / 2
+                                                            : part_of(bytes);
+}
+
+/* Of so many bytes at `from`, those that have not been asked for. False: no slot is free. */
 static bool flight_begin(struct flights *flights, const struct client_call *call, uint64_t from,
                          uint64_t bytes, uint64_t stream, CUresult *rc)
 {
@@ -131,8 +141,9 @@ static bool flight_begin(struct flights *flights, const struct client_call *call
         return false;
     }
     flight->call = *call;
-    flight->bytes = part_of(bytes);
-    *rc = call_begin(&flight->call, flight->slot->place, from, flight->bytes, stream, false);
+    flight->bytes = flight_bytes(flights, bytes - flights->asked);
+    *rc = call_begin(&flight->call, flight->slot->place, from + flights->asked, flight->bytes,
+                     stream, false, true);
     if (*rc == CUDA_SUCCESS) {
         *rc = client_call_start(&flight->call, &want, NULL, 0);
     }
@@ -140,6 +151,7 @@ static bool flight_begin(struct flights *flights, const struct client_call *call
         atomic_store(&flight->slot->busy, 0);
         return false;
     }
+    flights->asked += flight->bytes;
     flights->begun++;
     return true;
 }
@@ -162,16 +174,14 @@ CUresult client_copy_slots_out(struct client_call *call, uint8_t *to, uint64_t f
                                uint64_t stream, uint64_t *copied)
 {
     struct flights flights = {.begun = 0};
-    uint64_t asked = 0;
     CUresult rc = CUDA_SUCCESS;
     if (bytes < CLIENT_ARENA_LEAST) {
         return rc;
     }
     for (;;) {
-        while (rc == CUDA_SUCCESS && asked < bytes &&
+        while (rc == CUDA_SUCCESS && flights.asked < bytes &&
                flights.begun - flights.ended < CLIENT_SLOTS &&
-               flight_begin(&flights, call, from + asked, bytes - asked, stream, &rc)) {
-            asked += part_of(bytes - asked);
+               flight_begin(&flights, call, from, bytes, stream, &rc)) {
         }
         if (flights.begun == flights.ended) {
             return rc;

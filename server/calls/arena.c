@@ -110,6 +110,9 @@ bool server_call_ga_arena_in(struct server_conn *conn, const struct wire_header 
                                                 stream);
     }
     answer_after(conn, header, args.stream, piece, rc);
+    if (args.waits != 0) {
+        conn_flush(conn); /* the calls behind it may take long */
+    }
     return true;
 }
 
@@ -132,5 +135,8 @@ bool server_call_ga_arena_out(struct server_conn *conn, const struct wire_header
                                                 stream);
     }
     answer_after(conn, header, args.stream, piece, rc);
+    if (args.waits != 0) {
+        conn_flush(conn); /* the calls behind it may take long */
+    }
     return true;
 }

@@ -84,10 +84,19 @@ static void end_piece(uint32_t piece)
 static uint64_t send_copy(bool in, uint64_t device, uint32_t piece, uint64_t offset, uint64_t bytes,
                           uint64_t stream)
 {
-    const struct ga_arena_in_args args = {
-        .dst = device, .piece = piece, .offset = offset, .bytes = bytes, .stream = stream};
-    const struct ga_arena_out_args back = {
-        .src = device, .piece = piece, .offset = offset, .bytes = bytes, .stream = stream};
+    const uint32_t waits = (uint32_t)app.sequence % 3; /* whatever it says, the answer comes */
+    const struct ga_arena_in_args args = {.dst = device,
+                                          .piece = piece,
+                                          .waits = waits,
+                                          .offset = offset,
+                                          .bytes = bytes,
+                                          .stream = stream};
+    const struct ga_arena_out_args back = {.src = device,
+                                           .piece = piece,
+                                           .waits = waits,
+                                           .offset = offset,
+                                           .bytes = bytes,
+                                           .stream = stream};
     if (in) {
         ga_arena_in_args_write(script_begin(&app.data), &args);
     } else {
