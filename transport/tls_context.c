@@ -14,7 +14,7 @@
 #define READ_BYTES 66000u /* four records: OpenSSL has them from the socket at once */
 
 /* We are a guest: no work at the process's end, no file of the machine that changes what is right.
- */
+ * Before all else of OpenSSL: whatever it is, it would start the library in its own way. */
 static bool library_start(void)
 {
     return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1;
@@ -36,8 +36,8 @@ static int no_password(char *buffer, int size, int writing, void *user)
 static SSL_CTX *context_new(bool server, char *why, size_t why_size)
 {
     SSL_CTX *context = NULL;
-    ERR_clear_error();
     if (library_start()) {
+        ERR_clear_error();
         context = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
     }
     if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
