@@ -11,6 +11,7 @@ import harness
 from check import Checker, expect
 from points import UNSURE, Fuse, all_points
 
+BUSY_TRIES = 5
 COUNTS = range(1, 10000) if check.ALL else (1, 3, 20)
 
 
@@ -42,15 +43,25 @@ def enumerate_kills(fuse, point, attempt):
     return len(COUNTS)
 
 
+def one_victim(build, server, checker, env, **options):
+    """A program that was hit, or not, and its result. One that has not even reached gpuaasd,
+    because the machine was busy, has shown nothing: then another one runs."""
+    for _ in range(BUSY_TRIES):
+        victim = check.start_steps(build, [server], rounds=2, **env)
+        result, = checker.check(victims=[victim], serve=False, **options)
+        if result != 100 or "no answer within" not in victim.err.text:
+            break
+    return victim, result
+
+
 def test_client(build):
     with Fuse() as fuse, harness.serving(build) as server, bystander_of(build, server):
         checker = Checker(build, server, clients=1)
 
         def attempt(what):
             with check.explained(what):
-                victim = check.start_steps(build, [server], rounds=2, **fuse.env)
-                result = checker.check(victims=[victim], serve=False)
-                expect(result == [None if fuse.fired() else 0], f"result {result}")
+                _, result = one_victim(build, server, checker, fuse.env)
+                expect(result == (None if fuse.fired() else 0), f"result {result}")
         kills = sum(enumerate_kills(fuse, point, attempt) for point in points_of("client"))
         checker.check()
         print(f"{kills} kills")
@@ -64,13 +75,12 @@ def test_backend(build):
 
         def attempt(what):
             with check.explained(what):
-                victim = check.start_steps(build, [server], rounds=2)
-                result = checker.check(victims=[victim], killed=check.ANY, serve=False)
+                victim, result = one_victim(build, server, checker, {}, killed=check.ANY)
                 # Before it has a session another process can take its place, and after the last
                 # one nobody needs it: then the program passes.
-                expect(result[0] in ((0, 46, 719) if fuse.fired() else (0,)),
+                expect(result in ((0, 46, 719) if fuse.fired() else (0,)),
                        f"result {result}\n{victim.report()}")
-                told.append(result[0] != 0)
+                told.append(result != 0)
         told = []
         kills = sum(enumerate_kills(fuse, point, attempt) for point in points_of("backend"))
         checker.check(killed=check.ANY)
