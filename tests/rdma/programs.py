@@ -26,9 +26,12 @@ def serving(build, **options):
     return harness.serving(build, config=configuration(), **options)
 
 
+PATIENT = ("ticket_s = 120", "handshake_timeout_s = 120")  # the machine is emulated
+
+
 def configuration(*lines):
     text = harness.configuration(1, HOST)
-    return text.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
+    return text.replace("[server]\n", "\n".join(["[server]", *PATIENT, *lines, ""]), 1)
 
 
 def traced(build, server, program="vector_add", prefix=(), **extra):
