@@ -20,12 +20,22 @@ int client_allocator_drain(struct client_allocator *a, uint64_t address, uint64_
     return ALLOCATOR_OK;
 }
 
-/* Gives an empty slab or a free block back. Under the lock, which is released meanwhile. */
+/* What of the block's bytes counts as free does so no longer. */
+static void uncount(struct client_allocator *a, const struct block *block)
+{
+    if (block->slab != NULL) {
+        a->free_bytes -=
+            (uint64_t)(block->slab->units - block->slab->used) * block->slab->unit_bytes;
+    } else if (block->state == BLOCK_KEPT) {
+        a->kept_bytes -= block->range.bytes;
+    }
+}
+
+/* Gives a block back. Under the lock, which is released meanwhile. */
 static void block_unmap(struct client_allocator *a, struct block *block,
                         client_allocator_call *unmap, void *user)
 {
-    uint64_t *among = block->state == BLOCK_KEPT ? &a->kept_bytes : &a->free_bytes;
-    *among -= block->range.bytes;
+    uncount(a, block);
     block->state = BLOCK_PENDING;
     ga_list_remove(&block->in_list);
     block_leave(a, block);
@@ -192,17 +202,6 @@ void client_allocator_trim(struct client_allocator *a, client_allocator_call *un
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Of an owner that is no more: what of the block's bytes counts as free does so no longer. */
-static void uncount(struct client_allocator *a, const struct block *block)
-{
-    if (block->slab != NULL) {
-        a->free_bytes -=
-            (uint64_t)(block->slab->units - block->slab->used) * block->slab->unit_bytes;
-    } else if (block->state == BLOCK_KEPT) {
-        a->kept_bytes -= block->range.bytes;
-    }
-}
-
 void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_allocator_call *unmap,
                            void *user)
 {
@@ -216,14 +215,7 @@ void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_al
         uint64_t end = range->start + range->bytes;
         if (block->owner == owner && (block->state == BLOCK_USED || block->state == BLOCK_QUEUED ||
                                       block->state == BLOCK_KEPT)) {
-            uncount(a, block);
-            block->state = BLOCK_PENDING;
-            ga_list_remove(&block->in_list);
-            block_leave(a, block);
-            pthread_mutex_unlock(&a->lock);
-            (void)unmap(user, block->range.start, block->range.bytes);
-            pthread_mutex_lock(&a->lock);
-            block_free(a, block);
+            block_unmap(a, block, unmap, user);
         }
         range = client_ranges_from(&a->blocks, end);
     }

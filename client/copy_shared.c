@@ -30,10 +30,10 @@ static CUresult call_begin(struct client_call *call, struct client_place place, 
                                              : ga_arena_out_args_bound(&from_device));
     if (rc == CUDA_SUCCESS && in) {
         ga_arena_in_args_write(&call->writer, &to_device);
-        client_link_count(&call->link->bytes_out, bytes);
+        atomic_fetch_add_explicit(&call->link->shared_out, bytes, memory_order_relaxed);
     } else if (rc == CUDA_SUCCESS) {
         ga_arena_out_args_write(&call->writer, &from_device);
-        atomic_fetch_add_explicit(&call->link->bytes_in, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&call->link->shared_in, bytes, memory_order_relaxed);
     }
     return rc;
 }

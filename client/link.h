@@ -160,6 +160,7 @@ struct client_link {
 
     /* Counters for the trace. Bytes: of who sends, and of who has the reader role. */
     atomic_ullong bytes_out, bytes_in, waits, waited_ns;
+    atomic_ullong shared_out, shared_in;         /* bytes through shared memory; of any thread */
     atomic_ullong unpacked_bytes, unpacked_from; /* bytes that came packed, and as how many */
 };
 

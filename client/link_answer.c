@@ -248,7 +248,7 @@ static enum ga_status chunk_receive(struct client_link *link, void *to, size_t s
     }
     struct transport_conn *from = link_awaited(link);
     GA_TRY(from->ops->receive(from, to, size, got));
-    atomic_fetch_add_explicit(&link->bytes_in, *got, memory_order_relaxed);
+    client_link_count(&link->bytes_in, *got);
     return GA_OK;
 }
 

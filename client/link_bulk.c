@@ -29,7 +29,7 @@ static enum ga_status bulk_send(struct client_link *link, struct link_bulk *bulk
         size_t sent;
         (void)GA_FAILPOINT("client: before sending bulk");
         GA_TRY(bulk->conn.ops->send(&bulk->conn, &piece, 1, &sent));
-        atomic_fetch_add_explicit(&link->bytes_out, sent, memory_order_relaxed);
+        client_link_count(&link->bytes_out, sent);
         bulk->from += sent;
         bulk->left -= sent;
     }

@@ -115,8 +115,8 @@ void client_trace_summary(void)
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
         waits += link->waits;
         waited_ns += link->waited_ns;
-        out += link->bytes_out;
-        in += link->bytes_in;
+        out += link->bytes_out + link->shared_out;
+        in += link->bytes_in + link->shared_in;
     }
     print_devices(pid);
     print_calls(pid);
