@@ -8,6 +8,9 @@
 
 #include "transport/transport.h"
 
+#define BULKY 16384u /* bytes of bulk */
+#define LOOK  256u   /* header and values of calls with bulk, and more */
+
 enum ga_status frame_reader_init(struct frame_reader *reader, size_t capacity)
 {
     *reader = (struct frame_reader){.capacity = capacity & ~(size_t)15};
@@ -30,9 +33,11 @@ static struct wire_header header_at(const struct frame_reader *reader)
 
 enum ga_status frame_fill(struct frame_reader *reader, struct transport_conn *conn)
 {
+    size_t most = reader->capacity;
     if (reader->start == reader->end) {
         reader->start = 0;
         reader->end = 0;
+        most = reader->bulky && LOOK < most ? LOOK : most;
     } else if (reader->capacity - reader->end < reader->capacity / 4) {
         memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
         reader->end -= reader->start;
@@ -42,8 +47,7 @@ enum ga_status frame_fill(struct frame_reader *reader, struct transport_conn *co
         return GA_AGAIN; /* full of frames that the caller has not read */
     }
     size_t got;
-    GA_TRY(conn->ops->receive(conn, reader->buffer + reader->end, reader->capacity - reader->end,
-                              &got));
+    GA_TRY(conn->ops->receive(conn, reader->buffer + reader->end, most - reader->end, &got));
     reader->end += got;
     return GA_OK;
 }
@@ -88,6 +92,7 @@ enum ga_status frame_next(struct frame_reader *reader, struct wire_header *heade
 void frame_drop(struct frame_reader *reader)
 {
     struct wire_header header = header_at(reader);
+    reader->bulky = reader->taken >= BULKY;
     reader->start += sizeof header + header.length - reader->taken;
     assert(reader->start <= reader->end); /* it was wholly in the buffer */
     reader->taken = 0;

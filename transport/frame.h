@@ -6,6 +6,7 @@
 #ifndef TRANSPORT_FRAME_H
 #define TRANSPORT_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,12 +20,15 @@ struct frame_reader {
     size_t capacity;
     size_t start, end; /* unread bytes */
     uint64_t taken;    /* bytes of the current frame already moved out by frame_bulk */
+    bool bulky;        /* the last frame had much bulk, and so may the next one */
 };
 
 GA_CHECKED enum ga_status frame_reader_init(struct frame_reader *reader, size_t capacity);
 void frame_reader_fini(struct frame_reader *reader);
 
-/* Receives once: GA_OK (something came), GA_AGAIN (nothing there), GA_LOST. */
+/* Receives once: GA_OK (something came), GA_AGAIN (nothing there), GA_LOST. Behind a frame with
+ * much bulk it takes little, so that the bulk of the next one need not be copied out of the buffer.
+ */
 GA_CHECKED enum ga_status frame_fill(struct frame_reader *reader, struct transport_conn *conn);
 
 /* The header of the current frame: GA_AGAIN until its 16 bytes are here, GA_INVALID when its length

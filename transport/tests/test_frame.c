@@ -59,6 +59,54 @@ Test(frame, whole_frames_in_order)
     close(end.peer);
 }
 
+static void take_bulk(struct frame_reader *reader, struct transport_conn *conn, uint8_t *to,
+                      size_t size)
+{
+    for (size_t done = 0, got; done < size; done += got) {
+        cr_assert_eq(frame_bulk(reader, conn, 0, to + done, size - done, &got), GA_OK);
+    }
+}
+
+/* Of the second large frame hardly anything comes into the buffer; of what follows everything. */
+Test(frame, bulk_behind_bulk_is_not_copied)
+{
+    enum { BULK = 64 << 10, LARGE = 2032 };
+    static uint8_t bulk[BULK], from[BULK];
+    const struct wire_header large = {.length = BULK, .opcode = 70};
+    struct wire_end end = wire_open();
+    struct frame_reader reader;
+    struct wire_header header;
+    const uint8_t *values;
+    cr_assert_eq(frame_reader_init(&reader, 4096), GA_OK);
+    for (int round = 0; round < 2; round++) {
+        memset(from, 'a' + round, sizeof from);
+        cr_assert_eq(write(end.peer, &large, sizeof large), (ssize_t)sizeof large);
+        cr_assert_eq(write(end.peer, from, sizeof from), (ssize_t)sizeof from);
+        cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+        cr_assert_eq(frame_values(&reader, 0, &header, &values), GA_OK);
+        cr_assert(round == 0 ? reader.end == 4096 : reader.end <= 256);
+        take_bulk(&reader, &end.conn, bulk, sizeof bulk);
+        cr_assert_eq(frame_bulk_left(&reader, 0), 0);
+        frame_drop(&reader);
+        cr_assert_arr_eq(bulk, from, sizeof bulk);
+    }
+    put(end.peer, 71, 3, LARGE, 5);
+    put(end.peer, 72, 4, 16, 6);
+    unsigned fills = 0;
+    for (; frame_next(&reader, &header, &values) == GA_AGAIN; fills++) {
+        cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+    }
+    cr_assert_leq(fills, 2);
+    cr_assert_eq(values[LARGE - 1], (uint8_t)(5 + LARGE - 1));
+    frame_drop(&reader);
+    cr_assert_eq(frame_next(&reader, &header, &values), GA_OK);
+    cr_assert_eq(header.opcode, 72);
+    frame_drop(&reader);
+    frame_reader_fini(&reader);
+    end.conn.ops->close(&end.conn);
+    close(end.peer);
+}
+
 Test(frame, bulk_goes_past_the_buffer)
 {
     struct wire_end end = wire_open();
