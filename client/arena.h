@@ -38,10 +38,12 @@ void client_arena_end(struct client_arena *arena);
 /* ---- slots, through which pageable memory is copied */
 
 #define CLIENT_SLOT_BYTES (UINT64_C(128) << 10)
-#define CLIENT_SLOTS      8u /* of each direction */
+#define CLIENT_SLOT_LINE  64u /* in a slot, bytes lie in a cache line as they do at the program's  \
+                               */
+#define CLIENT_SLOTS 8u       /* of each direction */
 
 struct client_slot {
-    uint8_t *memory; /* CLIENT_SLOT_BYTES */
+    uint8_t *memory; /* CLIENT_SLOT_BYTES, and a cache line */
     struct client_place place;
     atomic_uint busy; /* 0 makes it free: whoever has taken it does that, or link_want.lease */
 };
@@ -49,6 +51,12 @@ struct client_slot {
 /* A free slot of the context's link, for copies to the device or from it. NULL: there are none, or
  * none is free or, to the device, becomes free soon. */
 struct client_slot *client_slot_take(const struct client_context *context, bool in);
+
+/* Where in a slot that memory goes to, or comes from, which lies at `host` here. */
+static inline uint64_t client_slot_skew(const void *host)
+{
+    return (uintptr_t)host % CLIENT_SLOT_LINE;
+}
 
 /* Now and then: slots that nobody has used for a while need no memory. */
 void client_slots_rest(const struct client_link *link, uint64_t now_ns);

@@ -9,6 +9,8 @@
 #include "client/arena.h"
 #include "client/state.h"
 
+#define STRIDE     (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)
+#define ALL_BYTES  (2 * CLIENT_SLOTS * STRIDE)
 #define REST_NS    GA_NS_PER_S
 #define LINKS_MOST 256u
 #define SOON_NS    GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
@@ -33,14 +35,14 @@ static struct slots *slots_make(const struct client_context *context)
 {
     struct slots *made = calloc(1, sizeof *made);
     if (made != NULL) {
-        made->arena = client_arena_make(context, NULL, 2 * CLIENT_SLOTS * CLIENT_SLOT_BYTES);
+        made->arena = client_arena_make(context, NULL, ALL_BYTES);
     }
     if (made == NULL || made->arena == NULL) {
         free(made);
         return NULL;
     }
     uint64_t offset = 0;
-    for (unsigned i = 0; i < 2 * CLIENT_SLOTS; i++, offset += CLIENT_SLOT_BYTES) {
+    for (unsigned i = 0; i < 2 * CLIENT_SLOTS; i++, offset += STRIDE) {
         struct client_slot *slot = &made->slots[i / CLIENT_SLOTS][i % CLIENT_SLOTS];
         slot->memory = (uint8_t *)client_arena_memory(made->arena) + offset;
         slot->place = (struct client_place){client_arena_piece(made->arena), offset};
@@ -137,8 +139,7 @@ void client_slots_rest(const struct client_link *link, uint64_t now_ns)
     }
     unsigned taken = take_all(slots);
     if (taken == 2 * CLIENT_SLOTS) {
-        slots->seen.rests =
-            madvise(client_arena_memory(slots->arena), taken * CLIENT_SLOT_BYTES, MADV_REMOVE) == 0;
+        slots->seen.rests = madvise(client_arena_memory(slots->arena), ALL_BYTES, MADV_REMOVE) == 0;
     }
     while (taken-- != 0) {
         atomic_store(&slots->slots[taken / CLIENT_SLOTS][taken % CLIENT_SLOTS].busy, 0);
