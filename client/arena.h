@@ -38,9 +38,10 @@ void client_arena_end(struct client_arena *arena);
 /* ---- slots, through which pageable memory is copied */
 
 #define CLIENT_SLOT_BYTES (UINT64_C(128) << 10)
-#define CLIENT_SLOT_LINE  64u /* in a slot, bytes lie in a cache line as they do at the program's  \
-                               */
-#define CLIENT_SLOTS 8u       /* of each direction */
+#define CLIENT_SLOT_LINE                                                                           \
+    64u                 /* in a slot, bytes lie in a cache line as they do at the program's        \
+                         */
+#define CLIENT_SLOTS 8u /* of each direction */
 
 struct client_slot {
     uint8_t *memory; /* CLIENT_SLOT_BYTES, and a cache line */

@@ -172,27 +172,6 @@ static void all_done(struct server_out *out)
     }
 }
 
-void out_append(struct server_out *out, struct out_frame *frame)
-{
-    ga_writer_finish(&frame->writer);
-    bool packed = frame->start == frame->prefix;
-    frame->head_bytes =
-        (uint32_t)(sizeof(struct wire_header) + frame->writer.at) + (packed ? OUT_PREFIX_BYTES : 0);
-    frame->queues = 1;
-    pthread_mutex_lock(&out->lock);
-    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST && !packed) {
-        bulk_append(out, frame);
-    }
-    uint32_t length = (uint32_t)frame->writer.at + (frame->apart ? 0 : frame->bulk_bytes);
-    memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
-    out->bytes += frame->head_bytes + frame->bulk_bytes;
-    ga_list_append(&out->frames, &frame->link);
-    if (out->lost) {
-        all_done(out);
-    }
-    pthread_mutex_unlock(&out->lock);
-}
-
 /* The next bytes to send, as pieces. */
 static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_PIECES])
 {
@@ -250,6 +229,31 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
     return GA_OK;
 }
 
+void out_append(struct server_out *out, struct out_frame *frame)
+{
+    ga_writer_finish(&frame->writer);
+    bool packed = frame->start == frame->prefix;
+    frame->head_bytes =
+        (uint32_t)(sizeof(struct wire_header) + frame->writer.at) + (packed ? OUT_PREFIX_BYTES : 0);
+    frame->queues = 1;
+    pthread_mutex_lock(&out->lock);
+    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST && !packed) {
+        bulk_append(out, frame);
+    }
+    uint32_t length = (uint32_t)frame->writer.at + (frame->apart ? 0 : frame->bulk_bytes);
+    memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
+    out->bytes += frame->head_bytes + frame->bulk_bytes;
+    bool alone = ga_list_empty(&out->frames);
+    ga_list_append(&out->frames, &frame->link);
+    if (out->lost) {
+        all_done(out);
+    } else if (alone && out->conn->ops->sends_lightly) {
+        bool some = false;              /* nobody waits for room: nothing was here */
+        (void)!frames_send(out, &some); /* what it says, whoever flushes is told as well */
+    }
+    pthread_mutex_unlock(&out->lock);
+}
+
 /* ---- packing */
 
 bool out_pack_wanted(struct server_out *out, uint32_t bytes)
@@ -280,6 +284,9 @@ void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes)
 enum ga_status out_flush(struct server_out *out)
 {
     bool some = false;
+    if (atomic_load(&out->bytes) == 0 && !atomic_load(&out->lost)) {
+        return GA_OK;
+    }
     pthread_mutex_lock(&out->lock);
     enum ga_status status = out->lost ? GA_LOST : frames_send(out, &some);
     for (unsigned i = 0; i < out->bulk_count && status != GA_LOST; i++) {

@@ -54,7 +54,7 @@ struct server_out {
     struct pack pack;       /* of bulk that goes by the queue */
     struct out_bulk bulks[WIRE_BULKS_MOST];
     unsigned bulk_count, bulk_last; /* of those in use, and the one chosen last */
-    bool lost;                      /* nothing is sent any more, nobody waits */
+    _Atomic bool lost;              /* nothing is sent any more, nobody waits */
 };
 
 void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);
@@ -65,7 +65,8 @@ void out_pool_init(struct ga_pool *pool);
  * the frame is larger than most, of the allocator. NULL: no memory. */
 struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
                                  uint16_t session, uint64_t sequence);
-/* Completes the values (padding, length) and queues the frame: takes it over. */
+/* Completes the values (padding, length) and queues the frame: takes it over. Where sending costs
+ * nothing but that, and nothing waits before it, it leaves at once. */
 void out_append(struct server_out *out, struct out_frame *frame);
 /* Whether to try to pack `bytes` bulk bytes, and what came of that: packed_bytes 0, nothing. */
 bool out_pack_wanted(struct server_out *out, uint32_t bytes);

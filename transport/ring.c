@@ -105,12 +105,30 @@ enum ga_status ring_write(struct ring_end *end, const struct iovec *pieces, int 
     return GA_OK;
 }
 
+/* After reading from `before` on. A writer sleeps when the ring is full. Where it was not half
+ * full, the writer would have had to copy the other half while our counter was on its way to it, to
+ * sleep unseen; and then whoever reads next wakes it. So that small messages, which hurry, need no
+ * fence.
+ */
+static bool wakes_writer(struct ring_end *end, uint64_t before)
+{
+    uint64_t written = atomic_load_explicit(&end->ring->written, memory_order_relaxed);
+    if (written - before <= RING_BYTES / 2) {
+        return atomic_load_explicit(&end->ring->writer_sleeps, memory_order_relaxed) != 0 &&
+               atomic_exchange(&end->ring->writer_sleeps, 0) != 0;
+    }
+    /* What has been written meanwhile counts: the ring may be full again. */
+    return written - position(end) <= RING_BYTES - WORTH_WAKE &&
+           take_sleep(&end->ring->writer_sleeps);
+}
+
 enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *got, bool *wake)
 {
     size_t bytes = 0;
     GA_TRY(filled(end, &bytes));
     bytes = smaller(bytes, size);
-    uint64_t at = position(end);
+    const uint64_t before = position(end);
+    uint64_t at = before;
     for (size_t done = 0; done < bytes;) {
         size_t part = straight(at, smaller(bytes - done, PIECE));
         memcpy((uint8_t *)to + done, end->ring->bytes + at % RING_BYTES, part);
@@ -118,9 +136,7 @@ enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *go
         done += part;
         publish(end, &end->ring->read, at);
     }
-    /* What has been written meanwhile counts: the ring may be full again. */
-    uint64_t used = atomic_load_explicit(&end->ring->written, memory_order_relaxed) - at;
-    *wake = used <= RING_BYTES - WORTH_WAKE && take_sleep(&end->ring->writer_sleeps);
+    *wake = wakes_writer(end, before);
     *got = bytes;
     return GA_OK;
 }
