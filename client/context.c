@@ -108,6 +108,19 @@ bool client_context_idle(const struct client_context *context)
     return atomic_load(&context->quiet) >= atomic_load(&context->session->link->worked);
 }
 
+bool client_context_told(struct client_context *context, bool idle, CUresult *result)
+{
+    struct client_link *link = context->session->link;
+    if (!idle) {
+        return false;
+    }
+    client_link_drain(link); /* errors, and that the server is gone */
+    front_output_write();
+    int dead = atomic_load(&link->dead);
+    *result = (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
+    return true;
+}
+
 /* ---- primary contexts */
 
 static CUresult primary_of(CUdevice ordinal, struct client_context **context)
@@ -399,24 +412,34 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     return rc;
 }
 
+static CUresult synchronize(struct client_call *call)
+{
+    struct ga_reader reader;
+    CUresult rc;
+    if (client_context_told(call->context, client_context_idle(call->context), &rc)) {
+        return rc;
+    }
+    rc = client_call_begin(call, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = client_call_wait(call, &reader);
+    client_call_end(call);
+    if (rc == CUDA_SUCCESS) {
+        client_context_quiet(call->context, call->sequence);
+    }
+    return rc;
+}
+
 CUresult client_context_synchronize(struct client_context *context)
 {
     struct client_call call;
     uint64_t mark = client_twins_mark();
     CUresult rc = client_call_enter_in(&call, API_OP_ga_context_synchronize, context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, 0);
+        rc = synchronize(&call);
     }
-    if (rc == CUDA_SUCCESS) {
-        struct ga_reader reader;
-        rc = client_call_wait(&call, &reader);
-        client_call_end(&call);
-        if (rc == CUDA_SUCCESS) {
-            client_context_quiet(context, call.sequence);
-            rc = client_twins_after(context, TWIN_ALL, mark);
-        }
-    }
-    return rc;
+    return rc == CUDA_SUCCESS ? client_twins_after(context, TWIN_ALL, mark) : rc;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)

@@ -88,6 +88,8 @@ CUresult client_context_activate(struct client_context *context)
             context->session = NULL;
             return rc;
         }
+        /* What has been sent up to now is nothing that it could have to wait for. */
+        client_context_quiet(context, atomic_load(&session->link->submitted));
     }
     atomic_store(&context->active, true);
     return (CUresult)atomic_load(&session->link->dead);

@@ -87,11 +87,13 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
     return rc;
 }
 
-/* A call that was waited for may have found all work of the context done. */
+/* A call that was waited for has found the work of its stream done, or all of the context. */
 static CUresult waited(const struct client_call *call, uint64_t stream, CUresult rc)
 {
     if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
         client_context_quiet(call->context, call->sequence); /* there is no other stream */
+    } else if (rc == CUDA_SUCCESS) {
+        client_stream_waited(call, stream);
     }
     return rc;
 }

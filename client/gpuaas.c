@@ -145,21 +145,28 @@ static bool add_to_list(const char *variable, const char *text, bool in_front)
     return done;
 }
 
+/* Adds one of our libraries to those that are loaded first, if it has been built. */
+static bool preload(const char *folder, const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s/jit/%s.so.%d", folder, name, JIT_CUDA_MAJOR) < 0)
+        return false;
+    bool done = access(path, R_OK) != 0 || add_to_list("LD_PRELOAD", path, false);
+    free(path);
+    return done;
+}
+
 /* Libraries that compile at run time shall keep PTX. CuPy, besides, has kernels of its own that
  * exist as machine code only, which this variable turns off, and keeps what it has compiled. */
 static bool compile_to_ptx(const char *folder)
 {
-    char *preload, *cache = NULL;
-    if (asprintf(&preload, "%s/jit/libnvrtc.so.%d:%s/jit/libnvJitLink.so.%d", folder,
-                 JIT_CUDA_MAJOR, folder, JIT_CUDA_MAJOR) < 0)
-        return false;
-    bool done =
-        add_to_list("LD_PRELOAD", preload, false) && setenv("CUPY_ACCELERATORS", "", 0) == 0;
+    char *cache = NULL;
+    bool done = preload(folder, "libnvrtc") && preload(folder, "libnvJitLink") &&
+                setenv("CUPY_ACCELERATORS", "", 0) == 0;
     const char *home = getenv("HOME");
     if (done && home && asprintf(&cache, "%s/.cupy/kernel_cache_ptx", home) >= 0)
         done = setenv("CUPY_CACHE_DIR", cache, 0) == 0;
     free(cache);
-    free(preload);
     return done;
 }
 

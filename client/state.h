@@ -286,6 +286,9 @@ CUresult client_context_synchronize(struct client_context *context);
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
+/* For waits when it is `idle`: nothing needs to be asked, all that the server has told is known
+ * when this returns, and *result is what the wait answers. False: it is not idle. */
+bool client_context_told(struct client_context *context, bool idle, CUresult *result);
 /* Whether it is known that the work up to a mark (as client_stream_mark) is done. */
 bool client_context_passed(const struct client_context *context, uint64_t mark);
 void client_context_late(uint64_t handle, int result, uint16_t opcode);
@@ -307,6 +310,8 @@ unsigned long long client_stream_id(const struct client_context *context,
 uint64_t client_stream_mark(const struct client_link *link);
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
+/* A call that was waited for has found the work of its stream done. */
+void client_stream_waited(const struct client_call *call, uint64_t stream);
 /* Asks whether the stream (0: the legacy one) has ended its work, so that it is known. */
 void client_stream_ask(struct client_context *context, uint64_t stream);
 /* Whether it is known that the stream has ended all its work. */

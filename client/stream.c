@@ -163,6 +163,12 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
     }
 }
 
+void client_stream_waited(const struct client_call *call, uint64_t stream)
+{
+    uint64_t wire = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
+    client_stream_reached(call->context, wire, mark_of(call->link, call->sequence));
+}
+
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
 {
     const _Atomic uint64_t *ready = ready_of(context, stream);
@@ -175,6 +181,20 @@ bool client_context_passed(const struct client_context *context, uint64_t mark)
     return atomic_load(&context->quiet) >= (mark & CLIENT_MARK_SEQUENCE);
 }
 
+static CUresult synchronize(struct client_call *call, const struct ga_stream_synchronize_args *args)
+{
+    uint64_t stream = args->stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : args->stream;
+    CUresult rc;
+    if (client_context_told(call->context, client_stream_idle(call->context, stream), &rc)) {
+        return rc;
+    }
+    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, args, false, rc);
+    if (rc == CUDA_SUCCESS) {
+        client_stream_waited(call, stream);
+    }
+    return rc;
+}
+
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct client_call call;
@@ -185,11 +205,9 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     }
     uint64_t mark = client_twins_mark();
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_stream_synchronize, &args, false, rc);
+        rc = synchronize(&call, &args);
     }
     if (rc == CUDA_SUCCESS) {
-        uint64_t wire = args.stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : args.stream;
-        client_stream_reached(call.context, wire, mark_of(call.link, call.sequence));
         front_mempool_synchronized();
         rc = client_twins_after(call.context, args.stream, mark);
     }
@@ -243,7 +261,7 @@ void client_stream_ask(struct client_context *context, uint64_t stream)
         CLIENT_CALL_SIMPLE(&call, ga_stream_query, &args, true, rc);
     }
     if (rc == CUDA_SUCCESS) {
-        client_stream_reached(context, stream, mark_of(call.link, call.sequence));
+        client_stream_waited(&call, stream);
     }
 }
 

@@ -22,6 +22,7 @@
     X(cuLaunchKernel)                                                                              \
     X(cuMemAlloc_v2)                                                                               \
     X(cuMemFree_v2)                                                                                \
+    X(cuMemGetInfo_v2)                                                                             \
     X(cuMemHostAlloc)                                                                              \
     X(cuMemsetD8Async)                                                                             \
     X(cuMemcpyHtoD_v2)                                                                             \

@@ -12,6 +12,7 @@ RING = MB  # of the server's staging memory, as long as it stays in the cache
 
 # Bytes of the calls on the wire, header and padding included.
 SYNCHRONIZE, ANSWER, LAUNCH, RECORD, FILL, COPY_OUT = 32, 32, 112, 32, 48, 48
+QUESTION, INFORMATION = 16, 48
 COPY_IN = 48  # without what is copied
 
 
@@ -93,7 +94,7 @@ def per_second(answer, count, unit):
 
 # ---- waiting calls
 
-def ping_pong(bench, wait="block", up=SYNCHRONIZE, down=ANSWER):
+def ping_pong(bench, wait="block", up=QUESTION, down=INFORMATION):
     return microseconds(bench.exchange(up, 64 * KB, RING, down, 64 * KB, bench.count(2000),
                                        wait=wait))
 
@@ -107,9 +108,9 @@ def wait_turn(bench):
 
 def launch_wait_turn(bench):
     count = bench.count(2000)
-    return {"floor": ping_pong(bench, up=LAUNCH + SYNCHRONIZE),
+    return {"floor": ping_pong(bench, up=LAUNCH + SYNCHRONIZE, down=ANSWER),
             "ours": microseconds(bench.remote.ask("launch_wait", count, 1)),
-            "busy floor": ping_pong(bench, "busy", up=LAUNCH + SYNCHRONIZE),
+            "busy floor": ping_pong(bench, "busy", up=LAUNCH + SYNCHRONIZE, down=ANSWER),
             "softgpu here": microseconds(bench.soft.ask("launch_wait", bench.count(200), 1))}
 
 
@@ -168,9 +169,9 @@ def small_in_turn(size):
 
 def query_turn(bench):
     count = bench.count(2000)
-    return {"floor": ping_pong(bench, up=RECORD + SYNCHRONIZE),
+    return {"floor": ping_pong(bench, up=RECORD + SYNCHRONIZE, down=ANSWER),
             "ours": microseconds(bench.remote.ask("query", count)),
-            "busy floor": ping_pong(bench, "busy", up=RECORD + SYNCHRONIZE),
+            "busy floor": ping_pong(bench, "busy", up=RECORD + SYNCHRONIZE, down=ANSWER),
             "softgpu here": microseconds(bench.soft.ask("query", count))}
 
 

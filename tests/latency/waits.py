@@ -30,11 +30,12 @@ STEP_SECONDS = 60
 # In the order in which the program does them; twice: what has been used before may cost less.
 # Each number has its reason.
 DUE = [
-    ("first", 5),  # connect, greet, connect to the backend process, greet it; and a wait
+    ("first", 4),  # connect, greet, connect to the backend process, greet it
     ("module", 3),  # its image may be wrong, 64 MiB may not be there; and a wait
-    ("second_device", 3),  # its ticket, its session; and a wait
+    ("second_device", 2),  # its ticket, its session
     ("context", 2),  # making it may fail, and ending it may tell an error
-    ("wait", 1),
+    ("wait", 1),  # for what the other contexts may have left
+    ("wait", 0),
     ("launches", 1),
     ("launches", 1),
     ("copies", None),  # TCP's window grows
