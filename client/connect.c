@@ -107,11 +107,13 @@ static enum ga_status wait_connected(struct opening *opening, struct transport_c
                                sizeof opening->why);
 }
 
-/* On one machine nothing is saved. */
-static uint32_t packing(const struct transport_conn *conn)
+/* On one machine nothing is saved; and what is encrypted tells by its size what it is, if it is
+ * packed. */
+static uint32_t packing(const struct opening *opening, const struct transport_conn *conn)
 {
     enum pack_mode mode = client_environment_compression();
-    if (mode == PACK_OFF || (mode == PACK_AUTO && pack_is_near(conn))) {
+    bool does_harm = opening->device->server->tls || pack_is_near(conn);
+    if (mode == PACK_OFF || (mode == PACK_AUTO && does_harm)) {
         return 0;
     }
     return HANDSHAKE_TAKES_PACKED | (mode == PACK_ALWAYS ? HANDSHAKE_WANTS_PACKED : 0);
@@ -127,7 +129,7 @@ static enum ga_status send_hello(struct opening *opening, struct transport_conn 
     if (kind == HANDSHAKE_DATA) { /* once for each link: which calls both ends mean the same by */
         hello.signatures = api_signatures;
         hello.signature_count = (uint32_t)api_signature_count;
-        hello.takes |= packing(conn);
+        hello.takes |= packing(opening, conn);
     }
     handshake_data_hello_write(&frame.writer, &hello);
     enum ga_status status =
