@@ -340,7 +340,7 @@ def all_figures():
         Figure("wait", "waiting call", "us", True, wait_turn, 1.15),
         Figure("launch_wait", "launch and wait", "us", True, launch_wait_turn),
         Figure("launch_100_wait", "100 launches and wait", "us", True, hundred_launches_turn),
-        Figure("launch", "launches", "M/s", False, posted_turn("launch", LAUNCH, 300000), 3,
+        Figure("launch", "launches", "M/s", False, posted_turn("launch", LAUNCH, 300000), 5,
                absolute=True),
         Figure("record", "event records", "M/s", False, posted_turn("record", RECORD, 300000)),
         Figure("fill", "memset of 16 B", "M/s", False, posted_turn("fill", FILL, 300000)),

@@ -1,4 +1,4 @@
-// endless kernel|copy|idle|callback|leave: does that until something ends it. A helper of the
+// endless kernel|copy|idle|done|callback|leave: does that until something ends it. A helper of the
 // end-to-end tests, which kill things meanwhile: it says "started" when it is at it, then the error
 // it gets; how long the failing call took to say so is for the test to measure.
 #include <atomic>
@@ -72,6 +72,21 @@ static int run_idle()
         sleep(1);
 }
 
+// Nothing is under way, and that is known.
+static int run_done()
+{
+    void *device;
+    CHECK(cudaMalloc(&device, 1 << 20));
+    CHECK(cudaMemset(device, 1, 1 << 20));
+    CHECK(cudaDeviceSynchronize());
+    started();
+    cudaError_t error;
+    while ((error = cudaDeviceSynchronize()) == cudaSuccess)
+        usleep(1000);
+    report("cudaDeviceSynchronize", error);
+    return 1;
+}
+
 static std::atomic<int> over(0), told(0), never(0);
 
 static void CUDART_CB busy(void *)
@@ -130,9 +145,11 @@ int main(int argc, char **argv)
         return run_copy();
     if (!strcmp(what, "idle"))
         return run_idle();
+    if (!strcmp(what, "done"))
+        return run_done();
     if (!strcmp(what, "callback"))
         return run_callback();
     if (!strcmp(what, "leave"))
         return run_leave();
-    fail("usage: %s kernel|copy|idle|callback|leave", argv[0]);
+    fail("usage: %s kernel|copy|idle|done|callback|leave", argv[0]);
 }
