@@ -35,9 +35,13 @@ static void note_full(struct client_link *link)
     }
 }
 
-/* Under send_lock. GA_AGAIN: the socket is full. */
+/* Under send_lock. GA_AGAIN: the socket is full. While somebody waits for room, nobody else sends:
+ * who finds a ring in shared memory full takes away the doorbell that would have woken him. */
 enum ga_status link_push(struct client_link *link)
 {
+    if (link->pumping) {
+        return GA_AGAIN;
+    }
     while (buffered(link) != 0) {
         struct iovec piece = {.iov_base = link->out + link->out_start, .iov_len = buffered(link)};
         size_t sent;

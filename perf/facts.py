@@ -65,6 +65,36 @@ def mallocs_over(transport, bench_rig, scale, serve, open_loops):
                    f"client {client}, server {server}", held=target is not None)
 
 
+# ---- the processor's time
+
+def processor_ns(pid):
+    """Of all threads that live."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total
+
+
+def launch_processor(bench_rig, _floor, scale):
+    """Launches as fast as they can be posted; whoever waits for work in vain is counted, too."""
+    count = max(1000, round(1000000 * scale))
+    for name, transport, target in (("tcp", "tcp", 250), ("shm", "auto", None)):
+        server = bench_rig.server(["spare_backends = 0"])
+        loops = bench_rig.loops_remote(server, transport)
+        loops.ask("launch", count // 10)
+        [backend] = server.backends()
+        costs = []
+        for _ in range(max(1, round(5 * min(scale, 1)))):
+            before = [processor_ns(pid) for pid in (loops.popen.pid, backend)]
+            loops.ask("launch", count)
+            costs.append([(processor_ns(pid) - ns) / count
+                          for pid, ns in zip((loops.popen.pid, backend), before)])
+        client, backends = (statistics.median(column) for column in zip(*costs))
+        yield Fact(f"launch_processor_{name}", f"{name}: processor's time of a launch", "ns",
+                   client + backends, target, f"program {client:.0f}, backend {backends:.0f}")
+
+
 # ---- the beginning of a program
 
 def first_calls(bench_rig, floor, scale):
@@ -167,6 +197,7 @@ def idle_sessions(bench_rig, _floor, scale):
     yield fact
 
 
-ALL = {"mallocs": mallocs, "first_call": first_calls, "hello": hello,
+ALL = {"mallocs": mallocs, "launch_processor": launch_processor, "first_call": first_calls,
+       "hello": hello,
        "idle_memory": idle_memory, "idle_sessions": idle_sessions}
 

@@ -1,5 +1,7 @@
 /* The link against a peer by script. What hangs here ends by the time limit of ctest. */
 #include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "client/tests/peer.h"
@@ -229,6 +231,67 @@ Test(link, the_first_call_after_an_answer_leaves_at_once_where_that_costs_nothin
     wait_for_one(&peer);
     cr_expect(leaves_at_once(&peer));
     cr_expect(!leaves_at_once(&peer), "it goes along with what follows");
+}
+
+static int hole[2];
+static atomic_bool full;
+
+static enum ga_status send_unless_full(struct transport_conn *conn, const struct iovec *pieces,
+                                       int count, size_t *sent)
+{
+    sends++;
+    return atomic_load(&full) ? GA_AGAIN : real->send(conn, pieces, count, sent);
+}
+
+static unsigned await_hole(struct transport_conn *conn, short wanted, struct pollfd *fds)
+{
+    (void)conn, (void)wanted;
+    fds[0] = (struct pollfd){.fd = hole[0], .events = POLLIN};
+    return 1;
+}
+
+static void *want_all_room(void *at)
+{
+    struct peer *peer = at;
+    cr_assert_eq(client_link_lock(peer->link, LINK_BUFFER), 0);
+    client_link_unlock(peer->link, false);
+    return NULL;
+}
+
+static bool somebody_pumps(struct client_link *link)
+{
+    pthread_mutex_lock(&link->send_lock);
+    bool pumps = link->pumping;
+    pthread_mutex_unlock(&link->send_lock);
+    return pumps;
+}
+
+/* Or the doorbell of a ring in shared memory would be taken away by who cannot use it. */
+Test(link, nobody_sends_while_another_thread_waits_for_room)
+{
+    struct peer peer = peer_connect();
+    struct link_want want = {.context = 1};
+    real = peer.link->data.ops;
+    struct transport_ops counted = *real;
+    counted.send = send_unless_full;
+    counted.await = await_hole;
+    peer.link->data.ops = &counted;
+    cr_assert_eq(pipe(hole), 0);
+    atomic_store(&full, true);
+    cr_assert_not_null(call_with(peer.link, 0, false, &want));
+    pthread_t waiter;
+    pthread_create(&waiter, NULL, want_all_room, &peer);
+    while (!somebody_pumps(peer.link)) {
+        usleep(100);
+    }
+    unsigned before = sends;
+    client_link_flush(peer.link);
+    cr_expect_eq(sends, before);
+    atomic_store(&full, false);
+    cr_assert_eq(write(hole[1], "", 1), 1);
+    pthread_join(waiter, NULL);
+    cr_expect_gt(sends, before);
+    cr_expect_eq(atomic_load(&peer.link->dead), 0);
 }
 
 /* ---- rows, ranges, watches */
