@@ -91,7 +91,10 @@ static enum ga_status fetch_begin(struct fetches *fetches)
                                                      fetches->args->offset + fetch.offset,
                                             .key = fetches->piece->key,
                                             .bytes = fetch.bytes};
-    GA_TRY(conn->transport.ops->reach->fetch(&conn->transport, &copy));
+    if (conn->transport.ops->reach->fetch(&conn->transport, &copy) != GA_OK) {
+        staging_give(&conn->staging, fetch.slot);
+        return GA_LOST;
+    }
     fetch.number = ++conn->fetches;
     fetches->some[fetches->begun++ % FETCHES_MOST] = fetch;
     fetches->asked += fetch.bytes;
