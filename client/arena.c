@@ -56,6 +56,14 @@ static bool number_take(uint32_t *piece)
 
 /* ---- offering */
 
+static void arena_unshare(struct client_arena *arena)
+{
+    struct client_link *link = arena->session->link;
+    if (arena->shared.state != NULL) {
+        link->data.ops->reach->unshare(&link->data, &arena->shared);
+    }
+}
+
 /* A server that would take memory but cannot copy between it and the GPU is of no use. */
 static bool served(const struct client_link *link, uint16_t opcode)
 {
@@ -183,14 +191,6 @@ static bool arena_share(struct client_arena *arena)
     return status == GA_OK;
 }
 
-static void arena_unshare(struct client_arena *arena)
-{
-    struct client_link *link = arena->session->link;
-    if (arena->shared.state != NULL) {
-        link->data.ops->reach->unshare(&link->data, &arena->shared);
-    }
-}
-
 struct client_arena *client_arena_reach(struct client_session *session, void *memory,
                                         uint64_t bytes)
 {
@@ -244,6 +244,9 @@ static void answer_read(struct client_arena *arena)
     bool good = record->opcode == WIRE_REPLY && record->result == CUDA_SUCCESS;
     arena->offer = NULL;
     client_link_release(arena->session->link, record);
+    if (!good) {
+        arena_unshare(arena);
+    }
     atomic_store_explicit(&arena->state, good ? ARENA_OPEN : ARENA_REFUSED, memory_order_release);
 }
 
