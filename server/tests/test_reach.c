@@ -27,22 +27,16 @@ static void app_begin(struct script_app *begun)
 
 static void start(void)
 {
-    if (card()) {
-        script_server_start(&server, "shared_memory = 24MiB\nticket_s = 120\n"
-                                     "handshake_timeout_s = 120\nspare_backends = 1\n");
-        app_begin(&app);
-    }
+    script_server_start(&server, "shared_memory = 24MiB\nticket_s = 120\n"
+                                 "handshake_timeout_s = 120\nspare_backends = 1\n");
+    app_begin(&app);
 }
 
 static void stop(void)
 {
-    if (card()) {
-        script_app_close(&app);
-        script_server_stop(&server);
-    }
+    script_app_close(&app);
+    script_server_stop(&server);
 }
-
-TestSuite(reach, .init = start, .fini = stop, .timeout = 120);
 
 struct piece {
     uint8_t *memory;
@@ -117,13 +111,10 @@ static void fill(uint8_t *at, uint64_t bytes, unsigned seed)
     }
 }
 
-Test(reach, bytes_go_there_and_back)
+static void bytes_go_there_and_back(void)
 {
     static const uint64_t lengths[] = {1,      16384,  16385,         262143,
                                        262144, 262145, 3 * MIB + 100, BYTES - 7};
-    if (!card()) {
-        return;
-    }
     struct piece from = share(&app, 7, BYTES), to = share(&app, 1023, BYTES);
     for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         uint64_t bytes = lengths[i];
@@ -142,6 +133,7 @@ Test(reach, bytes_go_there_and_back)
     cr_assert_eq(script_wait(&app, second), 0);
     cr_assert_eq(memcmp(from.memory + 1, to.memory + 1, MIB - 1), 0);
     cr_assert_eq(script_wait(&app, third), 0);
+    end_piece(&app, 1023);
     end_piece(&app, 7);
     cr_assert_eq(copy(true, app.window, 7, 0, 1), CUDA_ERROR_INVALID_VALUE, "it is gone");
     unregister_piece(&app, &from);
@@ -151,24 +143,13 @@ Test(reach, bytes_go_there_and_back)
     uint8_t got = 0;
     cr_assert_eq(script_copy_out(&app, app.window + MIB - 1, &got, 1, 0), 0);
     cr_assert_eq(got, 9);
+    end_piece(&app, 7);
     unregister_piece(&app, &from);
     unregister_piece(&app, &to);
 }
 
-static void over_tcp(void)
+static void what_is_not_there_is_refused(void)
 {
-    struct script_app other;
-    script_rdma = NULL;
-    script_app_start(&other, server.url, 0);
-    cr_expect_eq(offer(&other, 0, MIB, 4096, 1), CUDA_ERROR_INVALID_VALUE);
-    script_app_close(&other);
-}
-
-Test(reach, what_is_not_there_is_refused)
-{
-    if (!card()) {
-        return;
-    }
     struct piece piece = share(&app, 1, MIB);
     uint64_t address = piece.shared.address;
     uint32_t key = piece.shared.key;
@@ -189,14 +170,14 @@ Test(reach, what_is_not_there_is_refused)
     cr_expect_eq(offer(&app, 2, 23 * MIB, address, key), 0, "nobody looks at it before a copy");
     end_piece(&app, 2);
     cr_expect_eq(copy(true, app.window, 1, MIB - 16, 16), 0);
+    end_piece(&app, 1);
     unregister_piece(&app, &piece);
-    over_tcp();
 }
 
 /* The connection of who does it ends; another application beside it notices nothing. */
-Test(reach, what_the_card_refuses_is_the_end)
+static void what_the_card_refuses_is_the_end(void)
 {
-    for (int wrong = 0; card() && wrong < 6; wrong++) {
+    for (int wrong = 0; wrong < 6; wrong++) {
         struct script_app hostile;
         app_begin(&hostile);
         struct piece piece = register_piece(&hostile, 2 * MIB);
@@ -220,5 +201,27 @@ Test(reach, what_the_card_refuses_is_the_end)
         script_copy_in(&app, app.window, &byte, 1, 0);
         cr_assert_eq(script_copy_out(&app, app.window, &back, 1, 0), 0);
         cr_assert_eq(back, byte);
+    }
+}
+
+static void over_tcp_nothing_is_reached(void)
+{
+    struct script_app other;
+    script_rdma = NULL;
+    script_app_start(&other, server.url, 0);
+    cr_expect_eq(offer(&other, 0, MIB, 4096, 1), CUDA_ERROR_INVALID_VALUE);
+    script_app_close(&other);
+}
+
+/* One server for all: it starts slowly where the card is emulated. */
+Test(reach, pieces_of_a_scripted_client, .timeout = 300)
+{
+    if (card()) {
+        start();
+        bytes_go_there_and_back();
+        what_is_not_there_is_refused();
+        what_the_card_refuses_is_the_end();
+        over_tcp_nothing_is_reached();
+        stop();
     }
 }

@@ -220,7 +220,6 @@ Test(reach, what_is_not_shared_is_the_end, .timeout = 120)
 {
     for (enum wrong wrong = 0; wide_host() != NULL && wrong < WRONGS; wrong++) {
         struct ends ends = ends_open("", "");
-        struct transport_conn *server = &ends.pair.server;
         cr_assert_eq(fetch(&ends, piece(&ends, 0, 0, 16)), GA_OK);
         memset(ends.own, 0x77, BYTES);
         cr_assert_eq(fetch(&ends, wrong_piece(&ends, wrong)), GA_LOST, "fetch %d", (int)wrong);
@@ -228,7 +227,7 @@ Test(reach, what_is_not_shared_is_the_end, .timeout = 120)
         ends_close(&ends);
 
         ends = ends_open("", "");
-        server = &ends.pair.server;
+        struct transport_conn *server = &ends.pair.server;
         const struct transport_reaching copy = wrong_piece(&ends, wrong);
         cr_assert_eq(server->ops->reach->store(server, &copy), GA_OK);
         learns_the_end(server);
