@@ -4,6 +4,7 @@
 // semantics S11, S123
 #include <atomic>
 #include <cstdlib>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -198,6 +199,36 @@ static void used_by_all(int count)
         thread.join();
 }
 
+// A child has been there: the program writes into its pages as before, and copies see it.
+static void after_a_fork(unsigned char *device)
+{
+    const size_t count = 500000;
+    for (enum kind kind : {PINNED, REGISTERED}) {
+        int ends[2];
+        char byte;
+        memory host(kind, count);
+        for (size_t turn = 0; turn < 3; turn++) {
+            fill(host.at, count, turn);
+            CHECK(cudaMemcpy(device, host.at, count, cudaMemcpyHostToDevice));
+        }
+        if (pipe(ends) != 0)
+            fail("no pipe");
+        pid_t child = fork();
+        if (child == 0)
+            _exit(read(ends[0], &byte, 1) == 1 ? 0 : 1);
+        fill(host.at, count, 77);
+        CHECK(cudaMemcpy(device, host.at, count, cudaMemcpyHostToDevice));
+        memset(host.at, 0, count);
+        CHECK(cudaMemcpy(host.at, device, count, cudaMemcpyDeviceToHost));
+        expect(host.at, count, 77, "memory of a program that has forked");
+        int status = -1;
+        if (write(ends[1], "x", 1) != 1 || waitpid(child, &status, 0) != child || status != 0)
+            fail("the child has ended with %x", (unsigned)status);
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
 int main()
 {
     int count;
@@ -214,6 +245,7 @@ int main()
             behind_held_work(kind, device, stream);
     }
     comes_again(device);
+    after_a_fork(device);
     CHECK(cudaFree(device));
     CHECK(cudaStreamDestroy(stream));
     used_by_all(count);
