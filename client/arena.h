@@ -1,5 +1,6 @@
-/* Memory that this process shares with one backend process of the same machine. The driver there
- * copies between it and the GPU: no byte of such a copy goes through the connection. */
+/* Memory that this process shares with one backend process: of the same machine, where the driver
+ * copies between it and the GPU, or of another one whose network card reaches it. No byte of such a
+ * copy goes through the connection, and none through a processor of this machine. */
 #ifndef CLIENT_ARENA_H
 #define CLIENT_ARENA_H
 
@@ -11,6 +12,7 @@
 
 struct client_context;
 struct client_link;
+struct client_session;
 
 /* Less is copied faster through the connection, which is in the cache. */
 #define CLIENT_ARENA_LEAST (UINT64_C(64) << 10)
@@ -26,14 +28,27 @@ struct client_place { /* in shared memory */
  * process of the context; nothing waits for it. NULL: they cannot be shared. */
 struct client_arena *client_arena_make(const struct client_context *context, void *where,
                                        uint64_t bytes);
+/* Whether memory that is there already can be shared with the other end of this link. */
+bool client_arena_reaches(const struct client_link *link);
+/* Shares such memory where it lies, of any size and kind; it stays the caller's. It is registered
+ * with the network card, which takes a while. What cannot be shared has an arena, too, so that
+ * nobody tries again; NULL: no memory. */
+struct client_arena *client_arena_reach(struct client_session *session, void *memory,
+                                        uint64_t bytes);
+/* The same memory may be shared with several: that of this link, or NULL. */
+struct client_arena *client_arena_of(struct client_arena *first, const struct client_link *link);
+/* Adds one to those of the same memory. */
+void client_arena_add(struct client_arena **first, struct client_arena *arena);
 void *client_arena_memory(const struct client_arena *arena);
 /* Its number at the other end. */
 uint32_t client_arena_piece(const struct client_arena *arena);
 /* Whether the other end of this link has it: until its answer has come it has not. */
 bool client_arena_usable(struct client_arena *arena, struct client_link *link);
-/* No copy uses it any more: it is shared no longer, and freed. The memory stays mapped, and is the
- * caller's. */
-void client_arena_end(struct client_arena *arena);
+/* The same, where it is worth to look for the answer for a short while. */
+bool client_arena_usable_soon(struct client_arena *arena, struct client_link *link);
+/* No copy uses them any more: all of one memory (or NULL) are shared no longer, and freed. The
+ * memory stays mapped, and is the caller's. */
+void client_arena_end(struct client_arena *first);
 
 /* ---- slots, through which pageable memory is copied */
 

@@ -9,17 +9,19 @@
 #include "client/arena.h"
 #include "client/state.h"
 
-#define STRIDE     (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)
-#define ALL_BYTES  (2 * CLIENT_SLOTS * STRIDE)
-#define REST_NS    GA_NS_PER_S
-#define LINKS_MOST 256u
-#define SOON_NS    GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
+#define PAGE        4096u
+#define STRIDE      (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)
+#define SLOTS_BYTES ((2 * CLIENT_SLOTS * STRIDE + PAGE - 1) / PAGE * PAGE)
+#define REST_NS     GA_NS_PER_S
+#define LINKS_MOST  256u
+#define SOON_NS     GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
 
 struct slots {
     struct client_arena *arena;
     struct client_slot slots[2][CLIENT_SLOTS]; /* out, in */
     atomic_uint next[2];
     atomic_bool stuck; /* none has become free soon */
+    bool stays;        /* a network card holds the pages */
     struct {
         unsigned next;
         uint64_t since_ns;
@@ -31,13 +33,37 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct slots *_Atomic by_link[LINKS_MOST];
 static bool tried[LINKS_MOST];
 
+/* Of this process's memory, for the network card. A child after fork has none of it. */
+static struct client_arena *arena_reach(const struct client_context *context)
+{
+    if (!client_arena_reaches(context->session->link)) {
+        return NULL;
+    }
+    void *memory =
+        mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(memory, SLOTS_BYTES, MADV_DONTFORK);
+    struct client_arena *arena = client_arena_reach(context->session, memory, SLOTS_BYTES);
+    if (arena == NULL) {
+        munmap(memory, SLOTS_BYTES);
+    }
+    return arena;
+}
+
 static struct slots *slots_make(const struct client_context *context)
 {
     struct slots *made = calloc(1, sizeof *made);
-    if (made != NULL) {
-        made->arena = client_arena_make(context, NULL, ALL_BYTES);
+    if (made == NULL) {
+        return NULL;
     }
-    if (made == NULL || made->arena == NULL) {
+    made->arena = client_arena_make(context, NULL, SLOTS_BYTES);
+    if (made->arena == NULL) {
+        made->arena = arena_reach(context);
+        made->stays = true;
+    }
+    if (made->arena == NULL) {
         free(made);
         return NULL;
     }
@@ -55,7 +81,7 @@ static struct slots *slots_of(const struct client_context *context)
 {
     const struct client_link *link = context->session->link;
     unsigned index = link->index;
-    if (link->data.ops->pass == NULL || index >= LINKS_MOST) {
+    if ((link->data.ops->pass == NULL && !client_arena_reaches(link)) || index >= LINKS_MOST) {
         return NULL;
     }
     struct slots *found = atomic_load_explicit(&by_link[index], memory_order_acquire);
@@ -124,7 +150,7 @@ static unsigned take_all(struct slots *slots)
 void client_slots_rest(const struct client_link *link, uint64_t now_ns)
 {
     struct slots *slots = link->index < LINKS_MOST ? atomic_load(&by_link[link->index]) : NULL;
-    if (slots == NULL) {
+    if (slots == NULL || slots->stays) {
         return;
     }
     unsigned next = atomic_load(&slots->next[0]) + atomic_load(&slots->next[1]);
@@ -139,7 +165,8 @@ void client_slots_rest(const struct client_link *link, uint64_t now_ns)
     }
     unsigned taken = take_all(slots);
     if (taken == 2 * CLIENT_SLOTS) {
-        slots->seen.rests = madvise(client_arena_memory(slots->arena), ALL_BYTES, MADV_REMOVE) == 0;
+        slots->seen.rests =
+            madvise(client_arena_memory(slots->arena), SLOTS_BYTES, MADV_REMOVE) == 0;
     }
     while (taken-- != 0) {
         atomic_store(&slots->slots[taken / CLIENT_SLOTS][taken % CLIENT_SLOTS].busy, 0);

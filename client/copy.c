@@ -103,7 +103,7 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
 {
     struct client_place place;
     bool pinned = client_host_pinned(to, bytes);
-    if (client_host_place(to, bytes, call->link, &place)) {
+    if (client_host_place(to, bytes, call->context, &place)) {
         CUresult rc = client_copy_shared(call, place, to, from, bytes, stream, false, wait);
         return wait ? waited(call, stream, rc) : rc;
     }
@@ -200,7 +200,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     }
     struct client_place place;
     rc =
-        client_host_place(from, bytes, call.link, &place)
+        client_host_place(from, bytes, call.context, &place)
             ? client_copy_shared(&call, place, (void *)(uintptr_t)from, to, bytes, wire, true, wait)
             : client_copy_in(&call, to, from, bytes, wire);
     return settled(rc, to, stream, wait);

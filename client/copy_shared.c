@@ -1,6 +1,6 @@
-/* Copies through memory that the server of this machine shares: of memory that is shared itself, by
- * naming it; of other memory through slots, which one end fills while the other one empties them.
- */
+/* Copies through memory that the server of this machine shares, or that another one's network card
+ * reaches: of memory that is shared itself, by naming it; of other memory through slots, which one
+ * end fills while the other one empties them. */
 #include <string.h>
 
 #include "api/calls.h"

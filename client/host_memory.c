@@ -22,7 +22,7 @@ struct pinned {
     unsigned flags;
     bool registered;            /* the program's own memory */
     bool placed;                /* as client_memory.placed */
-    struct client_arena *arena; /* NULL: no server has it */
+    struct client_arena *arena; /* those of the servers that share it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -58,22 +58,58 @@ bool client_host_pinned(const void *start, uint64_t bytes)
            bytes <= memory.bytes - (address - memory.start);
 }
 
-bool client_host_place(const void *start, uint64_t bytes, struct client_link *link,
+/* Memory of the program is shared with a server whose card reaches it when a copy uses it first:
+ * that takes a while, so it stays shared until it is pinned no more. */
+static struct client_arena *arena_reach(struct client_session *session, uint64_t start)
+{
+    static pthread_mutex_t reaching = PTHREAD_MUTEX_INITIALIZER;
+    struct client_arena *made = NULL;
+    struct client_range range = {.bytes = 0};
+    pthread_mutex_lock(&reaching);
+    pthread_mutex_lock(&lock);
+    struct pinned *found = pinned_at(start);
+    if (found != NULL) {
+        range = found->range;
+        made = client_arena_of(found->arena, session->link);
+    }
+    pthread_mutex_unlock(&lock);
+    if (made == NULL && found != NULL) {
+        made = client_arena_reach(session, (void *)(uintptr_t)range.start, range.bytes);
+        pthread_mutex_lock(&lock);
+        if (made != NULL) {
+            client_arena_add(&found->arena, made);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&reaching);
+    return made != NULL && client_arena_usable_soon(made, session->link) ? made : NULL;
+}
+
+bool client_host_place(const void *start, uint64_t bytes, const struct client_context *context,
                        struct client_place *place)
 {
     uint64_t address = (uint64_t)(uintptr_t)start;
+    struct client_session *session = context->session;
+    struct client_link *link = session->link;
     struct client_arena *arena = NULL;
-    if (link->data.ops->pass == NULL || bytes < CLIENT_ARENA_LEAST) {
+    if ((link->data.ops->pass == NULL && !client_arena_reaches(link)) ||
+        bytes < CLIENT_ARENA_LEAST) {
         return false;
     }
     pthread_mutex_lock(&lock);
     const struct pinned *found = pinned_at(address);
-    if (found != NULL && bytes <= found->range.bytes - (address - found->range.start)) {
-        arena = found->arena;
+    bool within = found != NULL && bytes <= found->range.bytes - (address - found->range.start);
+    if (within) {
+        arena = client_arena_of(found->arena, link);
         place->offset = address - found->range.start;
     }
     pthread_mutex_unlock(&lock);
-    if (arena == NULL || !client_arena_usable(arena, link)) {
+    if (arena != NULL) {
+        arena = client_arena_usable(arena, link) ? arena : NULL;
+    } else if (within && client_arena_reaches(link)) {
+        arena = arena_reach(session, address);
+    }
+    if (arena == NULL) {
         return false;
     }
     place->piece = client_arena_piece(arena);
@@ -157,9 +193,7 @@ static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
         client_link_wait_range(link, start, *bytes, true);
     }
-    if (found->arena != NULL) {
-        client_arena_end(found->arena);
-    }
+    client_arena_end(found->arena);
     free(found);
     return true;
 }
@@ -172,7 +206,7 @@ void client_host_forget(uint64_t start)
         client_ranges_remove(&ranges, &found->range);
     }
     pthread_mutex_unlock(&lock);
-    free(found);
+    free(found); /* nobody shares it: copies of it are copies of its twin */
 }
 
 /* Memory that the device has at the same address. */
@@ -223,7 +257,7 @@ static uint64_t placed_bytes(uint64_t bytes)
     return (bytes + CLIENT_OTHERS_UNIT - 1) & ~(CLIENT_OTHERS_UNIT - 1);
 }
 
-/* Shared with the server of the current context if that is on this machine. */
+/* Shared with the server of the current context at once if that is on this machine. */
 static void *host_map(void *where, uint64_t bytes, struct client_arena **arena)
 {
     struct client_context *context;
@@ -288,9 +322,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     }
     rc = pin(memory, bytesize, Flags, false, placed, arena);
     if (rc != CUDA_SUCCESS) {
-        if (arena != NULL) {
-            client_arena_end(arena);
-        }
+        client_arena_end(arena);
         host_give(memory, bytesize, placed);
         return rc;
     }

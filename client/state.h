@@ -443,9 +443,9 @@ bool client_host_load(uint64_t address, unsigned bytes, uint64_t *value);
 bool client_host_store(uint64_t address, unsigned bytes, uint64_t value);
 /* All bytes lie in memory that we pinned. */
 bool client_host_pinned(const void *start, uint64_t bytes);
-/* The server of the link has all of them, where `place` says, and they are worth it. */
+/* The server of the context has all of them, where `place` says, and they are worth it. */
 struct client_place;
-bool client_host_place(const void *start, uint64_t bytes, struct client_link *link,
+bool client_host_place(const void *start, uint64_t bytes, const struct client_context *context,
                        struct client_place *place);
 
 #endif

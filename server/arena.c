@@ -18,8 +18,9 @@ static CUresult map(int fd, uint64_t bytes, uint8_t **memory)
     return CUDA_SUCCESS;
 }
 
-CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver, CUdevice device,
-                    uint32_t number, int fd, uint64_t bytes, uint64_t inode)
+/* A number that is free, for so many bytes. */
+static CUresult piece_new(struct server_arena *arena, uint32_t number, uint64_t bytes,
+                          struct arena_piece **piece)
 {
     if (arena->pieces == NULL) {
         arena->pieces = calloc(ARENA_PIECES_MOST, sizeof *arena->pieces);
@@ -27,17 +28,26 @@ CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver
     if (arena->pieces == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    bool is_it = ga_shared_memory_is(fd, bytes) && ga_shared_memory_inode(fd) == inode;
-    if (number >= ARENA_PIECES_MOST || arena->pieces[number].memory != NULL || bytes == 0 ||
-        bytes % 4096 != 0 || !is_it) {
+    if (number >= ARENA_PIECES_MOST || arena->pieces[number].bytes != 0 || bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes > arena->most - arena->bytes) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    *piece = &arena->pieces[number];
+    return bytes <= arena->most - arena->bytes ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver, CUdevice device,
+                    uint32_t number, int fd, uint64_t bytes, uint64_t inode)
+{
+    struct arena_piece *piece;
+    if (bytes % 4096 != 0 || !ga_shared_memory_is(fd, bytes) ||
+        ga_shared_memory_inode(fd) != inode) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    struct arena_piece *piece = &arena->pieces[number];
+    CUresult rc = piece_new(arena, number, bytes, &piece);
     uint8_t *memory = NULL;
-    CUresult rc = map(fd, bytes, &memory);
+    if (rc == CUDA_SUCCESS) {
+        rc = map(fd, bytes, &memory);
+    }
     if (rc == CUDA_SUCCESS) {
         rc = staging_register(driver, device, memory, bytes);
         if (rc != CUDA_SUCCESS) {
@@ -46,6 +56,21 @@ CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver
     }
     if (rc == CUDA_SUCCESS) {
         *piece = (struct arena_piece){.memory = memory, .bytes = bytes, .device = device};
+        arena->bytes += bytes;
+    }
+    return rc;
+}
+
+CUresult arena_reach(struct server_arena *arena, uint32_t number, uint64_t bytes, uint64_t address,
+                     uint32_t key)
+{
+    struct arena_piece *piece;
+    if (bytes > UINT64_MAX - address) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult rc = piece_new(arena, number, bytes, &piece);
+    if (rc == CUDA_SUCCESS) {
+        *piece = (struct arena_piece){.address = address, .key = key, .bytes = bytes};
         arena->bytes += bytes;
     }
     return rc;
@@ -60,13 +85,15 @@ CUresult arena_close(struct server_arena *arena, const struct cuda_driver *drive
     if (atomic_load_explicit(&piece->uses, memory_order_acquire) != 0) {
         return CUDA_ERROR_ILLEGAL_STATE;
     }
-    CUresult rc = staging_unregister(driver, piece->device, piece->memory);
-    if (rc ==
-        CUDA_SUCCESS) { /* else the driver may still use it: it stays until the process ends */
-        munmap(piece->memory, piece->bytes);
+    CUresult rc = CUDA_SUCCESS;
+    if (piece->memory != NULL) {
+        rc = staging_unregister(driver, piece->device, piece->memory);
+        if (rc == CUDA_SUCCESS) { /* else the driver may use it: it stays until the process ends */
+            munmap(piece->memory, piece->bytes);
+        }
     }
     arena->bytes -= piece->bytes;
-    *piece = (struct arena_piece){.memory = NULL};
+    *piece = (struct arena_piece){.bytes = 0};
     return rc;
 }
 
@@ -77,6 +104,6 @@ struct arena_piece *arena_find(const struct server_arena *arena, uint32_t number
         return NULL;
     }
     struct arena_piece *piece = &arena->pieces[number];
-    return piece->memory != NULL && bytes <= piece->bytes && offset <= piece->bytes - bytes ? piece
-                                                                                            : NULL;
+    return piece->bytes != 0 && bytes <= piece->bytes && offset <= piece->bytes - bytes ? piece
+                                                                                        : NULL;
 }

@@ -1,5 +1,6 @@
-/* Memory that the application shares with its backend process, on one machine: the driver copies
- * between it and the GPU, and no byte goes through the connection.
+/* Memory that the application shares with its backend process: on one machine, where the driver
+ * copies between it and the GPU, or on another one, where a network card reaches it and copies
+ * between it and staging slots. No byte goes through the connection.
  *
  * The other process may write there whenever it likes: what lies there is data of copies and never
  * looked at. It cannot take the memory away (base/shared_memory.h), and we do not as long as a copy
@@ -15,9 +16,11 @@
 #define ARENA_PIECES_MOST 1024u
 
 struct arena_piece {
-    uint8_t *memory; /* NULL: free */
-    uint64_t bytes;
-    CUdevice device;       /* in whose primary context it is pinned */
+    uint8_t *memory;  /* mapped here; NULL: it is the card that reaches it, */
+    uint64_t address; /* by these */
+    uint32_t key;
+    uint64_t bytes;        /* 0: free */
+    CUdevice device;       /* in whose primary context it is pinned, when it is mapped */
     _Atomic uint32_t uses; /* copies on their way */
 };
 
@@ -30,6 +33,9 @@ struct server_arena {           /* of the submit thread, but for `uses` */
  * CUDA_ERROR_OUT_OF_MEMORY: it would be more than is allowed, or than there is. */
 CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver, CUdevice device,
                     uint32_t number, int fd, uint64_t bytes, uint64_t inode);
+/* What the network card reaches by this address and key. The same errors. */
+CUresult arena_reach(struct server_arena *arena, uint32_t number, uint64_t bytes, uint64_t address,
+                     uint32_t key);
 /* CUDA_ERROR_ILLEGAL_STATE: a copy is on its way, which the client should know. */
 CUresult arena_close(struct server_arena *arena, const struct cuda_driver *driver, uint32_t number);
 /* NULL: there is no such piece, or it has not these bytes. */

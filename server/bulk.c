@@ -157,7 +157,7 @@ static enum ga_status apart_take(struct server_conn *conn, struct transport_conn
             bytes -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
             conn_flush(conn);
-            conn_poll(conn, from);
+            conn_poll(conn, from, POLLIN);
         } else {
             atomic_store(&conn->ended, true); /* the client is gone, it has said nothing wrong */
             return GA_LOST;

@@ -177,6 +177,33 @@ static void data_send(struct completer *completer, struct ga_pool *frames,
     }
 }
 
+static void store_send(struct completer *completer, struct ga_pool *frames,
+                       struct completer_entry *entry)
+{
+    struct server_conn *conn = completer->conn;
+    struct out_frame *store = NULL;
+    if (entry->rc == CUDA_SUCCESS) {
+        store = out_frame_make(frames, 0, 0, entry->session, entry->sequence);
+        if (store == NULL) {
+            server_fail(conn, "no memory for a copy");
+        }
+    }
+    if (store == NULL) {
+        staging_give(&conn->staging, entry->slot);
+    } else {
+        store->slot = entry->slot;
+        store->bulk = entry->bulk;
+        store->bulk_bytes = entry->bytes;
+        store->address = entry->piece->address + entry->offset;
+        store->key = entry->piece->key;
+        out_store(&conn->out, store);
+    }
+    if (entry->last) {
+        arena_drop(entry->piece);
+        result_send(completer, frames, entry, WIRE_REPLY);
+    }
+}
+
 static void job_send(struct completer *completer, struct completer_entry *entry)
 {
     struct server_conn *conn = completer->conn;
@@ -187,12 +214,19 @@ static void job_send(struct completer *completer, struct completer_entry *entry)
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
+/* Whether the client waits for it, and nothing of its call comes behind it. */
+static bool ends_a_call(const struct completer_entry *entry)
+{
+    return entry->kind == COMPLETER_REPLY ||
+           ((entry->kind == COMPLETER_DATA || entry->kind == COMPLETER_STORE) && entry->last);
+}
+
 /* What kernels have printed is sent before the answer that tells of their end. */
 static void output_before(struct completer *completer, const struct completer_entry *entry)
 {
     const struct event_ref *ref = entry_event(entry);
-    bool tells = entry->kind == COMPLETER_REPLY || entry->kind == COMPLETER_DONE ||
-                 entry->kind == COMPLETER_HOST || (entry->kind == COMPLETER_DATA && entry->last);
+    bool tells =
+        entry->kind == COMPLETER_DONE || entry->kind == COMPLETER_HOST || ends_a_call(entry);
     if (tells && ref != NULL) {
         output_of_event(completer->conn, ref);
     }
@@ -223,6 +257,9 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         break;
     case COMPLETER_DATA:
         data_send(completer, frames, entry);
+        break;
+    case COMPLETER_STORE:
+        store_send(completer, frames, entry);
         break;
     case COMPLETER_SLOT:
         staging_give(&completer->conn->staging, entry->slot);
@@ -255,12 +292,6 @@ static bool emit_at_once(struct completer *completer, struct completer_entry *en
     }
     entry_emit(completer, &completer->conn->frames, entry);
     return true;
-}
-
-/* Whether the client waits for it, and nothing of its call comes behind it. */
-static bool ends_a_call(const struct completer_entry *entry)
-{
-    return entry->kind == COMPLETER_REPLY || (entry->kind == COMPLETER_DATA && entry->last);
 }
 
 static void give_to_thread(struct completer *completer, struct completer_entry *entry)
@@ -360,7 +391,7 @@ static void completer_sleep(struct completer *completer, bool writable)
 {
     const struct timespec *timeout = NULL;
     struct timespec nap;
-    if (completer->entries.count != 0) {
+    if (completer->entries.count != 0 || out_is_storing(&completer->conn->out)) {
         uint64_t ns = nap_ns(completer);
         if (ns == 0 && !writable) {
             sched_yield();

@@ -23,6 +23,7 @@ enum completer_kind {
     COMPLETER_REPLY, /* WIRE_REPLY with the result code alone */
     COMPLETER_FRAME, /* a reply that is already written, sent in its turn */
     COMPLETER_DATA,  /* a piece of a copy to the host; the last one is followed by the reply */
+    COMPLETER_STORE, /* the same, into memory of the client that the card reaches */
     COMPLETER_DONE,  /* WIRE_DONE */
     COMPLETER_HOST,  /* the same for a host function, whose lease is called then */
     COMPLETER_SLOT,  /* a piece of a copy from the host: the slot is free again */
@@ -39,10 +40,10 @@ struct completer_entry {
     struct event_ref **events; /* when there are several: `few`, or an owned array */
     struct event_ref *few[COMPLETER_FEW];
     unsigned event_count, events_done;
-    struct staging_slot *slot; /* DATA, SLOT */
-    struct arena_piece *piece; /* REPLY: what it copied from or to; NULL: nothing */
-    uint8_t *bulk;             /* DATA: in the slot */
-    uint64_t offset;           /* DATA */
+    struct staging_slot *slot; /* DATA, STORE, SLOT */
+    struct arena_piece *piece; /* REPLY, STORE: what it copied from or to; NULL: nothing */
+    uint8_t *bulk;             /* DATA, STORE: in the slot */
+    uint64_t offset;           /* DATA: in the copy; STORE: in the piece */
     uint32_t bytes;
     bool last;
     uint32_t ticket;                                                      /* HOST */

@@ -44,12 +44,12 @@ void conn_run_jobs(struct server_conn *conn)
     }
 }
 
-void conn_poll(struct server_conn *conn, struct transport_conn *from)
+void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted)
 {
     struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = conn->wake_fd, .events = POLLIN}};
     unsigned count = 0;
     if (from != NULL) {
-        count = from->ops->await(from, POLLIN, fds + 1);
+        count = from->ops->await(from, wanted, fds + 1);
         if (count == 0) {
             return;
         }
@@ -72,7 +72,7 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
             return GA_LOST;
         }
         conn_flush(conn);
-        conn_poll(conn, NULL);
+        conn_poll(conn, NULL, 0);
     }
 }
 
@@ -81,6 +81,9 @@ struct staging_slot *conn_slot(struct server_conn *conn)
     struct staging_slot *slot = staging_try(&conn->staging);
     if (slot == NULL) {
         conn_flush(conn); /* what is not sent may hold all of them */
+        if (out_is_storing(&conn->out)) {
+            completer_wake(&conn->completer); /* it looks when they are free */
+        }
         slot = staging_take(&conn->staging);
     }
     return slot;
@@ -148,7 +151,7 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
     }
     completer_hand_over(&conn->completer);
     if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
-        conn_poll(conn, &conn->transport);
+        conn_poll(conn, &conn->transport, POLLIN);
         return GA_OK;
     }
     return status;
@@ -169,7 +172,7 @@ enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t
             size -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
             conn_flush(conn);
-            conn_poll(conn, &conn->transport);
+            conn_poll(conn, &conn->transport, POLLIN);
         } else {
             return GA_LOST;
         }

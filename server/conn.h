@@ -77,6 +77,7 @@ struct server_conn {
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
     uint32_t shared_used;
     uint32_t small_copies;   /* see calls/copy.c */
+    uint64_t fetches;        /* begun ever, see calls/arena_reach.c */
     struct out_frame *reply; /* between server_reply_begin and _end */
     struct ga_spin spin;     /* of the submit thread, for the next call */
     pthread_t thread;
@@ -107,8 +108,8 @@ void conn_flush(struct server_conn *conn);
 void conn_run_jobs(struct server_conn *conn);
 /* Waits until `*done`, doing jobs meanwhile. GA_LOST: the connection ends. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
-/* Waits for the wake-up and, unless it is NULL, for bytes of `from`. */
-void conn_poll(struct server_conn *conn, struct transport_conn *from);
+/* Waits for the wake-up and, unless it is NULL, for what is `wanted` of `from`. */
+void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
 /* Leases a whole slot, waiting for one. NULL: the connection ends. */
 struct staging_slot *conn_slot(struct server_conn *conn);
 /* Leases room for `bytes` (WIRE_CHUNK at most) in a staging slot, waiting for one; small pieces

@@ -22,6 +22,7 @@ void out_init(struct server_out *out, struct transport_conn *conn, struct stagin
     pthread_mutex_init(&out->lock, NULL);
     pthread_cond_init(&out->drained, NULL);
     ga_list_init(&out->frames);
+    ga_list_init(&out->stores);
 }
 
 void out_pool_init(struct ga_pool *pool)
@@ -149,7 +150,8 @@ static enum ga_status bulk_send(struct server_out *out, struct out_bulk *bulk, b
 /* Header and values, and the bulk if it is not apart. */
 static size_t frame_whole(const struct out_frame *frame)
 {
-    return (size_t)frame->head_bytes + (frame->apart ? 0 : frame->bulk_bytes);
+    return frame->stores ? frame->bulk_bytes
+                         : (size_t)frame->head_bytes + (frame->apart ? 0 : frame->bulk_bytes);
 }
 
 static void first_done(struct server_out *out)
@@ -180,6 +182,9 @@ static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_P
     for (struct ga_list *at = out->frames.next; at != &out->frames && count + 2 <= OUT_PIECES;
          at = at->next) {
         struct out_frame *frame = ga_container(at, struct out_frame, link);
+        if (frame->stores) {
+            break;
+        }
         if (skip < frame->head_bytes) {
             pieces[count++] = (struct iovec){frame->start + skip, frame->head_bytes - skip};
             skip = 0;
@@ -200,7 +205,7 @@ static void sent_account(struct server_out *out, size_t sent)
     while (!ga_list_empty(&out->frames)) {
         struct out_frame *frame = ga_container(out->frames.next, struct out_frame, link);
         size_t whole = frame_whole(frame);
-        if (out->sent < whole) {
+        if (frame->stores || out->sent < whole) {
             break;
         }
         out->sent -= whole;
@@ -208,9 +213,69 @@ static void sent_account(struct server_out *out, size_t sent)
     }
 }
 
+/* ---- bytes that go into the client's memory; under the lock */
+
+/* The first of the queue: from now on the card reads its slot. */
+static enum ga_status store_send(struct server_out *out, struct out_frame *frame)
+{
+    const struct transport_reaching copy = {.own = &out->lent,
+                                            .here = frame->bulk,
+                                            .there = frame->address,
+                                            .key = frame->key,
+                                            .bytes = frame->bulk_bytes};
+    GA_TRY(out->conn->ops->reach->store(out->conn, &copy));
+    ga_list_remove(&frame->link);
+    out->bytes -= frame->bulk_bytes;
+    ga_list_append(&out->stores, &frame->link);
+    atomic_fetch_add(&out->storing, 1);
+    return GA_OK;
+}
+
+/* Those whose slots have been read. When the connection is lost nobody can say so, and the slots
+ * are never used again. */
+static void stores_reap(struct server_out *out)
+{
+    uint64_t count;
+    if (ga_list_empty(&out->stores) || out->conn->ops->reach->stored(out->conn, &count) != GA_OK) {
+        return;
+    }
+    for (; out->stored != count; out->stored++) {
+        struct out_frame *frame = ga_container(out->stores.next, struct out_frame, link);
+        ga_list_remove(&frame->link);
+        frame_done(out, frame);
+        atomic_fetch_sub(&out->storing, 1);
+    }
+}
+
+void out_store(struct server_out *out, struct out_frame *store)
+{
+    store->stores = true;
+    store->queues = 1;
+    pthread_mutex_lock(&out->lock);
+    out->bytes += store->bulk_bytes;
+    ga_list_append(&out->frames, &store->link);
+    if (out->lost) {
+        all_done(out);
+    }
+    pthread_mutex_unlock(&out->lock);
+}
+
+bool out_is_storing(struct server_out *out)
+{
+    return atomic_load(&out->storing) != 0;
+}
+
+/* ---- sending */
+
 static enum ga_status frames_send(struct server_out *out, bool *some)
 {
     while (!ga_list_empty(&out->frames)) {
+        struct out_frame *first = ga_container(out->frames.next, struct out_frame, link);
+        if (first->stores) {
+            GA_TRY(store_send(out, first));
+            *some = true;
+            continue;
+        }
         struct iovec pieces[OUT_PIECES];
         int count = pieces_gather(out, pieces);
         size_t sent;
@@ -284,7 +349,7 @@ void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes)
 enum ga_status out_flush(struct server_out *out)
 {
     bool some = false;
-    if (atomic_load(&out->bytes) == 0 && !atomic_load(&out->lost)) {
+    if (atomic_load(&out->bytes) == 0 && !out_is_storing(out) && !atomic_load(&out->lost)) {
         return GA_OK;
     }
     pthread_mutex_lock(&out->lock);
@@ -293,6 +358,7 @@ enum ga_status out_flush(struct server_out *out)
         enum ga_status bulk = bulk_send(out, &out->bulks[i], &some);
         status = bulk == GA_OK ? status : bulk;
     }
+    stores_reap(out);
     out->lost = status == GA_LOST;
     if (some || out->lost) {
         pthread_cond_broadcast(&out->drained);

@@ -6,6 +6,7 @@
 #define SERVER_OUT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "api/wire.h"
@@ -28,9 +29,12 @@ struct out_frame {
     uint8_t *bulk;             /* in the slot */
     uint32_t bulk_bytes;       /* padded */
     uint32_t padding;          /* of these */
-    uint32_t head_bytes;       /* header and values, and WIRE_BULK in front of them */
-    uint8_t *start;            /* of those */
-    struct ga_writer writer;   /* of the values */
+    bool stores;               /* it is no frame: its bulk goes into the client's memory, */
+    uint32_t key;              /* by this */
+    uint64_t address;
+    uint32_t head_bytes;     /* header and values, and WIRE_BULK in front of them */
+    uint8_t *start;          /* of those */
+    struct ga_writer writer; /* of the values */
     _Alignas(16) uint8_t prefix[OUT_PREFIX_BYTES];
     uint8_t head[];
 };
@@ -54,6 +58,10 @@ struct server_out {
     struct pack pack;       /* of bulk that goes by the queue */
     struct out_bulk bulks[WIRE_BULKS_MOST];
     unsigned bulk_count, bulk_last; /* of those in use, and the one chosen last */
+    struct transport_memory lent;   /* the slots, for the network card; state NULL: they are not */
+    struct ga_list stores;          /* on their way: the card reads their slots */
+    uint64_t stored;                /* ever, as far as seen */
+    atomic_uint storing;            /* how many are in `stores` */
     _Atomic bool lost;              /* nothing is sent any more, nobody waits */
 };
 
@@ -68,6 +76,11 @@ struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t o
 /* Completes the values (padding, length) and queues the frame: takes it over. Where sending costs
  * nothing but that, and nothing waits before it, it leaves at once. */
 void out_append(struct server_out *out, struct out_frame *frame);
+/* Queues bytes that go into the client's memory, ahead of the frames behind them: of
+ * `out_frame_make` without values, `slot`, `bulk`, `bulk_bytes`, `address` and `key` are set. */
+void out_store(struct server_out *out, struct out_frame *store);
+/* Whether slots become free by themselves, some time after they have been sent: flush again. */
+bool out_is_storing(struct server_out *out);
 /* Whether to try to pack `bytes` bulk bytes, and what came of that: packed_bytes 0, nothing. */
 bool out_pack_wanted(struct server_out *out, uint32_t bytes);
 void out_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes, uint64_t took_ns);

@@ -112,6 +112,12 @@ CUresult staging_make(struct staging *staging, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+void *staging_memory(const struct staging *staging, size_t *bytes)
+{
+    *bytes = (size_t)staging->count * WIRE_CHUNK;
+    return staging->slots[0].bytes;
+}
+
 /* Here a slot gets its next lessee. All of a process are connections of one application, so it
  * needs no scrubbing: what is left in it is the application's own. Where a process serves several
  * tenants, this is the place, for a slot whose last lessee was another one's. (Nothing leaves

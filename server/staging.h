@@ -41,6 +41,9 @@ void staging_init(struct staging *staging, const struct cuda_driver *driver, uin
 /* Makes the slots with the primary context of `device`. Does nothing when they are there. */
 CUresult staging_make(struct staging *staging, CUdevice device);
 
+/* The memory of all slots; only after staging_make. */
+void *staging_memory(const struct staging *staging, size_t *bytes);
+
 /* Leases a slot; waits until one is free. NULL: ended. Only after staging_make. */
 struct staging_slot *staging_take(struct staging *staging);
 /* The same without waiting. NULL: none is free. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "transport/fault_options.h"
+#include "transport/fault_through.h"
 
 #define PIECES_MOST  64
 #define FIRST_BYTES  32 /* a header and, of DATA_HELLO, all up to its kind */
@@ -20,7 +21,7 @@
 enum fault_kind { KIND_UNKNOWN, KIND_CONTROL, KIND_DATA, KIND_SIDE, KIND_BULK };
 
 struct fault_conn {
-    struct transport_conn inner; /* the same descriptor */
+    struct transport_conn inner; /* the same descriptor; at first, see fault_through.h */
     struct faults faults;
     uint64_t moved[2], calls[2]; /* of one thread per direction */
     bool ended[2];
@@ -381,20 +382,6 @@ static enum ga_status fault_widen(struct transport_conn *conn, char *why, size_t
     return state->inner.ops->widen(&state->inner, why, why_size);
 }
 
-static enum ga_status fault_pass(struct transport_conn *conn, int fd)
-{
-    struct fault_conn *state = conn->state;
-    return state->inner.ops->pass != NULL ? state->inner.ops->pass(&state->inner, fd)
-                                          : GA_UNSUPPORTED;
-}
-
-static enum ga_status fault_take(struct transport_conn *conn, int *fd)
-{
-    struct fault_conn *state = conn->state;
-    return state->inner.ops->take != NULL ? state->inner.ops->take(&state->inner, fd)
-                                          : GA_UNSUPPORTED;
-}
-
 static void fault_rest(struct transport_conn *conn, uint64_t now_ns)
 {
     struct fault_conn *state = conn->state;
@@ -486,6 +473,7 @@ const struct transport_ops transport_fault = {
     .widen = fault_widen,
     .pass = fault_pass,
     .take = fault_take,
+    .reach = &fault_reach,
     .rest = fault_rest,
     .send = fault_send,
     .receive = fault_receive,

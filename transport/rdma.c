@@ -101,7 +101,7 @@ static enum ga_status rdma_widen(struct transport_conn *conn, char *why, size_t 
         snprintf(why, why_size, "it cannot be");
         return GA_INVALID;
     }
-    enum ga_status status = rdma_wide_make(state->tcp.fd, &state->wide, why, why_size);
+    enum ga_status status = rdma_wide_make(state->tcp.fd, true, &state->wide, why, why_size);
     if (status != GA_OK) {
         conn_become_tcp(conn);
         return status;
@@ -119,7 +119,7 @@ static enum ga_status offer_take(struct rdma_conn *state, const struct rdma_offe
 {
     char why[300] = "";
     struct rdma_wide *wide = NULL;
-    enum ga_status status = rdma_wide_make(state->tcp.fd, &wide, why, sizeof why);
+    enum ga_status status = rdma_wide_make(state->tcp.fd, false, &wide, why, sizeof why);
     if (status == GA_OK) {
         status = rdma_wide_connect(wide, offer, why, sizeof why);
     }
@@ -268,6 +268,7 @@ static unsigned rdma_descriptors(const struct transport_conn *conn, int *fds)
     if (state->wide != NULL) {
         fds[count++] = state->wide->in.channel->fd;
         fds[count++] = state->wide->out.channel->fd;
+        fds[count++] = state->wide->fetch.channel->fd;
         fds[count++] = state->wide->card.context->cmd_fd;
         fds[count++] = state->wide->card.context->async_fd;
     }
@@ -311,6 +312,7 @@ const struct transport_ops transport_rdma = {
     .connect_begin = rdma_connect_begin,
     .connect_end = rdma_connect_end,
     .widen = rdma_widen,
+    .reach = &rdma_reach,
     .send = rdma_send,
     .receive = rdma_receive,
     .await = rdma_await,

@@ -39,7 +39,7 @@ static enum ga_status receives_post(struct lane *lane, unsigned count)
     return GA_OK;
 }
 
-static bool qp_make(struct lane *lane, struct ibv_pd *pd, bool writable)
+static bool qp_make(struct lane *lane, struct ibv_pd *pd, unsigned access)
 {
     const struct rdma_verbs *verbs = lane->card->verbs;
     struct ibv_qp_init_attr wanted = {.send_cq = lane->cq,
@@ -59,9 +59,8 @@ static bool qp_make(struct lane *lane, struct ibv_pd *pd, bool writable)
         return false;
     }
     lane->inline_most = wanted.cap.max_inline_data;
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-                               .port_num = lane->card->port,
-                               .qp_access_flags = writable ? IBV_ACCESS_REMOTE_WRITE : 0};
+    struct ibv_qp_attr init = {
+        .qp_state = IBV_QPS_INIT, .port_num = lane->card->port, .qp_access_flags = access};
     int error = verbs->modify_qp(
         lane->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     errno = error != 0 ? error : errno;
@@ -69,7 +68,7 @@ static bool qp_make(struct lane *lane, struct ibv_pd *pd, bool writable)
 }
 
 enum ga_status lane_init(struct lane *lane, const struct rdma_card *card, struct ibv_pd *pd,
-                         bool writable, char *why, size_t why_size)
+                         unsigned access, char *why, size_t why_size)
 {
     const struct rdma_verbs *verbs = card->verbs;
     enum ga_status status = GA_OK;
@@ -85,7 +84,7 @@ enum ga_status lane_init(struct lane *lane, const struct rdma_card *card, struct
         status = lane->cq != NULL ? GA_OK : failed(why, why_size, "no completion queue");
     }
     if (status == GA_OK &&
-        (!qp_make(lane, pd, writable) || receives_post(lane, LANE_DEPTH) != GA_OK ||
+        (!qp_make(lane, pd, access) || receives_post(lane, LANE_DEPTH) != GA_OK ||
          getrandom(&lane->psn, sizeof lane->psn, 0) != sizeof lane->psn)) {
         status = failed(why, why_size, "no queue pair");
     }
@@ -105,6 +104,7 @@ enum ga_status lane_connect(struct lane *lane, const struct lane_remote *remote,
         .path_mtu = remote->mtu < card->mtu ? remote->mtu : card->mtu,
         .dest_qp_num = remote->peer.qp,
         .rq_psn = remote->peer.psn,
+        .max_dest_rd_atomic = remote->reads,
         .min_rnr_timer = 12,
         .ah_attr = {.is_global = 1,
                     .port_num = card->port,
@@ -113,6 +113,7 @@ enum ga_status lane_connect(struct lane *lane, const struct lane_remote *remote,
                                .timeout = ACK_TIMEOUT,
                                .retry_cnt = 7,
                                .rnr_retry = 7,
+                               .max_rd_atomic = remote->reads,
                                .sq_psn = lane->psn};
     int error = card->verbs->modify_qp(lane->qp, &ready,
                                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
@@ -158,13 +159,10 @@ void lane_break(struct lane *lane, const char *why)
     lane->broken = true;
 }
 
-enum ga_status lane_post(struct lane *lane, enum lane_kind kind, uint32_t number,
-                         const struct lane_write *write)
+static enum ga_status send_post(struct lane *lane, struct ibv_send_wr *send,
+                                const struct lane_write *write)
 {
     struct ibv_sge piece;
-    struct ibv_send_wr send = {.wr_id = lane->posted + 1,
-                               .opcode = IBV_WR_SEND_WITH_IMM,
-                               .imm_data = htonl((uint32_t)kind << 30 | (number & LANE_NUMBER))};
     struct ibv_send_wr *bad;
     if (lane->broken) {
         return GA_LOST;
@@ -172,27 +170,44 @@ enum ga_status lane_post(struct lane *lane, enum lane_kind kind, uint32_t number
     if (lane->posted - lane->finished >= LANE_SENDS - 1) {
         return GA_AGAIN;
     }
+    send->wr_id = lane->posted + 1;
     if (write != NULL) {
         piece = (struct ibv_sge){
             .addr = (uintptr_t)write->from, .length = write->bytes, .lkey = write->local_key};
-        send.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        send.sg_list = &piece;
-        send.num_sge = 1;
-        send.wr.rdma.remote_addr = write->to;
-        send.wr.rdma.rkey = write->remote_key;
-        if (write->bytes <= lane->inline_most) {
-            send.send_flags |= IBV_SEND_INLINE;
+        send->sg_list = &piece;
+        send->num_sge = 1;
+        send->wr.rdma.remote_addr = write->to;
+        send->wr.rdma.rkey = write->remote_key;
+        if (write->bytes <= lane->inline_most && send->opcode != IBV_WR_RDMA_READ) {
+            send->send_flags |= IBV_SEND_INLINE;
         }
     }
-    if (kind == LANE_END || send.wr_id % SIGNAL_EACH == 0) {
-        send.send_flags |= IBV_SEND_SIGNALED;
+    if (send->wr_id % SIGNAL_EACH == 0) {
+        send->send_flags |= IBV_SEND_SIGNALED;
     }
-    if (ibv_post_send(lane->qp, &send, &bad) != 0) {
+    if (ibv_post_send(lane->qp, send, &bad) != 0) {
         lane_break(lane, "the send queue fails");
         return GA_LOST;
     }
     lane->posted++;
     return GA_OK;
+}
+
+enum ga_status lane_post(struct lane *lane, enum lane_kind kind, uint32_t number,
+                         const struct lane_write *write)
+{
+    struct ibv_send_wr send = {.opcode = write != NULL ? IBV_WR_RDMA_WRITE_WITH_IMM
+                                                       : IBV_WR_SEND_WITH_IMM,
+                               .send_flags = kind == LANE_END ? IBV_SEND_SIGNALED : 0,
+                               .imm_data = htonl((uint32_t)kind << 30 | (number & LANE_NUMBER))};
+    return send_post(lane, &send, write);
+}
+
+enum ga_status lane_move(struct lane *lane, enum ibv_wr_opcode opcode,
+                         const struct lane_write *move)
+{
+    struct ibv_send_wr send = {.opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
+    return send_post(lane, &send, move);
 }
 
 enum ga_status lane_poll(struct lane *lane,

@@ -1,6 +1,7 @@
 /* One direction of a connection over RDMA: bytes go one way, what the other end has read comes
- * back. It has a queue pair, a completion queue and a completion channel of its own, so that who
- * sends and who receives neither share anything nor wake each other (inside transport/).
+ * back; or the copies that one end makes out of the other one's memory. It has a queue pair, a
+ * completion queue and a completion channel of its own, so that who sends and who receives neither
+ * share anything nor wake each other (inside transport/).
  *
  * Every message, an RDMA WRITE or an empty SEND, has 32 bits that the other end sees ("the word"):
  * which kind, and a number of 30 bits. Bytes and numbers arrive in the order in which they were
@@ -42,17 +43,18 @@ struct lane_remote {
     union ibv_gid gid;
     enum ibv_mtu mtu;
     struct lane_peer peer;
+    uint8_t reads; /* on their way at once, at most */
 };
 
-/* `writable`: the other end may write into memory that is registered so. On failure nothing stays.
- */
+/* `access` (IBV_ACCESS_REMOTE_*): what the other end may do with memory that is registered so. On
+ * failure nothing stays. */
 GA_CHECKED enum ga_status lane_init(struct lane *lane, const struct rdma_card *card,
-                                    struct ibv_pd *pd, bool writable, char *why, size_t why_size);
+                                    struct ibv_pd *pd, unsigned access, char *why, size_t why_size);
 GA_CHECKED enum ga_status lane_connect(struct lane *lane, const struct lane_remote *remote,
                                        char *why, size_t why_size);
 void lane_fini(struct lane *lane);
 
-/* A place in the other end's memory, and the bytes that go there. */
+/* A place in the other end's memory, and the bytes here that go there or come from there. */
 struct lane_write {
     const void *from;
     uint32_t bytes, local_key;
@@ -63,6 +65,10 @@ struct lane_write {
 /* GA_AGAIN: too many messages are on their way. GA_LOST. `write` NULL: only the word. */
 GA_CHECKED enum ga_status lane_post(struct lane *lane, enum lane_kind kind, uint32_t number,
                                     const struct lane_write *write);
+/* The same without a word: the other end does not see it. It shows in `finished`, each by itself.
+ */
+GA_CHECKED enum ga_status lane_move(struct lane *lane, enum ibv_wr_opcode opcode,
+                                    const struct lane_write *move);
 /* Calls `take` for each word that has come. GA_LOST: the lane is broken, after what had come. */
 GA_CHECKED enum ga_status lane_poll(struct lane *lane,
                                     void (*take)(void *user, enum lane_kind kind, uint32_t number),

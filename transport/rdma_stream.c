@@ -23,8 +23,7 @@ static size_t straight(uint64_t at, size_t size)
     return smaller(size, RDMA_RING - (size_t)(at % RDMA_RING));
 }
 
-/* The TCP connection is at its end, or has bytes that nobody sends any more. */
-static bool tcp_ended(struct rdma_conn *state)
+bool rdma_stream_tcp_ended(struct rdma_conn *state)
 {
     char byte;
     ssize_t rc = recv(state->tcp.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -133,6 +132,19 @@ static enum ga_status out_send(struct rdma_conn *state, const struct iovec *piec
     return done != 0 ? GA_OK : status == GA_OK ? GA_AGAIN : status;
 }
 
+/* What is said of an attempt: who has slept for room looks whether there is still somebody. */
+static enum ga_status out_told(struct rdma_conn *state, enum ga_status status)
+{
+    if (status == GA_AGAIN && atomic_exchange(&state->waited, false) &&
+        rdma_stream_tcp_ended(state)) {
+        status = GA_LOST;
+    }
+    if (status == GA_LOST) {
+        atomic_store(&state->ended, true);
+    }
+    return status;
+}
+
 enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pieces, int count,
                                 size_t *sent)
 {
@@ -150,12 +162,64 @@ enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pie
         status = status == GA_OK ? out_send(state, pieces, count, sent) : status;
     }
     pthread_mutex_unlock(&out->lock);
-    if (status == GA_AGAIN && atomic_exchange(&state->waited, false) && tcp_ended(state)) {
-        status = GA_LOST;
+    return out_told(state, status);
+}
+
+/* ---- copies into the other end's memory: with its lock, as bytes */
+
+static enum ga_status stores_poll(struct rdma_conn *state)
+{
+    struct rdma_out *out = &state->out;
+    struct lane *lane = &state->wide->out;
+    GA_TRY(lane_poll(lane, out_take, state));
+    while (out->stores_ended != out->stores_begun &&
+           out->stores[out->stores_ended % RDMA_STORES] <= lane->finished) {
+        out->stores_ended++;
     }
-    if (status == GA_LOST) {
-        atomic_store(&state->ended, true);
+    return GA_OK;
+}
+
+static bool stores_full(const struct rdma_out *out)
+{
+    return out->stores_begun - out->stores_ended == RDMA_STORES;
+}
+
+static enum ga_status store(struct rdma_conn *state, const struct lane_write *write)
+{
+    struct rdma_out *out = &state->out;
+    struct lane *lane = &state->wide->out;
+    if (!atomic_load_explicit(&state->ready, memory_order_acquire)) {
+        return GA_LOST; /* who shares memory has said before that it is ready */
     }
+    GA_TRY(out_switch(state));
+    if (stores_full(out)) {
+        GA_TRY(stores_poll(state));
+    }
+    if (stores_full(out)) {
+        return GA_AGAIN;
+    }
+    GA_TRY(lane_move(lane, IBV_WR_RDMA_WRITE, write));
+    out->stores[out->stores_begun++ % RDMA_STORES] = lane->posted;
+    return GA_OK;
+}
+
+enum ga_status rdma_stream_store(struct rdma_conn *state, const struct lane_write *write)
+{
+    enum ga_status status = GA_LOST;
+    if (!atomic_load_explicit(&state->ended, memory_order_relaxed)) {
+        pthread_mutex_lock(&state->out.lock);
+        status = store(state, write);
+        pthread_mutex_unlock(&state->out.lock);
+    }
+    return out_told(state, status);
+}
+
+enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count)
+{
+    pthread_mutex_lock(&state->out.lock);
+    enum ga_status status = stores_poll(state);
+    *count = state->out.stores_ended;
+    pthread_mutex_unlock(&state->out.lock);
     return status;
 }
 
@@ -205,7 +269,7 @@ static enum ga_status in_receive(struct rdma_conn *state, void *to, size_t size,
         enum ga_status status = in_poll(state);
         bool slept = status == GA_OK && in->arrived == in->read && !in->end &&
                      atomic_exchange(&state->napped, false);
-        if (slept && tcp_ended(state)) {
+        if (slept && rdma_stream_tcp_ended(state)) {
             (void)!in_poll(state); /* what it had said before */
             status = GA_LOST;
             atomic_store(&state->napped, true); /* and lost it stays */
@@ -284,7 +348,7 @@ static bool out_sleeps(struct rdma_conn *state, bool *over_tcp)
     bool sleeps = !atomic_load(&state->ready);
     if (out->switched) {
         lane_arm(&state->wide->out);
-        sleeps = lane_poll(&state->wide->out, out_take, state) == GA_OK && out_room(out) == 0;
+        sleeps = stores_poll(state) == GA_OK && (out_room(out) == 0 || stores_full(out));
     }
     pthread_mutex_unlock(&out->lock);
     return sleeps;
@@ -314,6 +378,13 @@ unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd 
             fds[count++] = (struct pollfd){.fd = state->wide->out.channel->fd, .events = POLLIN};
         }
     }
+    if ((wanted & POLLPRI) != 0) {
+        atomic_store(&state->dozed, true);
+        if (!rdma_reach_sleeps(state)) {
+            return 0;
+        }
+        fds[count++] = (struct pollfd){.fd = state->wide->fetch.channel->fd, .events = POLLIN};
+    }
     return count;
 }
 
@@ -321,7 +392,7 @@ void rdma_stream_end(struct rdma_conn *state)
 {
     struct rdma_out *out = &state->out;
     pthread_mutex_lock(&out->lock);
-    if (out->switched && !atomic_load(&state->ended) && !tcp_ended(state) &&
+    if (out->switched && !atomic_load(&state->ended) && !rdma_stream_tcp_ended(state) &&
         lane_post(&state->wide->out, LANE_END, 0, NULL) == GA_OK) {
         lane_settle(&state->wide->out);
     }

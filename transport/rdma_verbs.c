@@ -13,8 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define LIBRARY   "libibverbs.so.1"
-#define GIDS_MOST 1024u /* of a card; more are not looked at */
+#define LIBRARY    "libibverbs.so.1"
+#define GIDS_MOST  1024u /* of a card; more are not looked at */
+#define READS_MOST 16    /* more are not faster: each is large */
 
 static struct rdma_verbs library;
 static bool loaded;
@@ -31,6 +32,7 @@ static void load(void)
         {"ibv_open_device", &library.open_device},
         {"ibv_close_device", &library.close_device},
         {"_ibv_query_gid_table", &library.query_gid_table},
+        {"ibv_query_device", &library.query_device},
         {"ibv_query_port", &library.query_port},
         {"ibv_alloc_pd", &library.alloc_pd},
         {"ibv_dealloc_pd", &library.dealloc_pd},
@@ -101,6 +103,18 @@ static enum ga_status own_gid(int fd, union ibv_gid *out, char *why, size_t why_
     return GA_UNSUPPORTED;
 }
 
+/* How many reads may be on their way at once. 0: it cannot. */
+static uint8_t card_reads(struct ibv_context *context)
+{
+    struct ibv_device_attr device = {0};
+    if (library.query_device(context, &device) != 0) {
+        return 0;
+    }
+    int both = device.max_qp_rd_atom < device.max_qp_init_rd_atom ? device.max_qp_rd_atom
+                                                                  : device.max_qp_init_rd_atom;
+    return (uint8_t)(both < 0 ? 0 : both < READS_MOST ? both : READS_MOST);
+}
+
 /* Whether the card has the address, and a cable. */
 static bool card_matches(struct rdma_card *card, struct ibv_gid_entry *gids)
 {
@@ -115,6 +129,7 @@ static bool card_matches(struct rdma_card *card, struct ibv_gid_entry *gids)
             card->port = (uint8_t)gids[i].port_num;
             card->gid_index = (uint8_t)gids[i].gid_index;
             card->mtu = port.active_mtu;
+            card->reads = card_reads(card->context);
             return true;
         }
     }

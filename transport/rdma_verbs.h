@@ -18,6 +18,7 @@ struct rdma_verbs {
     int (*close_device)(struct ibv_context *context);
     ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries,
                                size_t most, uint32_t flags, size_t entry_size);
+    int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attributes);
     int (*query_port)(struct ibv_context *context, uint8_t port, void *attributes);
     struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
     int (*dealloc_pd)(struct ibv_pd *pd);
@@ -44,6 +45,7 @@ struct rdma_card {
     uint8_t gid_index;
     union ibv_gid gid; /* the address of the socket */
     enum ibv_mtu mtu;
+    uint8_t reads; /* of the other end's memory, and of ours: on their way at once, at most */
 };
 
 /* Whether this machine has a card at all. */

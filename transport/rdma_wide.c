@@ -1,5 +1,5 @@
 /* Everything belongs to one connection, the protection domain, too: with what it is told, the other
- * end can write into its ring and nowhere else. */
+ * end can write into its ring, and into what is shared with it, and nowhere else. */
 #include "transport/rdma_wide.h"
 
 #include <errno.h>
@@ -52,8 +52,10 @@ static enum ga_status memory_register(struct rdma_wide *wide, char *why, size_t 
     return GA_OK;
 }
 
-static enum ga_status wide_make(int fd, struct rdma_wide **out, char *why, size_t why_size)
+static enum ga_status wide_make(int fd, bool readable, struct rdma_wide **out, char *why,
+                                size_t why_size)
 {
+    const unsigned access = readable ? IBV_ACCESS_REMOTE_READ : 0;
     struct rdma_card card;
     GA_TRY(rdma_card_open(fd, &card, why, why_size));
     struct rdma_wide *wide = calloc(1, sizeof *wide);
@@ -64,10 +66,14 @@ static enum ga_status wide_make(int fd, struct rdma_wide **out, char *why, size_
     wide->card = card;
     enum ga_status status = memory_register(wide, why, why_size);
     if (status == GA_OK) {
-        status = lane_init(&wide->in, &wide->card, wide->pd, true, why, why_size);
+        status =
+            lane_init(&wide->in, &wide->card, wide->pd, IBV_ACCESS_REMOTE_WRITE, why, why_size);
     }
     if (status == GA_OK) {
-        status = lane_init(&wide->out, &wide->card, wide->pd, false, why, why_size);
+        status = lane_init(&wide->out, &wide->card, wide->pd, 0, why, why_size);
+    }
+    if (status == GA_OK) {
+        status = lane_init(&wide->fetch, &wide->card, wide->pd, access, why, why_size);
     }
     if (status != GA_OK) {
         rdma_wide_free(wide);
@@ -79,7 +85,8 @@ static enum ga_status wide_make(int fd, struct rdma_wide **out, char *why, size_
 
 /* The library's descriptors cannot be moved: while it opens them, a program that has closed its
  * stdio has it open. */
-enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why, size_t why_size)
+enum ga_status rdma_wide_make(int fd, bool readable, struct rdma_wide **out, char *why,
+                              size_t why_size)
 {
     int held[STDERR_FILENO + 1], count = 0, at;
     while ((at = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && at <= STDERR_FILENO) {
@@ -88,7 +95,7 @@ enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why, size_t 
     if (at >= 0) {
         close(at);
     }
-    enum ga_status status = wide_make(fd, out, why, why_size);
+    enum ga_status status = wide_make(fd, readable, out, why, why_size);
     while (count != 0) {
         close(held[--count]);
     }
@@ -108,7 +115,9 @@ void rdma_wide_offer(const struct rdma_wide *wide, enum rdma_answer answer,
     offer->out = (struct lane_peer){wide->out.qp->qp_num, wide->out.psn};
     offer->ring = (uintptr_t)rdma_ring_in(wide);
     offer->ring_key = wide->mr_in->rkey;
-    offer->mtu = wide->card.mtu;
+    offer->mtu = (uint8_t)wide->card.mtu;
+    offer->reads = wide->card.reads;
+    offer->fetch = wide->fetch.qp->qp_num;
 }
 
 enum ga_status rdma_wide_connect(struct rdma_wide *wide, const struct rdma_offer *offer, char *why,
@@ -119,12 +128,20 @@ enum ga_status rdma_wide_connect(struct rdma_wide *wide, const struct rdma_offer
         snprintf(why, why_size, "the other end has another version of it");
         return GA_UNSUPPORTED;
     }
+    if (offer->reads == 0 || wide->card.reads == 0) {
+        snprintf(why, why_size, "a network card cannot read the other end's memory");
+        return GA_UNSUPPORTED;
+    }
     struct lane_remote remote = {.mtu = (enum ibv_mtu)offer->mtu};
     memcpy(&remote.gid, offer->gid, sizeof remote.gid);
     remote.peer = offer->out;
     GA_TRY(lane_connect(&wide->in, &remote, why, why_size));
     remote.peer = offer->in;
     GA_TRY(lane_connect(&wide->out, &remote, why, why_size));
+    remote.peer = (struct lane_peer){offer->fetch, offer->out.psn};
+    remote.reads = offer->reads < wide->card.reads ? offer->reads : wide->card.reads;
+    wide->fetch.psn = wide->out.psn; /* as we have said */
+    GA_TRY(lane_connect(&wide->fetch, &remote, why, why_size));
     wide->remote_ring = offer->ring;
     wide->remote_key = offer->ring_key;
     return GA_OK;
@@ -138,6 +155,9 @@ void rdma_wide_free(struct rdma_wide *wide)
     }
     if (wide->out.card != NULL) {
         lane_fini(&wide->out);
+    }
+    if (wide->fetch.card != NULL) {
+        lane_fini(&wide->fetch);
     }
     if (wide->mr_in != NULL) {
         (void)verbs->dereg_mr(wide->mr_in);

@@ -1,5 +1,6 @@
-/* What makes a connection wide over RDMA: a card, memory of both directions, and a lane for each;
- * and how the two ends tell each other (inside transport/).
+/* What makes a connection wide over RDMA: a card, memory of both directions, a lane for each, and
+ * one by which the server reads the client's memory; and how the two ends tell each other (inside
+ * transport/).
  *
  *   client                                   server
  *     offer(its ring, its lanes) ------------->
@@ -15,19 +16,22 @@
 
 #define RDMA_RING    (512u << 10) /* of each direction, at each end */
 #define RDMA_MAGIC   UINT32_C(0x616d6472)
-#define RDMA_VERSION 1u
+#define RDMA_VERSION 2u
 
 /* Behind those of the first frame of a plain connection: no length of a frame is like RDMA_MAGIC,
  * they are multiples of 16. */
 struct rdma_offer {
-    uint32_t magic, version;
-    uint32_t answer; /* enum rdma_answer */
+    uint32_t magic;
+    uint16_t version; /* another one answers no: its words are as long, and end in the same place */
+    uint8_t mtu;      /* enum ibv_mtu */
+    uint8_t reads;    /* of the sender's memory, and by it, on their way at once */
+    uint32_t answer;  /* enum rdma_answer */
     uint32_t ring_bytes;
     uint8_t gid[16];
     struct lane_peer in, out; /* as the sender sees them */
     uint64_t ring;            /* its address and key, for the other end to write into */
     uint32_t ring_key;
-    uint32_t mtu; /* enum ibv_mtu */
+    uint32_t fetch; /* that queue pair; its first number is that of `out` */
 };
 static_assert(sizeof(struct rdma_offer) == 64, "it travels as it is");
 
@@ -38,13 +42,14 @@ struct rdma_wide {
     struct ibv_pd *pd;
     uint8_t *memory; /* what comes in, and behind it what goes out */
     struct ibv_mr *mr_in, *mr_out;
-    struct lane in, out;
+    struct lane in, out, fetch;
     uint64_t remote_ring;
     uint32_t remote_key;
 };
 
-/* For a connected socket. On failure, with `why`, nothing stays. */
-GA_CHECKED enum ga_status rdma_wide_make(int fd, struct rdma_wide **out, char *why,
+/* For a connected socket. `readable`: the other end may read memory that is shared with it. On
+ * failure, with `why`, nothing stays. */
+GA_CHECKED enum ga_status rdma_wide_make(int fd, bool readable, struct rdma_wide **out, char *why,
                                          size_t why_size);
 void rdma_wide_offer(const struct rdma_wide *wide, enum rdma_answer answer,
                      struct rdma_offer *offer);

@@ -19,7 +19,7 @@
 struct transport_ops;
 
 #define TRANSPORT_AWAIT_MOST 3 /* descriptors to poll, at most */
-#define TRANSPORT_FDS_MOST   5 /* descriptors of a connection, at most */
+#define TRANSPORT_FDS_MOST   6 /* descriptors of a connection, at most */
 
 #define TRANSPORT_TICKET_ID  16
 #define TRANSPORT_TICKET_KEY 32
@@ -64,6 +64,52 @@ struct transport_conn {
     void *state; /* the transport's own; NULL: it needs none */
 };
 
+/* Memory that the network card of a wide connection knows. The other end names it by address and
+ * key. */
+struct transport_memory {
+    void *state; /* the transport's own */
+    uint64_t address;
+    uint32_t key;
+};
+
+/* One copy between the memory of both ends. */
+struct transport_reaching {
+    const struct transport_memory *own; /* TRANSPORT_OWN, as long as it is on its way */
+    void *here;                         /* in that */
+    uint64_t there;                     /* in memory that the other end has shared, */
+    uint32_t key;                       /* by its key */
+    uint32_t bytes;                     /* not 0 */
+};
+
+enum transport_use { TRANSPORT_OWN, TRANSPORT_SHARED };
+
+/* What a network card does that reaches into the other end's memory. One end shares memory, and
+ * does no more; the other one fetches out of it and stores into it, by its address and key, which
+ * travel as any bytes do. Whoever names memory that is not shared, or not any more, ends the
+ * connection. (GPUDirect has its place here: memory of a GPU is registered, TRANSPORT_OWN, as
+ * memory of the host is, and then bytes need no memory of the host on their way.) */
+struct transport_reach {
+    /* Registers memory, which stays the caller's and where it is: for the other end
+     * (TRANSPORT_SHARED), or for copies that this end makes. Any thread. GA_UNSUPPORTED: the
+     * connection is not wide. GA_NO_MEMORY, with errno. */
+    GA_CHECKED enum ga_status (*share)(struct transport_conn *conn, void *memory, size_t bytes,
+                                       enum transport_use use, struct transport_memory *out);
+    /* Nobody reaches it any more when this returns; before the connection is closed. */
+    void (*unshare)(struct transport_conn *conn, struct transport_memory *memory);
+    /* Begins to copy from the other end. They end in the order in which they have begun. One
+     * thread. GA_AGAIN: there are too many. */
+    GA_CHECKED enum ga_status (*fetch)(struct transport_conn *conn,
+                                       const struct transport_reaching *copy);
+    /* How many have ended ever. What to poll for: `await` with POLLPRI. GA_LOST. That thread. */
+    GA_CHECKED enum ga_status (*fetched)(struct transport_conn *conn, uint64_t *count);
+    /* Begins to copy to the other end: it has the bytes before it has what is sent afterwards. Of
+     * who sends. GA_AGAIN: too many are on their way; what `send` does then holds here, too. */
+    GA_CHECKED enum ga_status (*store)(struct transport_conn *conn,
+                                       const struct transport_reaching *copy);
+    /* How many have ended ever: their memory here may be used again. Any thread. */
+    GA_CHECKED enum ga_status (*stored)(struct transport_conn *conn, uint64_t *count);
+};
+
 /* One transport. Every function keeps errno's meaning for itself; `why` gets the cause in words. */
 struct transport_ops {
     const char *scheme;
@@ -93,6 +139,8 @@ struct transport_ops {
     GA_CHECKED enum ga_status (*pass)(struct transport_conn *conn, int fd);
     /* At the other end: the next one, the caller's. GA_AGAIN: there is none. Of who receives. */
     GA_CHECKED enum ga_status (*take)(struct transport_conn *conn, int *fd);
+    /* NULL: there is no such card. */
+    const struct transport_reach *reach;
     /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. After GA_AGAIN the next call's
      * bytes begin with those of this one: they may be encrypted already. */
     GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
@@ -103,7 +151,8 @@ struct transport_ops {
     /* To be called now and then by who sends, when nobody sends meanwhile: memory that nothing has
      * used for a while goes back. NULL: there is none. */
     void (*rest)(struct transport_conn *conn, uint64_t now_ns);
-    /* Before sleeping until some of `wanted` (POLLIN, POLLOUT) may be possible: fills in what to
+    /* Before sleeping until some of `wanted` (POLLIN, POLLOUT; POLLPRI: a fetch ends) may be
+     * possible: fills in what to
      * poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event, ask again. 0: ask now.
      * Any thread. */
     unsigned (*await)(struct transport_conn *conn, short wanted, struct pollfd *fds);

@@ -27,6 +27,23 @@ bool server_call_ga_arena_open(struct server_conn *conn, const struct wire_heade
     return true;
 }
 
+bool server_call_ga_arena_reach(struct server_conn *conn, const struct wire_header *header,
+                                struct ga_reader *reader)
+{
+    struct ga_arena_reach_args args;
+    ga_arena_reach_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUresult rc = reach_prepare(conn, conn_session(conn, header)->real);
+    if (rc == CUDA_SUCCESS) {
+        rc = arena_reach(&conn->arena, args.piece, args.bytes, args.address, args.key);
+    }
+    server_note(conn, rc);
+    server_reply(conn, header, rc);
+    return true;
+}
+
 /* False, which ends the connection: what a copy uses is given up. */
 bool server_call_ga_arena_close(struct server_conn *conn, const struct wire_header *header,
                                 struct ga_reader *reader)
@@ -105,7 +122,12 @@ bool server_call_ga_arena_in(struct server_conn *conn, const struct wire_header 
     if (rc == CUDA_SUCCESS) {
         rc = piece_keep(conn, args.piece, args.offset, args.bytes, &piece);
     }
-    if (rc == CUDA_SUCCESS && args.bytes != 0) {
+    if (rc == CUDA_SUCCESS && piece->memory == NULL) {
+        rc = reach_in(conn, header, &args, piece, stream);
+        if (atomic_load(&conn->ended)) {
+            return false;
+        }
+    } else if (rc == CUDA_SUCCESS && args.bytes != 0) {
         rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, piece->memory + args.offset, args.bytes,
                                                 stream);
     }
@@ -129,6 +151,10 @@ bool server_call_ga_arena_out(struct server_conn *conn, const struct wire_header
     CUresult rc = stream_and_range(conn, args.stream, args.src, args.bytes, &stream);
     if (rc == CUDA_SUCCESS) {
         rc = piece_keep(conn, args.piece, args.offset, args.bytes, &piece);
+    }
+    if (rc == CUDA_SUCCESS && piece->memory == NULL) {
+        reach_out(conn, header, &args, piece, stream);
+        return true;
     }
     if (rc == CUDA_SUCCESS && args.bytes != 0) {
         rc = conn->driver->cuMemcpyDtoHAsync_v2(piece->memory + args.offset, args.src, args.bytes,

@@ -186,7 +186,8 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     uint8_t *to;
     struct staging_slot *slot = conn_room(conn, bytes, &to);
     struct completer_entry *entry = completer_entry_make(
-        &conn->completer, COMPLETER_DATA, copy->header->session, copy->header->sequence);
+        &conn->completer, copy->piece != NULL ? COMPLETER_STORE : COMPLETER_DATA,
+        copy->header->session, copy->header->sequence);
     if (slot == NULL || entry == NULL) {
         completer_entry_free(&conn->completer, entry);
         server_fail(conn, "no memory for a copy");
@@ -208,7 +209,8 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     }
     entry->slot = slot;
     entry->bulk = to;
-    entry->offset = copy->sent;
+    entry->piece = copy->piece;
+    entry->offset = copy->piece_at + copy->sent;
     entry->bytes = bytes;
     copy->sent += bytes;
     entry->last = copy->sent == copy->total;
@@ -227,6 +229,7 @@ void copy_out_reply(struct copy_out *copy, CUresult rc)
     }
     server_note(conn, rc);
     entry->rc = rc;
+    entry->piece = copy->piece;
     if (copy->sent != 0 &&
         stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line) != CUDA_SUCCESS) {
         entry->event = NULL; /* a fault: all that is outstanding is told with it */
@@ -250,7 +253,7 @@ static CUresult out_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
     return rc == CUDA_SUCCESS ? server_range_check(copy->conn, src, bytes) : rc;
 }
 
-static CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
+CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
 {
     CUresult rc = CUDA_SUCCESS;
     for (uint64_t at = 0; at < bytes && rc == CUDA_SUCCESS; at += WIRE_CHUNK) {

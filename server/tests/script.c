@@ -59,14 +59,14 @@ void script_server_start(struct script_server *server, const char *more)
 void script_server_start_with(struct script_server *server, const char *more, const char *memory)
 {
     int ends[2];
-    *server = (struct script_server){0};
-    strcpy(server->config, "/tmp/gpuaas-server-test-XXXXXX");
+    *server = (struct script_server){.config = "/tmp/gpuaas-server-test-XXXXXX"};
     int file = mkstemp(server->config);
     cr_assert(file >= 0);
     dprintf(file,
-            "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n%s%s"
+            "[server]\nlisten = tcp://%s:0\ndata_ports = 0\n%s%s"
             "[gpu.0]\ndriver = soft\nname = one\nmemory = %s\n"
             "[gpu.1]\ndriver = soft\nname = two\nmemory = 64MiB\n",
+            script_rdma != NULL ? script_rdma : "127.0.0.1",
             strstr(more, "spare_backends") == NULL ? "spare_backends = 0\n" : "", more, memory);
     close(file);
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
@@ -82,8 +82,7 @@ void script_server_start_with(struct script_server *server, const char *more, co
     script_server_says(server, "ready tcp://");
     const char *url = strstr(server->text, "ready ") + strlen("ready ");
     script_server_says(server, "\n");
-    size_t length = strcspn(url, "\n");
-    memcpy(server->url, url, length);
+    memcpy(server->url, url, strcspn(url, "\n"));
 }
 
 void script_server_stop(struct script_server *server)
@@ -269,6 +268,7 @@ void script_expect_end(struct script_conn *conn)
 
 uint32_t script_takes;
 bool script_shm;
+const char *script_rdma;
 
 void script_hello(struct script_app *app, const char *url)
 {
@@ -332,9 +332,11 @@ uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t d
     script_hello(app, url);
     script_expect(&app->control, WIRE_WELCOME);
     script_open(app, device);
-    script_connect(&app->data, app->address);
-    char why[256] = "";
-    cr_assert(!script_shm || app->data.conn.ops->widen(&app->data.conn, why, sizeof why) == GA_OK);
+    char why[256] = "", rdma[140];
+    bool wide = script_shm || script_rdma != NULL;
+    snprintf(rdma, sizeof rdma, "rdma%s", app->address + strlen("tcp"));
+    script_connect(&app->data, script_rdma != NULL ? rdma : app->address);
+    cr_assert(!wide || app->data.conn.ops->widen(&app->data.conn, why, sizeof why) == GA_OK);
     script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, SCRIPT_WINDOW);
     hello.signatures = signatures;
     hello.signature_count = count;

@@ -89,6 +89,8 @@ extern uint32_t script_takes;
 
 /* Applications that start from now on reach their backend process through shared memory. */
 extern bool script_shm;
+/* They do by RDMA, and servers listen at this address, which a network card has. NULL: neither. */
+extern const char *script_rdma;
 
 void script_hello(struct script_app *app, const char *url);
 /* HELLO and one OPEN. */

@@ -158,3 +158,115 @@ Test(out, peer_that_is_gone_loses_and_frees)
     cr_expect_eq(free_slots, 8);
     peer = dup(conn.fd);
 }
+
+/* ---- bytes that a network card stores: one that lets some pass, and says that some have ended */
+
+static struct transport_ops card_ops;
+static unsigned card_room, card_stored;
+static uint64_t card_begun, card_ended;
+
+static enum ga_status card_store(struct transport_conn *on, const struct transport_reaching *copy)
+{
+    cr_assert_eq(on, &conn);
+    if (card_begun == card_room) {
+        return GA_AGAIN;
+    }
+    uint64_t word = copy->there;
+    cr_assert_eq(copy->key, 7);
+    cr_assert_eq(copy->bytes, WIRE_CHUNK - 1);
+    cr_assert_eq(*(uint8_t *)copy->here, (uint8_t)card_begun);
+    cr_assert_eq(send(conn.fd, &word, sizeof word, 0), sizeof word); /* in order with the frames */
+    card_begun++;
+    return GA_OK;
+}
+
+static enum ga_status card_say(struct transport_conn *on, uint64_t *count)
+{
+    (void)on;
+    *count = card_ended;
+    card_stored++;
+    return GA_OK;
+}
+
+static const struct transport_reach card = {.store = card_store, .stored = card_say};
+
+static void append_store(uint64_t number)
+{
+    struct out_frame *store = out_frame_make(&frames, 0, 0, 1, number);
+    store->slot = staging_take(&staging);
+    store->bulk = store->slot->bytes;
+    store->bulk_bytes = WIRE_CHUNK - 1;
+    store->address = 1000 + number;
+    store->key = 7;
+    memset(store->bulk, (int)number, WIRE_CHUNK);
+    out_store(&out, store);
+}
+
+static unsigned slots_free(void)
+{
+    unsigned count = 0;
+    for (struct staging_slot *slot = staging.free; slot != NULL; slot = slot->next) {
+        count++;
+    }
+    return count;
+}
+
+static void expect_frame(uint64_t sequence)
+{
+    uint8_t frame[32];
+    struct wire_header header;
+    read_all(frame, sizeof frame);
+    memcpy(&header, frame, sizeof header);
+    cr_assert_eq(header.sequence, sequence);
+}
+
+static void expect_store(uint64_t number)
+{
+    uint64_t word;
+    read_all(&word, sizeof word);
+    cr_assert_eq(word, 1000 + number);
+}
+
+Test(out, what_is_stored_stays_in_order_and_keeps_its_slot)
+{
+    card_ops = *conn.ops;
+    card_ops.reach = &card;
+    conn.ops = &card_ops;
+    card_room = 2;
+    append(10, false);
+    append_store(0);
+    append_store(1);
+    append(11, false);
+    append_store(2);
+    append(12, false);
+    cr_expect_not(out_is_storing(&out));
+    cr_assert_eq(out_flush(&out), GA_AGAIN, "there is no room for the third");
+    expect_frame(10);
+    expect_store(0);
+    expect_store(1);
+    expect_frame(11);
+    cr_expect(out_is_storing(&out));
+    cr_expect_eq(slots_free(), 8 - 3, "nothing has ended");
+    card_room = 3;
+    card_ended = 1;
+    cr_assert_eq(out_flush(&out), GA_OK);
+    expect_store(2);
+    expect_frame(12);
+    cr_expect(out_is_empty(&out));
+    cr_expect_eq(slots_free(), 8 - 2);
+    card_ended = 3;
+    cr_assert_eq(out_flush(&out), GA_OK);
+    cr_expect_eq(slots_free(), 8);
+    cr_expect_not(out_is_storing(&out));
+    unsigned asked = card_stored;
+    cr_assert_eq(out_flush(&out), GA_OK);
+    cr_expect_eq(card_stored, asked, "nobody is asked when nothing is on its way");
+    /* After the end: what has not begun gives its slot back, what has begun never does. */
+    card_room = 4;
+    append_store(3);
+    append_store(4);
+    cr_assert_eq(out_flush(&out), GA_AGAIN);
+    out_end(&out);
+    append_store(5);
+    cr_expect_eq(slots_free(), 8 - 1);
+}

@@ -62,6 +62,7 @@ static const struct {
     CALL(ga_copy_out_2d),
     CALL(ga_copy_2d),
     CALL(ga_arena_open),
+    CALL(ga_arena_reach),
     CALL(ga_arena_in),
     CALL(ga_arena_out),
     CALL(ga_event_query),

@@ -13,7 +13,7 @@ LATE_MS = 200
 
 def points_that(action):
     return [point for point in all_points()
-            if point.program != "tcp" and (action != "fail" or point.can_fail)]
+            if point.program not in ("tcp", "rdma") and (action != "fail" or point.can_fail)]
 
 
 def run_one(build, fuse, point, allowed):

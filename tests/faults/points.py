@@ -21,7 +21,7 @@ class Point:
 
     @property
     def program(self):
-        return self.name.split(":")[0]  # gpuaasd, backend, client, tcp
+        return self.name.split(":")[0]  # gpuaasd, backend, client, tcp, rdma
 
 
 def all_points():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What our stream over RDMA takes next to perftest, on the same card (of vm.sh, in which nothing is
-as fast as in hardware: only the ratios mean something)."""
+"""What our stream over RDMA takes next to perftest, and what a copy of pinned memory does, on the
+same card (of vm.sh, in which nothing is as fast as in hardware: only the ratios mean something)."""
 
 import json
 import os
@@ -10,7 +10,11 @@ import subprocess
 import sys
 import time
 
+import programs
+from harness import expect, run_passing
+
 ROUNDS, MEGABYTES, PIECE, TURNS = 300, 8, 65536, 3
+CHUNK = 262144  # pieces that the server's card moves
 
 
 def perftest(host, *command):
@@ -37,9 +41,12 @@ def perftest(host, *command):
 
 def perftest_turn(host):
     latency = perftest(host, "ib_send_lat", "-F", "-e", "-s", "64", "-n", str(ROUNDS))[4]
-    pieces = MEGABYTES * 2**20 // PIECE
-    row = perftest(host, "ib_write_bw", "-F", "-s", str(PIECE), "-n", str(pieces))
-    return latency, row[3] * 1.048576  # its MB are 2^20 bytes
+    return latency, bandwidth(host, "ib_write_bw", PIECE)
+
+
+def bandwidth(host, tool, size):
+    row = perftest(host, tool, "-F", "-s", str(size), "-n", str(MEGABYTES * 2**20 // size))
+    return row[3] * 1.048576  # its MB are 2^20 bytes
 
 
 def our_turn(host, program):
@@ -51,8 +58,8 @@ def our_turn(host, program):
     return answer["latency_us"], answer["bandwidth_mb_s"]
 
 
-def main():
-    program, host = sys.argv[1], os.environ["GPUAAS_TEST_RDMA"]
+def test_stream(build):
+    host, program = programs.HOST, build.path("tests/rdma_measure")
     turns = [(perftest_turn(host), our_turn(host, program)) for _ in range(TURNS)]
     for at, (figure, floor, unit) in enumerate((("latency, asleep", "ib_send_lat -e", "us"),
                                                 ("bandwidth", "ib_write_bw", "MB/s"))):
@@ -61,5 +68,17 @@ def main():
               f"(medians of {TURNS} turns)", flush=True)
 
 
+def test_copies(build):
+    with programs.serving(build) as server:
+        env = build.remote([server], GPUAAS_TRANSPORT="rdma")
+        program = run_passing([build.program("copy_rate"), str(MEGABYTES // 2), str(TURNS)], env)
+    answer = json.loads(next(line for line in program.out.lines if line.startswith("{")))
+    for way, tool in (("in", "ib_read_bw"), ("out", "ib_write_bw")):
+        expect(len(answer[way]) == TURNS, f"{way}: {answer}")
+        ours, theirs = statistics.median(answer[way]), bandwidth(programs.HOST, tool, CHUNK)
+        print(f"copy {way}, pinned: {ours:.1f} MB/s; {tool} {theirs:.1f} MB/s; "
+              f"{ours / theirs:.2f}x (ours the median of {TURNS} turns)", flush=True)
+
+
 if __name__ == "__main__":
-    main()
+    programs.harness.main(globals())

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 sys.path.insert(0, os.path.join(HERE, "..", "faults"))
 import check  # noqa: E402
 import harness  # noqa: E402
+import points  # noqa: E402
 from harness import expect  # noqa: E402
 
 HOST = os.environ.get("GPUAAS_TEST_RDMA", "")
@@ -54,6 +55,35 @@ def test_programs(build):
         traces.expect_none()
 
 
+def calls(text, name):
+    """How often a program has made a call, by its trace."""
+    found = re.findall(rf"trace: +(\d+) {name}$", text, re.M)
+    return int(found[0]) if found else 0
+
+
+def test_copies(build):
+    """Pinned, registered and other memory, to two servers at once: no bytes go with the calls, but
+    for those of copies that come before memory is known there."""
+    with serving(build) as one, serving(build) as other:
+        env = build.remote([one, other], GPUAAS_TRACE="summary", GPUAAS_TRANSPORT="rdma")
+        process = harness.run_passing([build.program("registered_copies")], env)
+        text = process.err.text
+        counts = {name: calls(text, f"ga_{name}")
+                  for name in ("arena_in", "arena_out", "arena_reach", "copy_in", "copy_out")}
+        print(f"registered_copies: {counts}", flush=True)
+        expect(text.count("over rdma") == 2 and "warn" not in text, text)
+        for way in ("in", "out"):
+            expect(counts[f"arena_{way}"] > 2 * counts[f"copy_{way}"], f"{way}: {text}")
+        expect(counts["arena_reach"] > 20, text)
+        for server in (one, other):
+            expect("warn: " not in server.err.text.split("\n", 1)[1], server.report())
+
+
+def expect_not_registered(text, said):
+    expect("cannot be registered" in said and "ulimit -l" in said, said)
+    expect(calls(text, "ga_arena_in") == 0 and calls(text, "ga_copy_in") > 0, text)
+
+
 def test_by_itself_and_by_name(build):
     with harness.serving(build, config=configuration("shm = no")) as server:
         transport, text = traced(build, server, GPUAAS_TRANSPORT="auto")
@@ -76,14 +106,28 @@ def test_tcp_when_it_cannot_be(build):
 
 
 def test_memory_that_cannot_be_registered(build):
-    """Of either end: the data goes over TCP, and who could not says why."""
+    """Of either end: the data goes over TCP, and who could not says why. Where the connection's own
+    memory can be registered, but none besides, data goes with the calls."""
+    enough = f"--memlock={1152 << 10}:{1152 << 10}"
     with serving(build) as server:
         transport, text = traced(build, server, prefix=LIMITED)
         expect(transport == "tcp" and "ulimit -l" in text, text)
+        transport, text = traced(build, server, "pinned_relay", prefix=(*LIMITED[:-1], enough))
+        expect(transport == "rdma", text)
+        expect_with_calls(text, text)
     with serving(build, prefix=LIMITED) as server:
         transport, text = traced(build, server)
         expect(transport == "tcp" and "it says why" in text, text)
         expect("ulimit -l" in server.err.text, server.report())
+    with serving(build, prefix=(*LIMITED[:-1], enough)) as server:
+        transport, text = traced(build, server, "pinned_relay")
+        expect(transport == "rdma", text)
+        expect_with_calls(text, server.err.text)
+
+
+def expect_with_calls(text, said):
+    expect("cannot be registered" in said and "ulimit -l" in said, said)
+    expect(calls(text, "ga_arena_in") == 0 and calls(text, "ga_copy_in") > 0, text)
 
 
 def expect_719(build, server, break_it, **env):
@@ -113,6 +157,18 @@ def test_client_dies_with_data_in_flight(build):
             program.kill()
             program.wait(10)
         traces.expect_none(20)
+
+
+def test_backend_dies_while_it_fetches(build):
+    if build.sanitize == "none":
+        print("skipped: this build has no failpoints")
+        return
+    with points.Fuse() as fuse:
+        fuse.arm("rdma: memory is fetched", "kill", 40)
+        with serving(build, extra=fuse.env) as server:
+            env = build.remote([server], GPUAAS_TRANSPORT="rdma")
+            program = harness.run([build.program("endless"), "copy"], env, status=None)
+            expect(fuse.fired() and "error 719" in program.out.text, program.report())
 
 
 def test_resets(build):

@@ -12,59 +12,16 @@
 
 #include "transport/rdma.h"
 #include "transport/rdma_state.h"
-
-static const char *card_host(void)
-{
-    return getenv("GPUAAS_TEST_RDMA");
-}
-
-static const char *host(void)
-{
-    return card_host() != NULL ? card_host() : "127.0.0.1";
-}
-
-static struct transport_listener listen_somewhere(char url[300])
-{
-    struct transport_address address;
-    struct transport_listener listener;
-    char at[100], why[256] = "";
-    snprintf(at, sizeof at, "rdma://%s:0", host());
-    cr_assert_eq(transport_address_parse(at, "1", &address, why, sizeof why), GA_OK);
-    cr_assert_eq(address.ops->listen(&address, &listener, why, sizeof why), GA_OK, "%s", why);
-    cr_assert_eq(address.ops->local_address(listener.fd, url, 300), GA_OK);
-    return listener;
-}
+#include "transport/tests/wide.h"
 
 static int socket_to(const char *url)
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_eq(inet_pton(AF_INET, host(), &at.sin_addr), 1);
+    cr_assert_eq(inet_pton(AF_INET, wide_any_host(), &at.sin_addr), 1);
     cr_assert_eq(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
     return fd;
-}
-
-static struct transport_conn accept_one(struct transport_listener *listener)
-{
-    struct transport_conn conn;
-    struct pollfd p = {.fd = listener->fd, .events = POLLIN};
-    cr_assert_eq(poll(&p, 1, 5000), 1);
-    cr_assert_eq(listener->ops->accept(listener, &conn), GA_OK);
-    return conn;
-}
-
-/* Receives until it is no longer "not now", or a second of that has passed. */
-static enum ga_status receive_some(struct transport_conn *conn, void *to, size_t size, size_t *got)
-{
-    enum ga_status status = GA_AGAIN;
-    for (int i = 0; i < 1000 && status == GA_AGAIN; i++) {
-        status = conn->ops->receive(conn, to, size, got);
-        if (status == GA_AGAIN) {
-            (void)poll(NULL, 0, 1);
-        }
-    }
-    return status;
 }
 
 static int descriptors_open(void)
@@ -81,12 +38,12 @@ Test(rdma, plain_clients_are_served)
 {
     const char *const texts[] = {"r", "rdm", "rdmX and more", "a frame", "rd"};
     char url[300];
-    struct transport_listener listener = listen_somewhere(url);
+    struct transport_listener listener = wide_listen(url);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char bytes[64] = "";
         size_t got = 0, length = strlen(texts[i]);
         int fd = socket_to(url);
-        struct transport_conn conn = accept_one(&listener);
+        struct transport_conn conn = wide_accept(&listener);
         for (size_t k = 0; k < length; k++) {
             cr_assert_eq(send(fd, texts[i] + k, 1, MSG_NOSIGNAL), 1);
             (void)poll(NULL, 0, 1);
@@ -94,13 +51,13 @@ Test(rdma, plain_clients_are_served)
         cr_assert_eq(send(fd, "....", 4, MSG_NOSIGNAL), 4);
         size_t at = 0;
         while (at < length + 4) {
-            cr_assert_eq(receive_some(&conn, bytes + at, sizeof bytes - at, &got), GA_OK);
+            cr_assert_eq(wide_receive(&conn, bytes + at, sizeof bytes - at, &got), GA_OK);
             at += got;
         }
         cr_assert(memcmp(bytes, texts[i], length) == 0 && at == length + 4, "%s", texts[i]);
         cr_assert_str_eq(conn.ops->scheme, "tcp");
         close(fd);
-        cr_assert_eq(receive_some(&conn, bytes, sizeof bytes, &got), GA_LOST);
+        cr_assert_eq(wide_receive(&conn, bytes, sizeof bytes, &got), GA_LOST);
         conn.ops->close(&conn);
     }
     listener.ops->close_listener(&listener);
@@ -112,6 +69,7 @@ static struct rdma_offer some_offer(void)
                                .version = RDMA_VERSION,
                                .answer = RDMA_OFFER,
                                .ring_bytes = RDMA_RING,
+                               .reads = 1,
                                .mtu = IBV_MTU_1024};
 }
 
@@ -119,24 +77,25 @@ static struct rdma_offer some_offer(void)
 Test(rdma, an_offer_that_does_not_fit_is_answered_no)
 {
     char url[300], bytes[16];
-    struct transport_listener listener = listen_somewhere(url);
+    struct transport_listener listener = wide_listen(url);
     int before = descriptors_open();
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         struct rdma_offer offer = some_offer(), answer = {0};
         size_t got;
-        offer.version += i == 0;
+        offer.version = i == 0 ? 1 : RDMA_VERSION;
         offer.ring_bytes += i == 1;
-        offer.mtu = i == 2 ? 0 : i == 3 ? 4711 : offer.mtu;
+        offer.mtu = i == 2 ? 0 : i == 3 ? 200 : offer.mtu;
+        offer.reads = i == 4 ? 0 : offer.reads;
         offer.gid[0] = 0x20; /* and the last one only has an address that leads nowhere */
         int fd = socket_to(url);
-        struct transport_conn conn = accept_one(&listener);
+        struct transport_conn conn = wide_accept(&listener);
         cr_assert_eq(send(fd, &offer, sizeof offer, MSG_NOSIGNAL), sizeof offer);
         cr_assert_eq(send(fd, "words", 5, MSG_NOSIGNAL), 5);
-        cr_assert_eq(receive_some(&conn, bytes, sizeof bytes, &got), GA_OK, "offer %d", i);
+        cr_assert_eq(wide_receive(&conn, bytes, sizeof bytes, &got), GA_OK, "offer %d", i);
         cr_assert(got == 5 && memcmp(bytes, "words", 5) == 0);
         cr_assert_eq(recv(fd, &answer, sizeof answer, MSG_WAITALL), sizeof answer);
         cr_assert_eq(answer.magic, RDMA_MAGIC);
-        cr_assert(i == 4 || answer.answer == RDMA_NO, "offer %d", i);
+        cr_assert(i == 5 || answer.answer == RDMA_NO, "offer %d", i);
         conn.ops->close(&conn);
         close(fd);
         cr_assert_eq(descriptors_open(), before, "offer %d", i);
@@ -147,20 +106,20 @@ Test(rdma, an_offer_that_does_not_fit_is_answered_no)
 Test(rdma, half_an_offer_or_nonsense_is_the_end)
 {
     char url[300], bytes[16];
-    struct transport_listener listener = listen_somewhere(url);
+    struct transport_listener listener = wide_listen(url);
     int before = descriptors_open();
     for (int i = 0; i < 3; i++) {
         struct rdma_offer offer = some_offer();
         size_t got, size = i == 0 ? sizeof offer / 2 : sizeof offer;
         offer.answer = i == 1 ? RDMA_YES : i == 2 ? 99 : RDMA_OFFER;
         int fd = socket_to(url);
-        struct transport_conn conn = accept_one(&listener);
+        struct transport_conn conn = wide_accept(&listener);
         cr_assert_eq(send(fd, &offer, size, MSG_NOSIGNAL), (ssize_t)size);
         if (i == 0) {
             cr_assert_eq(conn.ops->receive(&conn, bytes, sizeof bytes, &got), GA_AGAIN);
             close(fd);
         }
-        cr_assert_eq(receive_some(&conn, bytes, sizeof bytes, &got), GA_LOST, "offer %d", i);
+        cr_assert_eq(wide_receive(&conn, bytes, sizeof bytes, &got), GA_LOST, "offer %d", i);
         conn.ops->close(&conn);
         if (i != 0) {
             close(fd);
@@ -171,51 +130,6 @@ Test(rdma, half_an_offer_or_nonsense_is_the_end)
 }
 
 /* ---- with a card */
-
-struct wide_pair {
-    struct transport_listener listener;
-    struct transport_conn client, server;
-    struct rdma_conn *client_state, *server_state;
-};
-
-static void say(struct transport_conn *from, struct transport_conn *to, const char *text)
-{
-    struct iovec piece = {(void *)(uintptr_t)text, strlen(text)};
-    char bytes[64];
-    size_t count;
-    cr_assert_eq(from->ops->send(from, &piece, 1, &count), GA_OK);
-    cr_assert_eq(receive_some(to, bytes, sizeof bytes, &count), GA_OK);
-    cr_assert(count == strlen(text) && memcmp(bytes, text, count) == 0);
-}
-
-/* Both directions go through the rings. */
-static struct wide_pair wide_open(void)
-{
-    struct wide_pair pair;
-    struct transport_address address;
-    char url[300], why[300] = "";
-    pair.listener = listen_somewhere(url);
-    cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
-    cr_assert_eq(transport_connect(&address, 5000, &pair.client, why, sizeof why), GA_OK);
-    cr_assert_eq(pair.client.ops->widen(&pair.client, why, sizeof why), GA_OK, "%s", why);
-    pair.server = accept_one(&pair.listener);
-    for (int i = 0; i < 2; i++) {
-        say(&pair.client, &pair.server, "there");
-        say(&pair.server, &pair.client, "and back");
-    }
-    say(&pair.client, &pair.server, "there");
-    pair.client_state = pair.client.state;
-    pair.server_state = pair.server.state;
-    cr_assert(pair.client_state->out.switched && pair.server_state->out.switched);
-    return pair;
-}
-
-static void wide_close(struct wide_pair *pair)
-{
-    pair->client.ops->close(&pair->client);
-    pair->server.ops->close(&pair->server);
-    pair->listener.ops->close_listener(&pair->listener);
-}
 
 static enum ga_status send_until_not_ok(struct transport_conn *conn)
 {
@@ -235,12 +149,12 @@ static enum ga_status send_until_not_ok(struct transport_conn *conn)
 /* Whoever prints would write into them. */
 Test(rdma, a_program_without_stdio_keeps_those_numbers)
 {
-    if (card_host() == NULL) {
+    if (wide_host() == NULL) {
         return;
     }
     int input = dup(STDIN_FILENO);
     close(STDIN_FILENO);
-    struct wide_pair pair = wide_open();
+    struct wide_pair pair = wide_open("", "");
     int fds[TRANSPORT_FDS_MOST];
     unsigned count = pair.client.ops->descriptors(&pair.client, fds);
     cr_assert_eq(count, TRANSPORT_FDS_MOST);
@@ -285,13 +199,13 @@ Test(rdma, whatever_breaks_is_the_end_of_both)
     void (*const cases[])(struct wide_pair *) = {break_key, break_place, break_qp, break_kind,
                                                  break_length};
     int before = descriptors_open();
-    for (size_t i = 0; card_host() != NULL && i < sizeof cases / sizeof *cases; i++) {
-        struct wide_pair pair = wide_open();
+    for (size_t i = 0; wide_host() != NULL && i < sizeof cases / sizeof *cases; i++) {
+        struct wide_pair pair = wide_open("", "");
         char byte;
         size_t got;
         cases[i](&pair);
         if (i >= 3) { /* the server finds out what the client says */
-            cr_assert_eq(receive_some(&pair.server, &byte, 1, &got), GA_LOST, "case %zu", i);
+            cr_assert_eq(wide_receive(&pair.server, &byte, 1, &got), GA_LOST, "case %zu", i);
         } else {
             cr_assert_eq(send_until_not_ok(&pair.client), GA_LOST, "case %zu", i);
         }
@@ -303,10 +217,10 @@ Test(rdma, whatever_breaks_is_the_end_of_both)
 /* Credits that were never earned. */
 Test(rdma, a_reader_that_has_read_too_much_is_the_end)
 {
-    if (card_host() == NULL) {
+    if (wide_host() == NULL) {
         return;
     }
-    struct wide_pair pair = wide_open();
+    struct wide_pair pair = wide_open("", "");
     cr_assert_eq(lane_post(&pair.server_state->wide->in, LANE_READ, LANE_NUMBER / 2, NULL), GA_OK);
     cr_assert_eq(send_until_not_ok(&pair.client), GA_LOST);
     wide_close(&pair);
@@ -316,10 +230,10 @@ Test(rdma, a_reader_that_has_read_too_much_is_the_end)
  * other one's help. */
 Test(rdma, what_was_said_before_the_end_arrives)
 {
-    if (card_host() == NULL) {
+    if (wide_host() == NULL) {
         return;
     }
-    struct wide_pair pair = wide_open();
+    struct wide_pair pair = wide_open("", "");
     static char bytes[300000];
     struct iovec piece = {bytes, sizeof bytes};
     size_t sent, got, all = 0;
@@ -327,7 +241,7 @@ Test(rdma, what_was_said_before_the_end_arrives)
     memset(bytes, 'x', sizeof bytes);
     cr_assert_eq(pair.client.ops->send(&pair.client, &piece, 1, &sent), GA_OK);
     pair.client.ops->close(&pair.client);
-    while ((status = receive_some(&pair.server, bytes, sizeof bytes, &got)) == GA_OK) {
+    while ((status = wide_receive(&pair.server, bytes, sizeof bytes, &got)) == GA_OK) {
         all += got;
     }
     cr_assert_eq(status, GA_LOST);
@@ -339,10 +253,10 @@ Test(rdma, what_was_said_before_the_end_arrives)
 /* One whose machine is gone answers nothing: closing is bounded all the same. */
 Test(rdma, closing_does_not_wait_for_who_does_not_answer)
 {
-    if (card_host() == NULL) {
+    if (wide_host() == NULL) {
         return;
     }
-    struct wide_pair pair = wide_open();
+    struct wide_pair pair = wide_open("", "");
     struct lane *silent = &pair.server_state->wide->in;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
     cr_assert_eq(silent->card->verbs->modify_qp(silent->qp, &reset, IBV_QP_STATE), 0);

@@ -1,0 +1,18 @@
+/* What a connection that breaks bytes leaves alone: descriptors that are passed, and memory that a
+ * network card reaches (inside transport/). What is wrapped may lack either: GA_UNSUPPORTED. */
+#ifndef TRANSPORT_FAULT_THROUGH_H
+#define TRANSPORT_FAULT_THROUGH_H
+
+#include "transport/transport.h"
+
+/* The state of a connection begins with the one that is wrapped. */
+static inline struct transport_conn *fault_inner(const struct transport_conn *conn)
+{
+    return conn->state;
+}
+
+GA_CHECKED enum ga_status fault_pass(struct transport_conn *conn, int fd);
+GA_CHECKED enum ga_status fault_take(struct transport_conn *conn, int *fd);
+extern const struct transport_reach fault_reach;
+
+#endif
