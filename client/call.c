@@ -257,7 +257,10 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
         client_link_context(call->link, call->context->session->number,
                             call->context->object.handle);
     }
-    call->writer = ga_writer_of(client_link_at(call->link) + HEADER, bound + 15);
+    call->writer.data = client_link_at(call->link) + HEADER; /* a copy of all would have to wait */
+    call->writer.size = bound + 15;
+    call->writer.at = 0;
+    call->writer.failed = false;
     return CUDA_SUCCESS;
 }
 

@@ -101,6 +101,7 @@ static CUresult check(const struct client_function *function, const struct shape
 struct params {
     const void *bytes;
     uint32_t size;
+    bool pinned; /* there may be an address of pinned memory in them */
     uint8_t few[STACK_PARAMS];
 };
 
@@ -124,6 +125,23 @@ static uint8_t *large_room(void)
     return room;
 }
 
+/* Pinned memory may be named by the program's address, in pointers or in structures of pointers.
+ * Most parameters are pointers and numbers: what has just been written is not read again. */
+static inline bool param_copy(uint8_t *to, const void *from, uint32_t size)
+{
+    uint64_t word = 0;
+    if (size == sizeof(uint32_t)) {
+        memcpy(to, from, sizeof(uint32_t));
+    } else if (size == sizeof word) {
+        memcpy(&word, from, sizeof word);
+        memcpy(to, &word, sizeof word);
+    } else {
+        memcpy(to, from, size);
+        return size > sizeof word;
+    }
+    return client_window_other(word);
+}
+
 static CUresult gather(const struct client_function *function, void **values, struct params *params)
 {
     params->size = function->param_bytes;
@@ -131,12 +149,15 @@ static CUresult gather(const struct client_function *function, void **values, st
     if (to == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    memset(to, 0, params->size); /* what lies between parameters is nobody's business */
+    if (function->param_gaps) {
+        memset(to, 0, params->size); /* what lies between parameters is nobody's business */
+    }
     for (uint32_t i = 0; i < function->param_count; i++) {
         if (values[i] == NULL) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        memcpy(to + function->params[i].offset, values[i], function->params[i].size);
+        params->pinned |=
+            param_copy(to + function->params[i].offset, values[i], function->params[i].size);
     }
     params->bytes = to;
     return CUDA_SUCCESS;
@@ -167,6 +188,7 @@ static CUresult find_params(const struct client_function *function, void **value
 {
     params->bytes = NULL;
     params->size = 0;
+    params->pinned = extra != NULL;
     if (values != NULL && extra != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -183,8 +205,6 @@ static CUresult find_params(const struct client_function *function, void **value
 
 /* ---- the launch */
 
-/* Pinned memory that is named by the program's address, in pointers or in structures of pointers.
- */
 static CUresult find_pinned(struct client_context *context, const struct params *params)
 {
     CUresult rc = CUDA_SUCCESS;
@@ -204,7 +224,7 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     struct client_call call;
     struct client_function *function;
     struct params params;
-    struct ga_launch_args args = {.shared_bytes = shape->shared_bytes, .flags = shape->flags};
+    struct ga_launch_args args;
     front_output_write(); /* what has come of earlier kernels, as CUDA does it here */
     CUresult rc = client_call_enter(&call, API_OP_ga_launch);
     if (rc == CUDA_SUCCESS) {
@@ -222,7 +242,7 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     if (rc == CUDA_SUCCESS) {
         rc = find_params(function, values, extra, &params);
     }
-    if (rc == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS && params.pinned) {
         rc = find_pinned(call.context, &params);
     }
     if (rc != CUDA_SUCCESS) {
@@ -234,6 +254,8 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     }
     memcpy(args.grid, shape->grid, sizeof args.grid);
     memcpy(args.block, shape->block, sizeof args.block);
+    args.shared_bytes = shape->shared_bytes;
+    args.flags = shape->flags;
     args.function = function->object.handle;
     args.param_bytes = params.size;
     args.params = params.bytes;

@@ -25,6 +25,7 @@ static CUresult take_facts(const struct ga_module_function_results *facts,
             return CUDA_ERROR_INVALID_VALUE;
         }
         uint32_t behind = params[i].offset + params[i].size;
+        function->param_gaps |= params[i].offset != end;
         end = behind > end ? behind : end;
     }
     memcpy(function->attributes, facts->attributes, sizeof function->attributes);

@@ -169,6 +169,7 @@ struct client_function {
     char *name;
     int32_t attributes[16];
     uint32_t param_count, param_bytes;
+    bool param_gaps; /* some bytes are of no parameter */
     struct client_param *params;
 };
 
