@@ -31,7 +31,7 @@ def wire(bench_rig, delay_ms):
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(contextlib.closing(
             far.Link(build.path("perf", "perf_link"), delay_ms)))
-        with link.far(), rig.starting(bench_rig.server_core, bench_rig.real_time):
+        with link.far(), rig.starting(bench_rig.server_core, rig.SHARING if bench_rig.real_time else False):
             server = rig.harness.Server(build, config=config)
         stack.callback(server.folder.cleanup)
         stack.callback(server.end)

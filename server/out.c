@@ -294,7 +294,7 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
     return GA_OK;
 }
 
-void out_append(struct server_out *out, struct out_frame *frame)
+static void append(struct server_out *out, struct out_frame *frame, bool hurries)
 {
     ga_writer_finish(&frame->writer);
     bool packed = frame->start == frame->prefix;
@@ -312,11 +312,21 @@ void out_append(struct server_out *out, struct out_frame *frame)
     ga_list_append(&out->frames, &frame->link);
     if (out->lost) {
         all_done(out);
-    } else if (alone && out->conn->ops->sends_lightly) {
+    } else if (hurries && alone && out->conn->ops->sends_lightly) {
         bool some = false;              /* nobody waits for room: nothing was here */
         (void)!frames_send(out, &some); /* what it says, whoever flushes is told as well */
     }
     pthread_mutex_unlock(&out->lock);
+}
+
+void out_append(struct server_out *out, struct out_frame *frame)
+{
+    append(out, frame, false);
+}
+
+void out_hurry(struct server_out *out, struct out_frame *frame)
+{
+    append(out, frame, true);
 }
 
 /* ---- packing */

@@ -73,9 +73,11 @@ void out_pool_init(struct ga_pool *pool);
  * the frame is larger than most, of the allocator. NULL: no memory. */
 struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
                                  uint16_t session, uint64_t sequence);
-/* Completes the values (padding, length) and queues the frame: takes it over. Where sending costs
- * nothing but that, and nothing waits before it, it leaves at once. */
+/* Completes the values (padding, length) and queues the frame: takes it over. */
 void out_append(struct server_out *out, struct out_frame *frame);
+/* The same for one that somebody waits for: where sending costs nothing but that, and nothing is
+ * before it, it leaves at once. Who waits for none of many would be woken by each. */
+void out_hurry(struct server_out *out, struct out_frame *frame);
 /* Queues bytes that go into the client's memory, ahead of the frames behind them: of
  * `out_frame_make` without values, `slot`, `bulk`, `bulk_bytes`, `address` and `key` are set. */
 void out_store(struct server_out *out, struct out_frame *store);

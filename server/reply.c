@@ -89,7 +89,7 @@ void server_reply_end(struct server_conn *conn)
         return;
     }
     if (completer_is_idle(&conn->completer)) {
-        out_append(&conn->out, frame);
+        out_hurry(&conn->out, frame);
         return;
     }
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_FRAME, 0, 0);
