@@ -31,7 +31,8 @@ def wire(bench_rig, delay_ms):
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(contextlib.closing(
             far.Link(build.path("perf", "perf_link"), delay_ms)))
-        with link.far(), rig.starting(bench_rig.server_core, rig.SHARING if bench_rig.real_time else False):
+        priority = rig.SHARING if bench_rig.real_time else False  # as rig.server
+        with link.far(), rig.starting(bench_rig.server_core, priority):
             server = rig.harness.Server(build, config=config)
         stack.callback(server.folder.cleanup)
         stack.callback(server.end)
