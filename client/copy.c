@@ -57,10 +57,9 @@ static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args 
                     : client_call_post_copied(call, from, args->bytes);
 }
 
-CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
-                        uint64_t stream)
+static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8_t *at,
+                              uint64_t bytes, uint64_t stream)
 {
-    const uint8_t *at = from;
     struct link_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     client_bulk_prepare(call, bytes);
@@ -85,6 +84,17 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
         client_link_apart_wait(call->link, &apart);
     }
     return rc;
+}
+
+CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
+                        uint64_t stream)
+{
+    const struct ga_copy_in_args args = {.dst = to, .bytes = bytes, .stream = stream};
+    if (bytes >= LINK_APART) {
+        return copy_in_large(call, to, from, bytes, stream);
+    }
+    call->op = API_OP_ga_copy_in;
+    return bytes != 0 ? piece_in(call, &args, from, NULL) : CUDA_SUCCESS;
 }
 
 /* A call that was waited for has found the work of its stream done, or all of the context. */
