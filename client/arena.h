@@ -53,10 +53,9 @@ void client_arena_end(struct client_arena *first);
 /* ---- slots, through which pageable memory is copied */
 
 #define CLIENT_SLOT_BYTES (UINT64_C(128) << 10)
-#define CLIENT_SLOT_LINE                                                                           \
-    64u                 /* in a slot, bytes lie in a cache line as they do at the program's        \
-                         */
-#define CLIENT_SLOTS 8u /* of each direction */
+/* In a slot, bytes lie in a cache line as they do at the program's. */
+#define CLIENT_SLOT_LINE 64u
+#define CLIENT_SLOTS     8u /* of each direction */
 
 struct client_slot {
     uint8_t *memory; /* CLIENT_SLOT_BYTES, and a cache line */

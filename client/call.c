@@ -244,6 +244,15 @@ bool client_call_lacking(const struct client_call *call)
     return call->link->lacks && api_op_set_has(&call->link->lacking, call->op);
 }
 
+/* One by one: what has just been written in pieces is read as a whole only after a wait. */
+static void writer_begin(struct client_call *call, size_t bound)
+{
+    call->writer.data = client_link_at(call->link) + HEADER;
+    call->writer.size = bound + 15;
+    call->writer.at = 0;
+    call->writer.failed = false;
+}
+
 CUresult client_call_begin(struct client_call *call, size_t bound)
 {
     if (client_call_lacking(call)) {
@@ -257,10 +266,7 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
         client_link_context(call->link, call->context->session->number,
                             call->context->object.handle);
     }
-    call->writer.data = client_link_at(call->link) + HEADER; /* a copy of all would have to wait */
-    call->writer.size = bound + 15;
-    call->writer.at = 0;
-    call->writer.failed = false;
+    writer_begin(call, bound);
     return CUDA_SUCCESS;
 }
 
@@ -275,7 +281,7 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
     }
     client_link_context(call->link, call->context->session->number, call->context->object.handle);
     client_link_prefix(call->link, call->link->bulk_last + 1, 0);
-    call->writer = ga_writer_of(client_link_at(call->link) + HEADER, bound + 15);
+    writer_begin(call, bound);
     return CUDA_SUCCESS;
 }
 

@@ -108,17 +108,13 @@ bool client_context_idle(const struct client_context *context)
     return atomic_load(&context->quiet) >= atomic_load(&context->session->link->worked);
 }
 
-bool client_context_told(struct client_context *context, bool idle, CUresult *result)
+CUresult client_context_told(struct client_context *context)
 {
     struct client_link *link = context->session->link;
-    if (!idle) {
-        return false;
-    }
     client_link_drain(link); /* errors, and that the server is gone */
     front_output_write();
     int dead = atomic_load(&link->dead);
-    *result = (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
-    return true;
+    return (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
 }
 
 /* ---- primary contexts */
@@ -415,11 +411,10 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 static CUresult synchronize(struct client_call *call)
 {
     struct ga_reader reader;
-    CUresult rc;
-    if (client_context_told(call->context, client_context_idle(call->context), &rc)) {
-        return rc;
+    if (client_context_idle(call->context)) {
+        return client_context_told(call->context);
     }
-    rc = client_call_begin(call, 0);
+    CUresult rc = client_call_begin(call, 0);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

@@ -287,9 +287,8 @@ CUresult client_context_synchronize(struct client_context *context);
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
-/* For waits when it is `idle`: nothing needs to be asked, all that the server has told is known
- * when this returns, and *result is what the wait answers. False: it is not idle. */
-bool client_context_told(struct client_context *context, bool idle, CUresult *result);
+/* What a wait answers that need not ask: all that the server has told by now is known. */
+CUresult client_context_told(struct client_context *context);
 /* Whether it is known that the work up to a mark (as client_stream_mark) is done. */
 bool client_context_passed(const struct client_context *context, uint64_t mark);
 void client_context_late(uint64_t handle, int result, uint16_t opcode);

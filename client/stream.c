@@ -185,8 +185,8 @@ static CUresult synchronize(struct client_call *call, const struct ga_stream_syn
 {
     uint64_t stream = args->stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : args->stream;
     CUresult rc;
-    if (client_context_told(call->context, client_stream_idle(call->context, stream), &rc)) {
-        return rc;
+    if (client_stream_idle(call->context, stream)) {
+        return client_context_told(call->context);
     }
     CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, args, false, rc);
     if (rc == CUDA_SUCCESS) {

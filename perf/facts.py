@@ -198,6 +198,5 @@ def idle_sessions(bench_rig, _floor, scale):
 
 
 ALL = {"mallocs": mallocs, "launch_processor": launch_processor, "first_call": first_calls,
-       "hello": hello,
-       "idle_memory": idle_memory, "idle_sessions": idle_sessions}
+       "hello": hello, "idle_memory": idle_memory, "idle_sessions": idle_sessions}
 

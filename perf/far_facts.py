@@ -31,8 +31,7 @@ def wire(bench_rig, delay_ms):
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(contextlib.closing(
             far.Link(build.path("perf", "perf_link"), delay_ms)))
-        priority = rig.SHARING if bench_rig.real_time else False  # as rig.server
-        with link.far(), rig.starting(bench_rig.server_core, priority):
+        with link.far(), bench_rig.starting_server():
             server = rig.harness.Server(build, config=config)
         stack.callback(server.folder.cleanup)
         stack.callback(server.end)
@@ -61,7 +60,7 @@ def steps(delay_ms, loops, floor, turns):
     """The least of some turns, ours and the floor in turn: what disturbs only adds."""
     rtt = 2 * delay_ms
     yield far_fact(delay_ms, "first", "first call", loops.opened["first_ns"] / 1e6,
-                   5 * rtt + 5, "four round trips to a context, and one to wait in it")
+                   5 * rtt + 5, "four round trips to a context, and one to ask in it")
 
     def least(ours, theirs):
         pairs = [(ms(loops.ask(*ours)), ms(floor.ask(*theirs))) for _ in range(turns)]

@@ -125,6 +125,11 @@ class Rig:
     def null_library(self):
         return self.build.path("lib", "null", "libcuda.so.1")
 
+    def starting_server(self):
+        """A gpuaasd never has a real-time priority: the kernel may spin for ever when it waits for
+        the end of a process whose files in /proc somebody looks at who does not get to run."""
+        return starting(self.server_core, SHARING if self.real_time else False)
+
     def server(self, lines=(), null=True, program=None, port=0, gpus=1, scheme="tcp"):
         """A gpuaasd; `lines` go to its section [server]."""
         config = ["[server]", f"listen = {scheme}://127.0.0.1:{port}", *lines]
@@ -134,9 +139,7 @@ class Rig:
             config += [f"[gpu.{number}]", "driver = soft"]
             if null:
                 config.append(f"driver_path = {self.null_library()}")
-        # gpuaasd itself never has a real-time priority: the kernel may spin for ever when it waits
-        # for the end of a process whose files in /proc somebody looks at who does not get to run.
-        with starting(self.server_core, SHARING if self.real_time else False):
+        with self.starting_server():
             server = harness.Server(self.build, config="\n".join(config) + "\n", program=program)
         self.stack.callback(server.folder.cleanup)
         self.stack.callback(server.end)
@@ -159,8 +162,9 @@ class Rig:
         speaker = self.speaker([self.build.path("perf", "perf_loops"), str(core)], env)
         speaker.opened = speaker.answer()
         if self.real_time is True:
-            for pid in [pid for server in self.servers for pid in server.backends()]:
-                hurry(pid)
+            for server in self.servers:
+                for pid in server.backends():
+                    hurry(pid)
         return speaker
 
     def loops_remote(self, server, transport="tcp"):

@@ -152,9 +152,8 @@ struct transport_ops {
      * used for a while goes back. NULL: there is none. */
     void (*rest)(struct transport_conn *conn, uint64_t now_ns);
     /* Before sleeping until some of `wanted` (POLLIN, POLLOUT; POLLPRI: a fetch ends) may be
-     * possible: fills in what to
-     * poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event, ask again. 0: ask now.
-     * Any thread. */
+     * possible: fills in what to poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event,
+     * ask again. 0: ask now. Any thread. */
     unsigned (*await)(struct transport_conn *conn, short wanted, struct pollfd *fds);
     /* All descriptors of the connection, TRANSPORT_FDS_MOST at most, for who must close them after
      * a fork. */
