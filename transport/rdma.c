@@ -315,6 +315,7 @@ const struct transport_ops transport_rdma = {
     .reach = &rdma_reach,
     .send = rdma_send,
     .receive = rdma_receive,
+    .rest = rdma_stream_rest,
     .await = rdma_await,
     .descriptors = rdma_descriptors,
     .set_dead_after = rdma_set_dead_after,

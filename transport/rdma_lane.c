@@ -16,7 +16,8 @@
 #define INLINE_BYTES  220u /* messages up to here take no detour through our memory, if it can */
 #define SIGNAL_EACH   32u
 #define POLL_BATCH    16
-#define ACK_TIMEOUT   17 /* 4.096 us * 2^17: half a second, eight times */
+#define ACK_TIMEOUT   17 /* 4.096 us * 2^17: half a second, */
+#define ACK_RETRIES   6  /* seven times. 7 retries are no end of them for soft-RoCE */
 #define SETTLE_MOST   (500 * GA_NS_PER_MS)
 #define SETTLE_NAP_US 200
 
@@ -111,7 +112,7 @@ enum ga_status lane_connect(struct lane *lane, const struct lane_remote *remote,
                     .grh = {.dgid = remote->gid, .sgid_index = card->gid_index, .hop_limit = 64}}};
     struct ibv_qp_attr send = {.qp_state = IBV_QPS_RTS,
                                .timeout = ACK_TIMEOUT,
-                               .retry_cnt = 7,
+                               .retry_cnt = ACK_RETRIES,
                                .rnr_retry = 7,
                                .max_rd_atomic = remote->reads,
                                .sq_psn = lane->psn};
@@ -157,6 +158,12 @@ void lane_break(struct lane *lane, const char *why)
         ga_info("an RDMA connection breaks: %s", why);
     }
     lane->broken = true;
+}
+
+void lane_halt(struct lane *lane)
+{
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    (void)lane->card->verbs->modify_qp(lane->qp, &error, IBV_QP_STATE);
 }
 
 static enum ga_status send_post(struct lane *lane, struct ibv_send_wr *send,

@@ -78,6 +78,8 @@ GA_CHECKED enum ga_status lane_poll(struct lane *lane,
 void lane_arm(struct lane *lane);
 /* It is of no use any more; the first time is logged. */
 void lane_break(struct lane *lane, const char *why);
+/* For tests: as if the card had met an error of its own. Only who looks finds out. */
+void lane_halt(struct lane *lane);
 /* Waits until all messages have arrived, but not for long. */
 void lane_settle(struct lane *lane);
 

@@ -24,6 +24,9 @@ static enum ga_status reach_share(struct transport_conn *conn, void *memory, siz
     if (made == NULL) {
         return GA_NO_MEMORY;
     }
+    if (GA_FAILPOINT("rdma: memory is shared")) {
+        lane_halt(&state->wide->fetch);
+    }
     *out = (struct transport_memory){.state = made,
                                      .address = (uintptr_t)memory,
                                      .key = use == TRANSPORT_SHARED ? made->rkey : made->lkey};
@@ -51,8 +54,13 @@ static enum ga_status reach_fetch(struct transport_conn *conn,
 {
     struct rdma_conn *state = wide_state(conn);
     const struct lane_write move = move_of(copy);
-    (void)GA_FAILPOINT("rdma: memory is fetched");
-    return state != NULL ? lane_move(&state->wide->fetch, IBV_WR_RDMA_READ, &move) : GA_UNSUPPORTED;
+    if (state == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    if (GA_FAILPOINT("rdma: memory is fetched")) {
+        lane_halt(&state->wide->fetch);
+    }
+    return lane_move(&state->wide->fetch, IBV_WR_RDMA_READ, &move);
 }
 
 static void word_is_wrong(void *user, enum lane_kind kind, uint32_t number)
@@ -91,8 +99,13 @@ static enum ga_status reach_store(struct transport_conn *conn,
 {
     struct rdma_conn *state = wide_state(conn);
     const struct lane_write move = move_of(copy);
-    (void)GA_FAILPOINT("rdma: bytes are stored");
-    return state != NULL ? rdma_stream_store(state, &move) : GA_UNSUPPORTED;
+    if (state == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    if (GA_FAILPOINT("rdma: bytes are stored")) {
+        lane_halt(&state->wide->out);
+    }
+    return rdma_stream_store(state, &move);
 }
 
 static enum ga_status reach_stored(struct transport_conn *conn, uint64_t *count)

@@ -68,6 +68,8 @@ GA_CHECKED enum ga_status rdma_stream_receive(struct rdma_conn *state, void *to,
 GA_CHECKED enum ga_status rdma_stream_store(struct rdma_conn *state,
                                             const struct lane_write *write);
 GA_CHECKED enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count);
+/* As `rest` of struct transport_ops. */
+void rdma_stream_rest(struct transport_conn *conn, uint64_t now_ns);
 /* The TCP connection is at its end, or has bytes that nobody sends any more. */
 bool rdma_stream_tcp_ended(struct rdma_conn *state);
 unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd *fds);

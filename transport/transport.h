@@ -149,7 +149,8 @@ struct transport_ops {
     GA_CHECKED enum ga_status (*receive)(struct transport_conn *conn, void *to, size_t size,
                                          size_t *got);
     /* To be called now and then by who sends, when nobody sends meanwhile: memory that nothing has
-     * used for a while goes back. NULL: there is none. */
+     * used for a while goes back, and what has been sent and cannot arrive ends the connection.
+     * NULL: nothing is to do. */
     void (*rest)(struct transport_conn *conn, uint64_t now_ns);
     /* Before sleeping until some of `wanted` (POLLIN, POLLOUT; POLLPRI: a fetch ends) may be
      * possible: fills in what to poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event,

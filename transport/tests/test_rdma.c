@@ -179,9 +179,7 @@ static void break_place(struct wide_pair *pair)
 
 static void break_qp(struct wide_pair *pair)
 {
-    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-    struct lane *lane = &pair->client_state->wide->out;
-    cr_assert_eq(lane->card->verbs->modify_qp(lane->qp, &error, IBV_QP_STATE), 0);
+    lane_halt(&pair->client_state->wide->out);
 }
 
 static void break_kind(struct wide_pair *pair)
@@ -211,6 +209,38 @@ Test(rdma, whatever_breaks_is_the_end_of_both)
         }
         wide_close(&pair);
         cr_assert_eq(descriptors_open(), before, "case %zu", i);
+    }
+}
+
+/* One that sleeps until something happens, for ten seconds at most. */
+static enum ga_status receive_asleep(struct transport_conn *conn)
+{
+    char byte;
+    size_t got;
+    enum ga_status status = GA_AGAIN;
+    for (int i = 0; i < 100 && status == GA_AGAIN; i++) {
+        struct pollfd fds[TRANSPORT_AWAIT_MOST];
+        unsigned count = conn->ops->await(conn, POLLIN, fds);
+        (void)poll(fds, count, count != 0 ? 100 : 0);
+        conn->ops->rest(conn, 0);
+        status = conn->ops->receive(conn, &byte, 1, &got);
+    }
+    return status;
+}
+
+/* A queue pair fails, here or there, and nobody sends any more: who waits for an answer hears that
+ * there will be none, and so does the other end. */
+Test(rdma, what_cannot_arrive_is_the_end_of_both, .timeout = 60)
+{
+    for (int there = 0; wide_host() != NULL && there < 2; there++) {
+        struct wide_pair pair = wide_open("", "");
+        struct iovec piece = {"words", 5};
+        size_t sent;
+        lane_halt(there ? &pair.server_state->wide->in : &pair.client_state->wide->out);
+        cr_assert_eq(pair.client.ops->send(&pair.client, &piece, 1, &sent), GA_OK);
+        cr_assert_eq(receive_asleep(&pair.client), GA_LOST, "case %d", there);
+        cr_assert_eq(receive_asleep(&pair.server), GA_LOST, "case %d", there);
+        wide_close(&pair);
     }
 }
 
