@@ -2,150 +2,14 @@
 #include "server/tests/script.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/handle.h"
 
 #define LIMIT_MS 20000
-
-/* ---- gpuaasd */
-
-static void server_read(struct script_server *server, int timeout_ms)
-{
-    struct pollfd fd = {.fd = server->log, .events = POLLIN};
-    size_t used = strlen(server->text);
-    if (poll(&fd, 1, timeout_ms) == 1 && used + 1 < sizeof server->text) {
-        ssize_t got = read(server->log, server->text + used, sizeof server->text - used - 1);
-        if (got > 0) {
-            server->text[used + (size_t)got] = 0;
-        } else {
-            usleep(1000); /* its end */
-        }
-    }
-}
-
-void script_server_says(struct script_server *server, const char *part)
-{
-    uint64_t until = ga_clock_ns() + LIMIT_MS * GA_NS_PER_MS;
-    while (strstr(server->text, part) == NULL) {
-        cr_assert(ga_clock_ns() < until, "gpuaasd never said \"%s\":\n%s", part, server->text);
-        server_read(server, 100);
-    }
-}
-
-void script_server_drain(struct script_server *server)
-{
-    struct pollfd fd = {.fd = server->log, .events = POLLIN};
-    while (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN) != 0) {
-        server_read(server, 0);
-    }
-}
-
-void script_server_start(struct script_server *server, const char *more)
-{
-    script_server_start_with(server, more, "256MiB");
-}
-
-void script_server_start_with(struct script_server *server, const char *more, const char *memory)
-{
-    int ends[2];
-    *server = (struct script_server){.config = "/tmp/gpuaas-server-test-XXXXXX"};
-    int file = mkstemp(server->config);
-    cr_assert(file >= 0);
-    dprintf(file,
-            "[server]\nlisten = tcp://%s:0\ndata_ports = 0\n%s%s"
-            "[gpu.0]\ndriver = soft\nname = one\nmemory = %s\n"
-            "[gpu.1]\ndriver = soft\nname = two\nmemory = 64MiB\n",
-            script_rdma != NULL ? script_rdma : "127.0.0.1",
-            strstr(more, "spare_backends") == NULL ? "spare_backends = 0\n" : "", more, memory);
-    close(file);
-    cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
-    server->pid = fork();
-    if (server->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails stops nothing */
-        dup2(ends[1], STDERR_FILENO);
-        execl(GPUAASD_PATH, "gpuaasd", "--config", server->config, NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    server->log = ends[0];
-    script_server_says(server, "ready tcp://");
-    const char *url = strstr(server->text, "ready ") + strlen("ready ");
-    script_server_says(server, "\n");
-    memcpy(server->url, url, strcspn(url, "\n"));
-}
-
-void script_server_stop(struct script_server *server)
-{
-    int status = 0;
-    kill(server->pid, SIGTERM);
-    uint64_t until = ga_clock_ns() + LIMIT_MS * GA_NS_PER_MS;
-    while (waitpid(server->pid, &status, WNOHANG) == 0) {
-        cr_assert(ga_clock_ns() < until, "gpuaasd does not end:\n%s", server->text);
-        server_read(server, 10);
-    }
-    script_server_drain(server);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x:\n%s", (unsigned)status,
-              server->text);
-    cr_expect_null(strstr(server->text, "Sanitizer"), "%s", server->text);
-    cr_expect_null(strstr(server->text, "runtime error"), "%s", server->text);
-    close(server->log);
-    unlink(server->config);
-}
-
-unsigned script_server_backends(const struct script_server *server, pid_t *pids, unsigned most)
-{
-    char path[64];
-    unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", server->pid, server->pid);
-    FILE *file = fopen(path, "re");
-    int pid;
-    while (file != NULL && fscanf(file, "%d", &pid) == 1) {
-        if (count < most) {
-            pids[count] = pid;
-        }
-        count++;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return count;
-}
-
-void script_server_wait_backends(const struct script_server *server, unsigned count)
-{
-    uint64_t until = ga_clock_ns() + LIMIT_MS * GA_NS_PER_MS;
-    unsigned now;
-    while ((now = script_server_backends(server, NULL, 0)) != count) {
-        cr_assert(ga_clock_ns() < until, "%u backend processes, not %u", now, count);
-        usleep(5000);
-    }
-}
-
-unsigned script_server_descriptors(const struct script_server *server)
-{
-    char path[64];
-    unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", server->pid);
-    DIR *folder = opendir(path);
-    while (folder != NULL && readdir(folder) != NULL) {
-        count++;
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return count;
-}
 
 /* ---- one connection */
 
@@ -156,15 +20,23 @@ static void conn_sleep(struct script_conn *conn, short wanted)
     cr_assert(count == 0 || poll(fds, count, LIMIT_MS) > 0, "nothing happens in time");
 }
 
-void script_connect(struct script_conn *conn, const char *url)
+static void connect_by(struct script_conn *conn, const char *url,
+                       const struct transport_secret *secret)
 {
     struct transport_address address;
     char why[300] = "";
     memset(conn, 0, sizeof *conn);
     cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK, "%s", why);
+    address.secret = secret;
     cr_assert_eq(transport_connect(&address, LIMIT_MS, &conn->conn, why, sizeof why), GA_OK, "%s",
                  why);
     cr_assert_eq(frame_reader_init(&conn->reader, 1u << 20), GA_OK);
+}
+
+void script_connect(struct script_conn *conn, const char *url)
+{
+    const struct transport_secret secret = {.ca = script_ca};
+    connect_by(conn, url, &secret);
 }
 
 void script_close(struct script_conn *conn)
@@ -267,7 +139,7 @@ void script_expect_end(struct script_conn *conn)
 /* ---- an application */
 
 uint32_t script_takes;
-bool script_shm;
+bool script_shm, script_tls;
 const char *script_rdma;
 
 void script_hello(struct script_app *app, const char *url)
@@ -301,6 +173,18 @@ void script_open(struct script_app *app, uint32_t device)
              script_shm ? app->ticket.local : app->ticket.address);
 }
 
+void script_connect_backend(struct script_app *app, struct script_conn *conn, bool data)
+{
+    const struct transport_secret secret = {.ticket_id = app->ticket.id,
+                                            .ticket_key = app->ticket.key};
+    char why[256] = "", rdma[140];
+    snprintf(rdma, sizeof rdma, "rdma%s", app->address + strlen("tcp"));
+    connect_by(conn, data && script_rdma != NULL ? rdma : app->address, &secret);
+    if (data && (script_shm || script_rdma != NULL)) {
+        cr_assert_eq(conn->conn.ops->widen(&conn->conn, why, sizeof why), GA_OK, "%s", why);
+    }
+}
+
 void script_data_hello_fill(const struct script_app *app, struct handshake_data_hello *hello,
                             uint32_t kind, uint32_t device, uint64_t window)
 {
@@ -332,17 +216,13 @@ uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t d
     script_hello(app, url);
     script_expect(&app->control, WIRE_WELCOME);
     script_open(app, device);
-    char why[256] = "", rdma[140];
-    bool wide = script_shm || script_rdma != NULL;
-    snprintf(rdma, sizeof rdma, "rdma%s", app->address + strlen("tcp"));
-    script_connect(&app->data, script_rdma != NULL ? rdma : app->address);
-    cr_assert(!wide || app->data.conn.ops->widen(&app->data.conn, why, sizeof why) == GA_OK);
+    script_connect_backend(app, &app->data, true);
     script_data_hello_fill(app, &hello, HANDSHAKE_DATA, device, SCRIPT_WINDOW);
     hello.signatures = signatures;
     hello.signature_count = count;
     handshake_data_hello_write(script_begin(&app->data), &hello);
     script_send(&app->data, WIRE_DATA_HELLO, 0, 1);
-    script_connect(&app->side, app->address);
+    script_connect_backend(app, &app->side, false);
     script_data_hello_fill(app, &hello, HANDSHAKE_SIDE, device, 0);
     handshake_data_hello_write(script_begin(&app->side), &hello);
     script_send(&app->side, WIRE_DATA_HELLO, 0, 2);

@@ -26,6 +26,7 @@ struct script_server {
     char url[128];
     char text[1u << 20]; /* what it has said so far */
     char config[64];
+    char certificate[80], key[80]; /* files; "": none */
 };
 
 /* Starts it with two GPUs, and no spare processes unless said otherwise; `more` are further lines
@@ -56,6 +57,7 @@ struct script_conn {
     struct ga_writer writer;
 };
 
+/* With TLS: the other end is gpuaasd, which has the certificate script_ca. */
 void script_connect(struct script_conn *conn, const char *url);
 void script_close(struct script_conn *conn);
 /* Begins a frame; write values to conn->writer, then send. */
@@ -89,12 +91,17 @@ extern uint32_t script_takes;
 
 /* Applications that start from now on reach their backend process through shared memory. */
 extern bool script_shm;
+/* Servers listen with TLS; the file of the last one's certificate, NULL: there is none. */
+extern bool script_tls;
+extern const char *script_ca;
 /* They do by RDMA, and servers listen at this address, which a network card has. NULL: neither. */
 extern const char *script_rdma;
 
 void script_hello(struct script_app *app, const char *url);
 /* HELLO and one OPEN. */
 void script_open(struct script_app *app, uint32_t device);
+/* Connects to the backend process that the ticket is for; wide, if a data connection would be. */
+void script_connect_backend(struct script_app *app, struct script_conn *conn, bool data);
 void script_data_hello_fill(const struct script_app *app, struct handshake_data_hello *hello,
                             uint32_t kind, uint32_t device, uint64_t window);
 /* All the way to a session on `device` with a primary context that is current. */

@@ -1,6 +1,7 @@
 /* Clients that are slow, on purpose or not: a byte at a time in the greeting, in a header, in a
  * body; and one that never reads. Before it has shown a ticket a connection has a limit in time;
- * after that it costs bounded memory, and nobody else waits for it. */
+ * after that it costs bounded memory, and nobody else waits for it. Over what:
+ * GPUAAS_TEST_TRANSPORT (tcp, shm, tls, rdma). */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,17 +13,27 @@
 #include "server/tests/script.h"
 
 #define MIB         (UINT64_C(1) << 20)
-#define SILENT      20 /* more connections than a backend process hears at a time */
-#define UNREAD      200
+#define SILENT      20  /* more connections than a backend process hears at a time */
+#define UNREAD      100 /* requests: as many as any transport takes before the other end reads */
 #define PIECE       (4 * MIB)
 #define GROWTH_MOST (64 * MIB) /* 8 MiB of queue, the slots, and what a sanitizer adds */
 
 static struct script_server server;
 static struct script_app app, other;
 
+static bool over(const char *transport)
+{
+    const char *chosen = getenv("GPUAAS_TEST_TRANSPORT");
+    return chosen != NULL && strcmp(chosen, transport) == 0;
+}
+
 static void start(void)
 {
-    script_server_start(&server, "handshake_timeout_s = 1\n");
+    script_shm = over("shm");
+    script_tls = over("tls");
+    script_rdma = over("rdma") ? getenv("GPUAAS_TEST_RDMA") : NULL;
+    script_server_start(&server, script_rdma != NULL ? "handshake_timeout_s = 2\n"
+                                                     : "handshake_timeout_s = 1\n");
 }
 
 static void stop(void)
@@ -39,9 +50,16 @@ TestSuite(slow, .init = start, .fini = stop, .timeout = 120);
 static bool send_slowly(struct script_conn *conn, const void *bytes, size_t size, int step_ms)
 {
     for (size_t i = 0; i < size; i++) {
-        struct pollfd fd = {.fd = conn->conn.fd, .events = POLLIN};
-        if (poll(&fd, 1, step_ms) == 1) {
-            return false;
+        struct pollfd fds[TRANSPORT_AWAIT_MOST];
+        uint8_t byte;
+        size_t got;
+        unsigned count = conn->conn.ops->await(&conn->conn, POLLIN, fds);
+        if (count == 0 || poll(fds, count, step_ms) > 0) {
+            enum ga_status status = conn->conn.ops->receive(&conn->conn, &byte, 1, &got);
+            cr_assert_neq(status, GA_OK, "it says something");
+            if (status == GA_LOST) {
+                return false;
+            }
         }
         script_send_raw(conn, (const uint8_t *)bytes + i, 1);
     }
@@ -66,15 +84,37 @@ static void start_other(void)
 }
 
 /* What a slow greeting gets: the end, when its time is up and not much later. */
-static void expect_cut_off(struct script_conn *conn, const struct wire_header *header)
+static void expect_cut_off(struct script_conn *conn, const void *first, size_t size)
 {
     uint8_t zeros[4096] = {0};
     uint64_t begin = ga_clock_ns();
-    cr_assert(send_slowly(conn, header, sizeof *header, 10));
+    cr_assert(send_slowly(conn, first, size, 10));
     cr_assert_not(send_slowly(conn, zeros, sizeof zeros, 20), "it may say that for ever");
     uint64_t ms = (ga_clock_ns() - begin) / GA_NS_PER_MS;
     cr_assert(ms > 500 && ms < 15000, "%llu ms", (unsigned long long)ms);
     script_expect_end(conn);
+    script_close(conn);
+}
+
+/* To the same place, without TLS. */
+static void connect_plainly(struct script_conn *conn, const char *url)
+{
+    char plain[160] = "";
+    cr_assert(strlen(url) < sizeof plain);
+    strcpy(plain, url);
+    if (script_tls) {
+        memcpy(plain, "tcp", 3);
+    }
+    script_connect(conn, plain);
+}
+
+/* The beginning of what TLS says first, and that there will be 4096 bytes. */
+static void expect_slow_tls_cut_off(const char *url)
+{
+    const uint8_t record[] = {22, 3, 1, 16, 0};
+    struct script_conn conn;
+    connect_plainly(&conn, url);
+    expect_cut_off(&conn, record, sizeof record);
 }
 
 Test(slow, a_greeting_has_a_limit_in_time)
@@ -83,13 +123,18 @@ Test(slow, a_greeting_has_a_limit_in_time)
     const struct wire_header data_hello = {.opcode = WIRE_DATA_HELLO, .length = 8000};
     struct script_conn conn;
     script_connect(&conn, server.url);
-    expect_cut_off(&conn, &hello);
-    script_close(&conn);
+    expect_cut_off(&conn, &hello, sizeof hello);
     script_app_start(&app, server.url, 0);
     start_other();
-    script_connect(&conn, app.address);
-    expect_cut_off(&conn, &data_hello);
-    script_close(&conn);
+    if (script_tls) {
+        expect_slow_tls_cut_off(server.url);
+        expect_slow_tls_cut_off(app.address);
+    } else {
+        script_connect(&conn, app.address);
+        expect_cut_off(&conn, &data_hello, sizeof data_hello);
+        script_connect_backend(&app, &conn, true);
+        expect_cut_off(&conn, &data_hello, sizeof data_hello);
+    }
     expect_unaffected();
     cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
 }
@@ -102,9 +147,9 @@ Test(slow, many_that_say_nothing_keep_nobody_out_for_long)
     script_expect(&app.control, WIRE_WELCOME);
     script_open(&app, 0);
     for (int i = 0; i < SILENT; i++) {
-        script_connect(&silent[i], app.address);
+        connect_plainly(&silent[i], app.address);
     }
-    script_connect(&late, app.address);
+    script_connect_backend(&app, &late, true);
     script_data_hello_fill(&app, &hello, HANDSHAKE_DATA, 0, SCRIPT_WINDOW);
     handshake_data_hello_write(script_begin(&late), &hello);
     script_send(&late, WIRE_DATA_HELLO, 0, 1);
