@@ -6,7 +6,8 @@ built with one.
 A script defines functions test_* that take a Build and calls main(); ctest runs the script.
 Programs reach their servers over TCP, as from other machines, unless GPUAAS_TEST_TRANSPORT says
 otherwise: some scripts run several times. `tls`: servers listen with certificates to throw away.
-`auto`: by shared memory, and so are large copies unless GPUAAS_TEST_SHARED_MEMORY is 0."""
+`auto`: by shared memory, and so are large copies unless GPUAAS_TEST_SHARED_MEMORY is 0. `rdma`:
+where there is a network card for it, whose address is GPUAAS_TEST_RDMA (tests/rdma/vm.sh)."""
 
 import argparse
 import atexit
@@ -54,6 +55,9 @@ def wait_until(condition, seconds, text):
 
 
 TRANSPORT = os.environ.get("GPUAAS_TEST_TRANSPORT", "tcp")
+HOST = os.environ["GPUAAS_TEST_RDMA"] if TRANSPORT == "rdma" else "127.0.0.1"
+# The machine with that card is emulated, and slow.
+PATIENT = ["ticket_s = 120", "handshake_timeout_s = 120"] if TRANSPORT == "rdma" else []
 SHARED_MEMORY = os.environ.get("GPUAAS_TEST_SHARED_MEMORY")  # of servers; "0": copies are sent
 
 
@@ -239,7 +243,7 @@ def alive(pid):
 class Server(Process):
     """A gpuaasd in the foreground, with its configuration in a folder of its own."""
 
-    def __init__(self, build, gpus=2, host="127.0.0.1", config=None, program=None,
+    def __init__(self, build, gpus=2, host=HOST, config=None, program=None,
                  extra=None, prefix=()):
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
@@ -292,8 +296,8 @@ class Server(Process):
             expect(complaint not in self.err.text, f"{self}: {complaint}\n{self.report()}")
 
 
-def configuration(gpus, host="127.0.0.1"):
-    lines = ["[server]", f"listen = tcp://{host}:0", "data_ports = 0"]
+def configuration(gpus, host=HOST):
+    lines = ["[server]", f"listen = tcp://{host}:0", "data_ports = 0", *PATIENT]
     if SHARED_MEMORY is not None:
         lines.append(f"shared_memory = {SHARED_MEMORY}")
     for number in range(gpus):

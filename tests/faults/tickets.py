@@ -4,9 +4,12 @@ first is said again, while the ticket is good and when it has expired. Each time
 with the reason, and the program goes on and computes rightly.
 
 A relay stands between program and backend process, where the server tells programs to connect
-(advertise_address): it passes everything on, and keeps a copy."""
+(advertise_address): it passes everything on, and keeps a copy. Over RDMA that is an offer of queue
+pairs as well: a second one to the same must not disturb the first."""
 
 import contextlib
+import ipaddress
+import re
 import socket
 import struct
 import threading
@@ -22,6 +25,7 @@ COPY_MOST = 65536  # bytes of a connection that are kept
 HEADER = struct.Struct("<IHHQ")  # api/wire.h
 DATA_HELLO, REFUSED = 8, 3
 TLS_ALERT, TLS_RECORD = 21, 5  # a kind of record, and the bytes before its content
+OFFER, OFFER_BYTES = b"rdma", 64  # transport/rdma_wide.h
 
 
 class Relay:
@@ -70,9 +74,12 @@ def first_message(said):
     if harness.TRANSPORT == "tls":
         size = TLS_RECORD + int.from_bytes(said[3:5], "big")
     else:
-        length, opcode, _, _ = HEADER.unpack_from(said)
+        before = OFFER_BYTES if said[:4] == OFFER else 0
+        if len(said) < before + HEADER.size:
+            return None
+        length, opcode, _, _ = HEADER.unpack_from(said, before)
         expect(opcode == DATA_HELLO, f"opcode {opcode} comes first")
-        size = HEADER.size + length
+        size = before + HEADER.size + length
     return bytes(said[:size]) if len(said) >= size else None
 
 
@@ -89,14 +96,24 @@ def expect_no(answer, why):
     if harness.TRANSPORT == "tls":
         expect(answer[:1] == bytes([TLS_ALERT]) and len(answer) < 32, f"an alert is due: {answer}")
         return
+    if answer[:4] == OFFER:
+        answer = answer[OFFER_BYTES:]
     expect(len(answer) > HEADER.size and HEADER.unpack_from(answer)[1] == REFUSED and
            why.encode() in answer, f"a refusal is due, {why!r}: {answer}")
 
 
 def configuration(host, relay, ticket_s):
-    return harness.configuration(2, host).replace("data_ports = 0", "\n".join(
-        [f"data_ports = {relay.port}", f"advertise_address = {relay_host(relay)}",
-         f"ticket_s = {ticket_s}"]))
+    lines = "\n".join([f"data_ports = {relay.port}", f"advertise_address = {relay_host(relay)}",
+                       f"ticket_s = {ticket_s}"])
+    patient = re.sub(r"(?m)^ticket_s = .*\n", "", harness.configuration(2, host))
+    return patient.replace("data_ports = 0", lines)
+
+
+def places():
+    """Of the server, and of the relay. Over RDMA both are the card's, as vm.sh makes it."""
+    if harness.TRANSPORT == "rdma":
+        return harness.HOST, str(ipaddress.ip_address(harness.HOST) + 1)
+    return check.own_host(), check.own_host()
 
 
 def relay_host(relay):
@@ -107,8 +124,8 @@ def relay_host(relay):
 def overheard(build, ticket_s):
     """A server, and a program that computes there until the end, where it must have been right all
     the time; what is given says its first messages again and returns the answers."""
-    host = check.own_host()
-    with contextlib.closing(Relay(check.own_host(), host)) as relay, \
+    host, between = places()
+    with contextlib.closing(Relay(between, host)) as relay, \
             harness.serving(build, config=configuration(host, relay, ticket_s)) as server:
         checker = Checker(build, server)
         program = check.start_steps(build, [server], rounds=0)
@@ -116,6 +133,8 @@ def overheard(build, ticket_s):
             program.wait_for_line("started", 60)
             messages = [first_message(said) for said in relay.said]
             expect(len(messages) >= 2 and all(messages), f"{len(messages)} connections")
+            offers = sum(message.startswith(OFFER) for message in messages)
+            expect(offers == (harness.TRANSPORT == "rdma"), f"{offers} offers of RDMA")
             backends = server.backends()
             yield server, lambda: [answer_to(host, relay.port, message) for message in messages]
             expect(server.backends() == backends, server.report())

@@ -3,6 +3,7 @@
 cannot be, and an error that is documented when it breaks. Runs where there is a card for it
 (vm.sh); GPUAAS_TEST_RDMA is its address."""
 
+import contextlib
 import os
 import re
 import signal
@@ -12,12 +13,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 sys.path.insert(0, os.path.join(HERE, "..", "faults"))
 import check  # noqa: E402
+import frames  # noqa: E402
 import harness  # noqa: E402
-import points  # noqa: E402
-from harness import expect  # noqa: E402
+from frames import DATA  # noqa: E402
+from harness import HOST, expect  # noqa: E402
+from points import Fuse  # noqa: E402
 
-HOST = os.environ.get("GPUAAS_TEST_RDMA", "")
-DATA = 2  # kind of connection, to transport/fault.h
 PROGRAMS = ("vector_add", "streams_events", "threads_memory")
 # What runs behind these words can lock 64 KiB of memory, root or not.
 LIMITED = ("setpriv", "--bounding-set", "-ipc_lock", "prlimit", "--memlock=65536:65536")
@@ -27,17 +28,12 @@ def serving(build, **options):
     return harness.serving(build, config=configuration(), **options)
 
 
-PATIENT = ("ticket_s = 120", "handshake_timeout_s = 120")  # the machine is emulated
-
-
 def configuration(*lines):
-    text = harness.configuration(1, HOST)
-    return text.replace("[server]\n", "\n".join(["[server]", *PATIENT, *lines, ""]), 1)
+    return harness.configuration(1).replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
 
 
 def traced(build, server, program="vector_add", prefix=(), **extra):
     """The transport that a program says it has used, and what it said besides."""
-    extra.setdefault("GPUAAS_TRANSPORT", "rdma")
     env = build.remote([server], GPUAAS_TRACE="summary", **extra)
     process = harness.run_passing([*prefix, build.program(program)], env)
     lines = [line for line in process.err.lines if "trace: device" in line]
@@ -65,7 +61,7 @@ def test_copies(build):
     """Pinned, registered and other memory, to two servers at once: no bytes go with the calls, but
     for those of copies that come before memory is known there."""
     with serving(build) as one, serving(build) as other:
-        env = build.remote([one, other], GPUAAS_TRACE="summary", GPUAAS_TRANSPORT="rdma")
+        env = build.remote([one, other], GPUAAS_TRACE="summary")
         process = harness.run_passing([build.program("registered_copies")], env)
         text = process.err.text
         counts = {name: calls(text, f"ga_{name}")
@@ -77,11 +73,6 @@ def test_copies(build):
         expect(counts["arena_reach"] > 20, text)
         for server in (one, other):
             expect("warn: " not in server.err.text.split("\n", 1)[1], server.report())
-
-
-def expect_not_registered(text, said):
-    expect("cannot be registered" in said and "ulimit -l" in said, said)
-    expect(calls(text, "ga_arena_in") == 0 and calls(text, "ga_copy_in") > 0, text)
 
 
 def test_by_itself_and_by_name(build):
@@ -130,57 +121,102 @@ def expect_with_calls(text, said):
     expect(calls(text, "ga_arena_in") == 0 and calls(text, "ga_copy_in") > 0, text)
 
 
-def expect_719(build, server, break_it, **env):
-    env = build.remote([server], GPUAAS_TRANSPORT="rdma", **env)
-    with harness.running([build.program("endless"), "copy"], env) as program:
-        program.wait_for_line("started", 60)
-        break_it(server)
-        program.wait(60)
-        expect("error 719" in program.out.text + program.err.text, program.report())
+# ---- what breaks while a program runs, with a neighbour on the same server that computes
+
+STREAM, COPIES = ("steps", "0"), ("endless", "copy")
+DIES = ("rdma: memory is fetched", "rdma: bytes are stored")
+# Who of the two has a queue pair that fails, beneath which program, with what and at which time.
+FAILS = [("client", STREAM, "rdma: bytes are sent", 30),
+         ("client", COPIES, "rdma: memory is shared", 1),
+         ("client", STREAM, "rdma: bytes have been read", 2),
+         ("server", COPIES, "rdma: memory is fetched", 40),
+         ("server", COPIES, "rdma: bytes are stored", 40),
+         ("server", STREAM, "rdma: bytes are sent", 30),
+         ("server", STREAM, "rdma: bytes have been read", 2)]
 
 
-def test_backend_dies_with_data_in_flight(build):
-    with serving(build) as server:
-        checker = check.Checker(build, server)
-        expect_719(build, server, lambda it: os.kill(it.backends()[0], signal.SIGKILL))
-        checker.check_clean()
+@contextlib.contextmanager
+def beside_a_neighbour(build):
+    """A server, what checks that nothing is left there, and the fuse of the backend processes that
+    start from now on."""
+    with Fuse() as fuse, harness.serving(build, config=check.without_spares(1),
+                                         extra=fuse.env) as server:
+        with frames.neighbour(build, server):
+            yield server, check.Checker(build, server, clients=1), fuse
         transport, text = traced(build, server)
         expect(transport == "rdma", text)
 
 
-def test_client_dies_with_data_in_flight(build):
-    with serving(build) as server:
-        traces = harness.Traces(server)
-        env = build.remote([server], GPUAAS_TRANSPORT="rdma")
-        with harness.running([build.program("endless"), "copy"], env) as program:
+def expect_719(build, server, command, break_it=None, **env):
+    command = [build.program(command[0]), *command[1:]]
+    with harness.running(command, build.remote([server], **env)) as program:
+        if break_it is not None:
+            program.wait_for_line("started", 60)
+            break_it(program)
+        program.wait(check.VICTIM_SECONDS)
+        expect("error 719" in program.out.text, program.report())
+        bad = check.complaints(program.report())
+        expect(not bad, f"{bad}\n{program.report()}")
+
+
+def test_either_end_dies_with_data_in_flight(build):
+    with beside_a_neighbour(build) as (server, checker, _):
+        neighbour, = server.backends()
+        killed = []
+
+        def kill_backend(_):
+            killed.extend(set(server.backends()) - {neighbour})
+            os.kill(killed[0], signal.SIGKILL)
+        expect_719(build, server, COPIES, kill_backend)
+        checker.check(killed=killed, serve=False)
+        with harness.running([build.program(COPIES[0]), COPIES[1]],
+                             build.remote([server])) as program:
             program.wait_for_line("started", 60)
             program.kill()
             program.wait(10)
-        traces.expect_none(20)
+        checker.check(killed=killed, serve=False)
 
 
-def test_backend_dies_while_it_fetches(build):
+def without_failpoints(build):
     if build.sanitize == "none":
-        print("skipped: this build has no failpoints")
+        print("skipped: this build has no failpoints, and no transport that breaks others")
+    return build.sanitize == "none"
+
+
+def test_backend_dies_while_it_moves_bytes(build):
+    if without_failpoints(build):
         return
-    with points.Fuse() as fuse:
-        fuse.arm("rdma: memory is fetched", "kill", 40)
-        with serving(build, extra=fuse.env) as server:
-            env = build.remote([server], GPUAAS_TRANSPORT="rdma")
-            program = harness.run([build.program("endless"), "copy"], env, status=None)
-            expect(fuse.fired() and "error 719" in program.out.text, program.report())
+    with beside_a_neighbour(build) as (server, checker, fuse):
+        for point in DIES:
+            fuse.arm(point, "kill", 40)
+            with check.explained(point):
+                expect_719(build, server, COPIES)
+                expect(fuse.disarm(), "nobody came there")
+                checker.check(killed=check.ANY, serve=False)
+
+
+def test_queue_pairs_that_fail(build):
+    """The card meets an error of its own: who uses it or the other end notices, both let go."""
+    if without_failpoints(build):
+        return
+    with beside_a_neighbour(build) as (server, checker, of_server), Fuse() as of_client:
+        for end, command, point, count in FAILS:
+            fuse = of_client if end == "client" else of_server
+            fuse.arm(point, "fail", count)
+            with check.explained(f"{end}, {point}"):
+                expect_719(build, server, command, **of_client.env)
+                expect(fuse.disarm(), "nobody came there")
+                checker.check(serve=False)
 
 
 def test_resets(build):
-    if build.sanitize == "none":
-        print("skipped: this build has no transport that breaks others")
+    """As in broken.py, with the bytes of copies beside the connection."""
+    if without_failpoints(build):
         return
     with serving(build) as server:
         checker = check.Checker(build, server)
-        for faults in (f"on={DATA}&reset_out=300000", f"on={DATA}&reset_in=300000",
-                       f"on={DATA}&half_out=300000"):
-            program = check.start_steps(build, [server], GPUAAS_TRANSPORT="rdma",
-                                        GPUAAS_TEST_FAULT=faults)
+        for faults in (f"on={DATA}&reset_out=300000", f"on={DATA}&reset_in=300000"):
+            program = check.start_steps(build, [server], GPUAAS_TEST_FAULT=faults)
             try:
                 error = check.victim_result(program)
                 expect(error == 719, f"{faults}: {error} instead of 719\n{program.report()}")

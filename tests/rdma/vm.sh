@@ -4,13 +4,17 @@
 # fresh folders for temporary files, DIR at its own path wherever that is, the command's output and
 # exit status passed out. Needs no root.
 #
-#   vm.sh [-t SECONDS] [-e NAME=VALUE]... DIR COMMAND [ARGUMENT]...   -t: the command's limit (120)
+#   vm.sh [-t SECONDS] [-e NAME[=VALUE]]... DIR COMMAND [ARGUMENT]...
 #   vm.sh -p                                                    only download and unpack the kernel
+#
+# -t: the command's limit (120). -e: a variable of its environment; without a value, the one that it
+# has here, if it has one.
 #
 # Exit status: the command's; 124: its time was up; 125: the machine failed (its console is shown).
 # What a reader would get wrong: /dev/kvm proves nothing. Without vmx or svm in /proc/cpuinfo an
 # ordinary kernel crawls under it, and emulation is faster.
-# In the machine: rxe0 on the device rd0, whose address 10.77.0.1 both ends of a connection use.
+# In the machine: rxe0 on the device rd0, whose address 10.77.0.1 both ends of a connection use; for
+# what stands between them it has 10.77.0.2.
 # The kernel's package is only unpacked, into GPUAAS_RDMA_VM (~/.cache/gpuaas-rdma-vm).
 set -u
 seconds=120 boot_seconds=60 only_prepare="" environment=()
@@ -25,7 +29,14 @@ die() {
 while getopts t:e:p option; do
     case $option in
     t) seconds=$OPTARG ;;
-    e) environment+=("$OPTARG") ;;
+    e)
+        name=${OPTARG%%=*}
+        if [ "$name" != "$OPTARG" ]; then
+            environment+=("$OPTARG")
+        elif [ -n "${!name+set}" ]; then
+            environment+=("$name=${!name}")
+        fi
+        ;;
     p) only_prepare=yes ;;
     *) die "unknown option (see the beginning of $0)" ;;
     esac
@@ -168,7 +179,8 @@ printf '%s\n' "$folder" >"$state/ctl/dir"
     cat <<'RUN'
 {
     ip link set lo up
-    ip link add rd0 type dummy && ip addr add 10.77.0.1/24 dev rd0 && ip link set rd0 mtu 4200 up
+    ip link add rd0 type dummy && ip addr add 10.77.0.1/24 dev rd0
+    ip addr add 10.77.0.2/24 dev rd0 && ip link set rd0 mtu 4200 up
     rdma link add rxe0 type rxe netdev rd0
 } >/dev/ttyS0 2>&1
 state=/sys/class/infiniband/rxe0/ports/1/state
