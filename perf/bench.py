@@ -14,6 +14,7 @@ import facts as fact_table  # noqa: E402  (found by the line above)
 import far_facts  # noqa: E402
 import figures as figure_table  # noqa: E402
 import mix  # noqa: E402
+import rdma_figures  # noqa: E402
 import soft_figures  # noqa: E402
 import tls_figures  # noqa: E402
 import report  # noqa: E402
@@ -25,6 +26,7 @@ MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 FIGURES = (figure_table.all_figures() + tls_figures.all_figures() + mix.all_figures() +
            soft_figures.all_figures())
+BY_NAME = rdma_figures.all_figures()  # only for who says "rdma"
 FACTS = {**fact_table.ALL, **far_facts.ALL, **tls_figures.FACTS, **soft_figures.FACTS}
 
 
@@ -32,6 +34,17 @@ def processor():
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         match = re.search(r"^model name\s*:\s*(.*)$", f.read(), re.MULTILINE)
     return match.group(1) if match else platform.machine()
+
+
+def choose(build, name):
+    """The figures of that name."""
+    chosen = [figure for figure in FIGURES if re.search(name, figure.key)]
+    if "rdma" in name:
+        if rdma_figures.lacks(build):
+            print(f"rdma: not measured, {rdma_figures.lacks(build)}")
+        else:
+            chosen += [figure for figure in BY_NAME if re.search(name, figure.key)]
+    return chosen
 
 
 def describe(build, arguments, load):
@@ -45,7 +58,7 @@ def describe(build, arguments, load):
 
 def measure_figures(bench_rig, floor, chosen, mode):
     turns, scale = MODES[mode]
-    bench = figure_table.Bench(bench_rig, floor, scale)
+    bench = figure_table.Bench(bench_rig, floor, turns, scale)
     for number in range(turns):
         for figure in chosen:
             progress(f"turn {number + 1} of {turns}: {figure.title}")
@@ -69,7 +82,7 @@ def progress(words):
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("name", nargs="?", default="", help="regular expression on the names of "
-                        "what is measured; everything when left out")
+                        "what is measured; everything but rdma when left out")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
                       help="less of everything: under two minutes")
@@ -90,10 +103,10 @@ def main():
         re.compile(arguments.name)
     except re.error as error:
         sys.exit(f"bench: {arguments.name!r} is not a regular expression: {error}")
-    chosen = [f for f in FIGURES if re.search(arguments.name, f.key)]
+    chosen = choose(build, arguments.name)
     chosen_facts = [name for name in FACTS if re.search(arguments.name, name)]
     if not chosen and not chosen_facts:
-        names = [figure.key for figure in FIGURES] + list(FACTS)
+        names = [figure.key for figure in FIGURES + BY_NAME] + list(FACTS)
         sys.exit(f"bench: nothing matches {arguments.name!r}; there are: {' '.join(names)}")
     before = os.getloadavg()[0]
     with rig.Rig(build, arguments.real_time) as bench_rig:

@@ -53,8 +53,8 @@ class Bench:
     """The programs of one run, started when they are needed, and how much of everything is done in
     one turn."""
 
-    def __init__(self, rig, floor, scale):
-        self.rig, self.floor, self.scale = rig, floor, scale
+    def __init__(self, rig, floor, turns, scale):
+        self.rig, self.floor, self.turns, self.scale = rig, floor, turns, scale
         self.kernels = functools.lru_cache(rig.kernels)  # by the number of cores
 
     @functools.cached_property

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """What our stream over RDMA takes next to perftest, and what a copy of pinned memory does, on the
-same card (of vm.sh, in which nothing is as fast as in hardware: only the ratios mean something)."""
+same card (of vm.sh, in which nothing is as fast as in hardware: only the ratios mean something).
 
+Each turn measures all, theirs and ours by turns, and is a line of JSON: microseconds, and 10^6
+bytes per second. `./dev bench rdma` is who reads them; without --turns it is one turn with little,
+only to see that everything arrives."""
+
+import argparse
 import json
 import os
 import re
@@ -11,20 +16,24 @@ import sys
 import time
 
 import programs
-from harness import expect, run_passing
+from harness import HOST, expect, run_passing
 
-ROUNDS, MEGABYTES, PIECE, TURNS = 300, 8, 65536, 3
+PIECE = 65536  # of the stream
 CHUNK = 262144  # pieces that the server's card moves
+COPIES = 3  # in each turn, of which the median counts
+# Either end has a processor of its own, as if they were two machines.
+CLIENT, SERVER = (["taskset", "-c", str(number)] for number in range(2))
 
 
-def perftest(host, *command):
+def perftest(*command):
     """The last line of figures of the client's end."""
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen([*SERVER, *command], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60
         while True:  # until the server listens
-            run = subprocess.run([*command, host], capture_output=True, text=True, timeout=120,
-                                 check=False)
+            run = subprocess.run([*CLIENT, *command, HOST], capture_output=True, text=True,
+                                 timeout=120, check=False)
             if run.returncode == 0 or time.monotonic() > deadline:
                 break
             time.sleep(0.2)
@@ -39,46 +48,52 @@ def perftest(host, *command):
     return [float(word) for word in rows[-1]]
 
 
-def perftest_turn(host):
-    latency = perftest(host, "ib_send_lat", "-F", "-e", "-s", "64", "-n", str(ROUNDS))[4]
-    return latency, bandwidth(host, "ib_write_bw", PIECE)
+def latency(rounds):
+    return perftest("ib_send_lat", "-F", "-e", "-s", "64", "-n", str(rounds))[4]
 
 
-def bandwidth(host, tool, size):
-    row = perftest(host, tool, "-F", "-s", str(size), "-n", str(MEGABYTES * 2**20 // size))
+def bandwidth(tool, size, megabytes):
+    row = perftest(tool, "-F", "-s", str(size), "-n", str(megabytes * 2**20 // size))
     return row[3] * 1.048576  # its MB are 2^20 bytes
 
 
-def our_turn(host, program):
-    run = subprocess.run([program, host, str(ROUNDS), str(MEGABYTES)], capture_output=True,
-                         text=True, timeout=300, check=False)
+def our_stream(build, rounds, megabytes):
+    run = subprocess.run([build.path("tests/rdma_measure"), HOST, str(rounds), str(megabytes)],
+                         capture_output=True, text=True, timeout=300, check=False)
     if run.returncode != 0:
         sys.exit(run.stderr)
-    answer = json.loads(run.stdout)
-    return answer["latency_us"], answer["bandwidth_mb_s"]
+    return json.loads(run.stdout)
 
 
-def test_stream(build):
-    host, program = programs.HOST, build.path("tests/rdma_measure")
-    turns = [(perftest_turn(host), our_turn(host, program)) for _ in range(TURNS)]
-    for at, (figure, floor, unit) in enumerate((("latency, asleep", "ib_send_lat -e", "us"),
-                                                ("bandwidth", "ib_write_bw", "MB/s"))):
-        theirs, ours = (statistics.median(turn[who][at] for turn in turns) for who in (0, 1))
-        print(f"{figure}: {ours:.1f} {unit}; {floor} {theirs:.1f} {unit}; {ours / theirs:.2f}x "
-              f"(medians of {TURNS} turns)", flush=True)
-
-
-def test_copies(build):
-    with programs.serving(build) as server:
-        env = build.remote([server], GPUAAS_TRANSPORT="rdma")
-        program = run_passing([build.program("copy_rate"), str(MEGABYTES // 2), str(TURNS)], env)
+def our_copies(build, server, megabytes):
+    program = run_passing([*CLIENT, build.program("copy_rate"), str(megabytes), str(COPIES)],
+                          build.remote([server], GPUAAS_TRACE="summary"))
+    expect("over rdma" in program.err.text, program.report())
     answer = json.loads(next(line for line in program.out.lines if line.startswith("{")))
-    for way, tool in (("in", "ib_read_bw"), ("out", "ib_write_bw")):
-        expect(len(answer[way]) == TURNS, f"{way}: {answer}")
-        ours, theirs = statistics.median(answer[way]), bandwidth(programs.HOST, tool, CHUNK)
-        print(f"copy {way}, pinned: {ours:.1f} MB/s; {tool} {theirs:.1f} MB/s; "
-              f"{ours / theirs:.2f}x (ours the median of {TURNS} turns)", flush=True)
+    for way in ("in", "out"):
+        expect(len(answer[way]) == COPIES, f"{way}: {answer}")
+    return {way: statistics.median(answer[way]) for way in ("in", "out")}
+
+
+def turn(build, server, rounds, megabytes):
+    floor = {"latency": latency(rounds), "stream": bandwidth("ib_write_bw", PIECE, megabytes)}
+    stream = our_stream(build, rounds, megabytes)
+    floor["in"] = bandwidth("ib_read_bw", CHUNK, megabytes)
+    copies = our_copies(build, server, megabytes)
+    floor["out"] = bandwidth("ib_write_bw", CHUNK, megabytes)
+    ours = {"latency": stream["latency_us"], "stream": stream["bandwidth_mb_s"], **copies}
+    return {name: {"ours": ours[name], "floor": floor[name]} for name in floor}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=0)
+    build, arguments = programs.harness.parse_arguments(parser)
+    rounds, megabytes = (500, 16) if arguments.turns else (100, 4)
+    with programs.serving(build, prefix=SERVER) as server:
+        for _ in range(max(1, arguments.turns)):
+            print(json.dumps(turn(build, server, rounds, megabytes)), flush=True)
 
 
 if __name__ == "__main__":
-    programs.harness.main(globals())
+    main()
