@@ -32,8 +32,8 @@ static void start(void)
     script_shm = over("shm");
     script_tls = over("tls");
     script_rdma = over("rdma") ? getenv("GPUAAS_TEST_RDMA") : NULL;
-    script_server_start(&server, script_rdma != NULL ? "handshake_timeout_s = 2\n"
-                                                     : "handshake_timeout_s = 1\n");
+    script_server_start(&server, script_tls || script_rdma != NULL ? "handshake_timeout_s = 2\n"
+                                                                   : "handshake_timeout_s = 1\n");
 }
 
 static void stop(void)
