@@ -40,9 +40,10 @@ def choose(build, name):
     """The figures of that name."""
     chosen = [figure for figure in FIGURES if re.search(name, figure.key)]
     if "rdma" in name:
-        if rdma_figures.lacks(build):
-            print(f"rdma: not measured, {rdma_figures.lacks(build)}")
-        else:
+        why = rdma_figures.lacks(build)
+        if why is not None and not chosen:
+            sys.exit(f"bench: rdma cannot be measured: {why}")
+        if why is None:
             chosen += [figure for figure in BY_NAME if re.search(name, figure.key)]
     return chosen
 
