@@ -16,7 +16,6 @@
 #include "base/shared_memory.h"
 #include "base/spin.h"
 #include "client/call.h"
-#include "client/cancel.h"
 #include "client/state.h"
 
 #define PIECES_MOST 1024u /* as the server's, whose numbers they are */
@@ -202,13 +201,11 @@ struct client_arena *client_arena_reach(struct client_session *session, void *me
     arena->memory = memory;
     arena->bytes = bytes;
     arena->piece = PIECES_MOST;
-    int before = client_cancel_off();
     if (!arena_share(arena) || !numbered_offer(arena, -1)) {
         arena_unshare(arena);
         arena->piece = PIECES_MOST;
         arena->state = ARENA_REFUSED;
     }
-    client_cancel_back(before);
     return arena;
 }
 

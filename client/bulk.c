@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "client/cancel.h"
 #include "client/exchange.h"
 #include "client/state.h"
 
@@ -202,8 +201,6 @@ void client_bulk_prepare(const struct client_call *call, uint64_t bytes)
     struct client_link *link = call->link;
     if (bytes >= ASK_FROM && !atomic_load(&link->bulk_asked) &&
         !atomic_exchange(&link->bulk_asked, true)) {
-        int before = client_cancel_off();
         prepare(call->context);
-        client_cancel_back(before);
     }
 }

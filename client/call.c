@@ -5,7 +5,6 @@
 
 #include "api/call_info.h"
 #include "base/log.h"
-#include "client/cancel.h"
 #include "client/state.h"
 #include "client/trace.h"
 #include "client/twin.h"
@@ -461,7 +460,6 @@ CUresult client_call_wait_want(struct client_call *call, const struct link_want 
                                bool keep_late, const void *from, uint64_t bytes,
                                struct ga_reader *reader)
 {
-    int before = client_cancel_off(); /* once for all that follows */
     bool leads = from == NULL && client_link_lead(call->link);
     CUresult rc = start(call, want, from, bytes, leads);
     if (leads) {
@@ -472,7 +470,6 @@ CUresult client_call_wait_want(struct client_call *call, const struct link_want 
     if (rc == CUDA_SUCCESS) {
         rc = finish(call, keep_late, reader);
     }
-    client_cancel_back(before);
     return rc;
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "client/arena.h"
-#include "client/cancel.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "client/window.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/failpoint.h"
-#include "client/cancel.h"
 #include "client/link.h"
 
 struct transport_conn *link_awaited(struct client_link *link)
@@ -68,17 +67,14 @@ int client_link_lock_apart(struct client_link *link, size_t room)
 {
     int dead;
     while ((dead = client_link_lock(link, room + LINK_PREFIX)) == 0) {
-        int before = client_cancel_off();
         enum ga_status status = link_bulk_push(link);
         if (choose(link)) {
-            client_cancel_back(before);
             return 0;
         }
         if (status == GA_AGAIN && (link->exclusive || link_push(link) != GA_LOST)) {
             link_wait_for_room(link);
         }
         pthread_mutex_unlock(&link->send_lock);
-        client_cancel_back(before);
     }
     return dead;
 }
@@ -94,14 +90,12 @@ void client_link_apart(struct client_link *link, const void *from, uint64_t byte
                        struct link_apart *apart)
 {
     struct link_bulk *bulk = &link->bulks[link->bulk_last];
-    int before = client_cancel_off();
     bulk->from = from;
     bulk->left = bytes;
     apart->pieces[link->bulk_last] = ++bulk->pieces;
     if (link_push(link) != GA_LOST) {
         (void)link_bulk_push(link);
     }
-    client_cancel_back(before);
 }
 
 /* Under send_lock. */
@@ -118,7 +112,6 @@ static bool has_left(const struct client_link *link, const struct link_apart *ap
 
 void client_link_apart_wait(struct client_link *link, const struct link_apart *apart)
 {
-    int before = client_cancel_off();
     pthread_mutex_lock(&link->send_lock);
     while (atomic_load(&link->dead) == 0 && !has_left(link, apart)) {
         enum ga_status status = link->exclusive ? GA_OK : link_push(link);
@@ -127,5 +120,4 @@ void client_link_apart_wait(struct client_link *link, const struct link_apart *a
         }
     }
     pthread_mutex_unlock(&link->send_lock);
-    client_cancel_back(before);
 }

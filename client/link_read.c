@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "client/cancel.h"
 #include "client/host_function.h"
 #include "client/link.h"
 #include "client/trace.h"
@@ -222,10 +221,8 @@ bool link_read_free(struct client_link *link)
 
 void client_link_drain(struct client_link *link)
 {
-    int before = client_cancel_off();
     client_link_flush(link);
     link_read_try(link);
-    client_cancel_back(before);
 }
 
 /* ---- waiting */
@@ -278,7 +275,6 @@ void client_link_wait(struct client_link *link, struct link_record *record)
         front_output_write();
         return; /* it came along with an answer that was waited for before */
     }
-    int before = client_cancel_off();
     uint64_t start = wait_begin();
     link_send_until(link, 0);
     if (role_take(link) || wait_turn(link, record)) {
@@ -286,7 +282,6 @@ void client_link_wait(struct client_link *link, struct link_record *record)
         leave(link); /* nobody else completes what we have waited for in this role */
     }
     wait_end(link, record, start);
-    client_cancel_back(before);
 }
 
 bool client_link_lead(struct client_link *link)

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "client/cancel.h"
 #include "client/link.h"
 
 void (*client_link_armed)(void);
@@ -143,7 +142,6 @@ int client_link_lock(struct client_link *link, size_t room)
     if (dead == 0 && !link->exclusive && make_room(link, room)) {
         return 0;
     }
-    int before = client_cancel_off();
     while ((dead = atomic_load(&link->dead)) == 0) {
         if (link->exclusive) {
             pthread_cond_wait(&link->room, &link->send_lock);
@@ -156,7 +154,6 @@ int client_link_lock(struct client_link *link, size_t room)
     if (dead != 0) {
         pthread_mutex_unlock(&link->send_lock);
     }
-    client_cancel_back(before);
     return dead;
 }
 
@@ -203,7 +200,7 @@ uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t s
 {
     uint8_t *at = client_link_at(link);
     uint32_t padded = wire_padded(values);
-    memset(at + sizeof(struct wire_header) + values, 0, padded - values);
+    memset(at + sizeof(struct wire_header) + values, 0, 16); /* the padding: there is room */
     struct wire_header header = {.length = padded + wire_padded(bulk),
                                  .opcode = opcode,
                                  .session = session,
@@ -221,7 +218,6 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
     static const uint8_t zeros[16];
     uint64_t total = (bytes + 15) & ~UINT64_C(15), done = 0;
     bool full = false;
-    int before = client_cancel_off();
     link->exclusive = true;
     while (done < total && atomic_load(&link->dead) == 0) {
         struct iovec pieces[3] = {
@@ -264,7 +260,6 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
         emptied(link);
     }
     pthread_cond_broadcast(&link->room);
-    client_cancel_back(before);
 }
 
 /* The program has waited for everything before: whoever executes it now stands still. Through a
@@ -280,10 +275,7 @@ void client_link_unlock(struct client_link *link, bool now)
 {
     bool arm = false;
     if (now || buffered(link) >= LINK_BATCH || starts_anew(link)) {
-        int before = client_cancel_off();
-        enum ga_status pushed = link_push(link); /* what does not leave now is in the buffer */
-        (void)pushed;
-        client_cancel_back(before);
+        (void)link_push(link); /* what does not leave now is in the buffer */
     }
     if (buffered(link) != 0 && atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) == 0) {
         atomic_store(&link->oldest_ns, ga_clock_ns());
@@ -291,21 +283,17 @@ void client_link_unlock(struct client_link *link, bool now)
     }
     pthread_mutex_unlock(&link->send_lock);
     if (arm && client_link_armed != NULL) {
-        int before = client_cancel_off();
         client_link_armed();
-        client_cancel_back(before);
     }
 }
 
 void client_link_flush(struct client_link *link)
 {
-    int before = client_cancel_off();
     pthread_mutex_lock(&link->send_lock);
     if (atomic_load(&link->dead) == 0 && !link->exclusive) {
         (void)link_push(link);
     }
     pthread_mutex_unlock(&link->send_lock);
-    client_cancel_back(before);
 }
 
 void client_link_rest(struct client_link *link, uint64_t now_ns)

@@ -3,7 +3,6 @@
  * asked to (a watch), once for all that was freed meanwhile. */
 #include "api/calls.h"
 #include "client/call.h"
-#include "client/cancel.h"
 #include "client/graph.h"
 #include "client/ipc.h"
 #include "client/memory.h"
@@ -78,9 +77,7 @@ CUresult client_memory_unmap(struct client_context *context, uint64_t address, u
 static void look(struct client_link *link)
 {
     if (atomic_load(&link->unwaited) != 0) {
-        int before = client_cancel_off();
         link_read_try(link);
-        client_cancel_back(before);
     }
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "client/cancel.h"
 #include "client/environment.h"
 #include "client/opening.h"
 #include "client/trace.h"
@@ -290,7 +289,6 @@ CUresult client_session_open(const struct client_context *context, struct client
                               .why = "no memory"};
     client_context_wish(context, &opening.context);
     struct client_link *link = NULL;
-    int before = client_cancel_off();
     pthread_mutex_lock(&server->control_lock);
     enum ga_status status = open_device(&opening, &link);
     if (status != GA_OK && atomic_load(&server->lost) &&
@@ -298,7 +296,6 @@ CUresult client_session_open(const struct client_context *context, struct client
         snprintf(opening.why, sizeof opening.why, "its gpuaasd ended");
     }
     pthread_mutex_unlock(&server->control_lock);
-    client_cancel_back(before);
     client_trace_setup(opening.round_trips);
     if (status != GA_OK) {
         bool told = ended_before(server) != 0;

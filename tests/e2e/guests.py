@@ -25,7 +25,7 @@ def test_modes(build):
     with harness.serving(build) as server:
         traces = harness.Traces(server)
         for mode in ("session", "reopen", "fork_before", "fork_in_threads", "execute",
-                     "exit_in_threads", "exit_in_handler", "cancel"):
+                     "exit_in_threads", "exit_in_handler", "cancel", "pending"):
             process = run_guest(build, server, mode)
             expect(not process.err.lines, f"{mode}: nothing to complain about\n{process.report()}")
         traces.expect_none()

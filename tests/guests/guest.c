@@ -18,24 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest.h"
+
 #define CUDA_ERROR_NOT_INITIALIZED 3
 #define BYTES                      65536
 
-static struct {
-    void *library;
-    int (*init)(unsigned);
-    int (*device)(int *, int);
-    int (*retain)(void **, int);
-    int (*release)(int);
-    int (*set)(void *);
-    int (*alloc)(unsigned long long *, size_t);
-    int (*free)(unsigned long long);
-    int (*in)(unsigned long long, const void *, size_t);
-    int (*out)(void *, unsigned long long, size_t);
-} cuda;
+struct guest_cuda cuda;
 
-static void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-static void fail(const char *format, ...)
+void fail(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -46,15 +36,14 @@ static void fail(const char *format, ...)
     _exit(1);
 }
 
-static void check(int rc, const char *what)
+void check(int rc, const char *what)
 {
     if (rc != 0) {
         fail("%s: error %d", what, rc);
     }
 }
-#define CHECK(call) check(call, #call)
 
-static void *symbol(const char *name)
+void *symbol(const char *name)
 {
     void *at = dlsym(cuda.library, name);
     if (at == NULL) {
@@ -63,7 +52,7 @@ static void *symbol(const char *name)
     return at;
 }
 
-static void load(void)
+void load(void)
 {
     cuda.library = dlopen("libcuda.so.1", RTLD_NOW);
     if (cuda.library == NULL) {
@@ -80,7 +69,7 @@ static void load(void)
     *(void **)&cuda.out = symbol("cuMemcpyDtoH_v2");
 }
 
-static void begin(void)
+void begin(void)
 {
     int device;
     void *context;
@@ -90,8 +79,7 @@ static void begin(void)
     CHECK(cuda.set(context));
 }
 
-/* There and back, `rounds` times; -1: for ever. */
-static void copies(int rounds)
+void copies(int rounds)
 {
     unsigned long long memory;
     unsigned char *bytes = malloc(BYTES), *back = malloc(BYTES);
@@ -110,7 +98,7 @@ static void copies(int rounds)
     free(back);
 }
 
-static int session(void)
+int session(void)
 {
     load();
     begin();
@@ -154,7 +142,7 @@ static int fork_before(void)
     return 0;
 }
 
-static void *copy_for_ever(void *unused)
+void *copy_for_ever(void *unused)
 {
     (void)unused;
     void *context;
@@ -164,7 +152,7 @@ static void *copy_for_ever(void *unused)
     return NULL;
 }
 
-static void start(pthread_t *thread, size_t stack, void *(*function)(void *))
+void start(pthread_t *thread, size_t stack, void *(*function)(void *))
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -264,25 +252,6 @@ static int exit_in_handler(void)
     return 1;
 }
 
-/* A thread that is cancelled inside a call must not leave locks behind. */
-static int cancel(void)
-{
-    load();
-    begin();
-    for (int i = 0; i < 20; i++) {
-        pthread_t thread;
-        void *result;
-        start(&thread, 0, copy_for_ever);
-        usleep(2000);
-        pthread_cancel(thread);
-        if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) {
-            fail("the thread ended by itself");
-        }
-        copies(1);
-    }
-    return 0;
-}
-
 static void *small(void *unused)
 {
     (void)unused;
@@ -377,7 +346,8 @@ static int run(int argc, char **argv)
         {"fork_in_threads", fork_in_threads},
         {"executed", executed},
         {"exit_in_threads", exit_in_threads},
-        {"cancel", cancel},
+        {"cancel", cancel_in_threads},
+        {"pending", cancel_pending},
         {"exit_in_handler", exit_in_handler},
         {"few_descriptors", few_descriptors},
     };

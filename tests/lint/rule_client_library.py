@@ -10,6 +10,27 @@ EXPORTS = re.compile(r"^(cu|nvml)[A-Z]\w*$")
 NEWEST_GLIBC = (2, 28)
 FAULT_VARIABLE = b"GPUAAS_TEST_FAULT"
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+# pthreads(7), where a thread that is cancelled ends; of those that only may be, what does input or
+# output. Left out is what OpenSSL has, and the library never comes to: gethostbyname, perror.
+CANCELLATION_POINTS = set("""
+    accept accept4 aio_suspend clock_nanosleep close connect creat epoll_pwait epoll_wait fcntl
+    fcntl64 fdatasync fsync getrandom lockf msgrcv msgsnd msync nanosleep open open64 openat
+    openat64 pause poll ppoll pread pread64 preadv pselect pthread_cond_clockwait
+    pthread_cond_timedwait pthread_cond_wait pthread_join pthread_testcancel pwrite pwrite64 pwritev
+    read readv recv recvfrom recvmmsg recvmsg select sem_clockwait sem_timedwait sem_wait send
+    sendmmsg sendmsg sendto sigpause sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice system
+    tcdrain tee usleep vmsplice wait wait3 wait4 waitid waitpid write writev
+    closedir dprintf fclose fflush fgetc fgets fopen fopen64 fprintf fputc fputs fread freopen
+    fscanf fseek fseeko ftell fwrite getaddrinfo getc getdelim getline getnameinfo mkstemp opendir
+    pclose popen printf putc puts readdir readdir64 syslog vdprintf vfprintf vprintf""".split())
+UNCANCELLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "client",
+                           "uncancelled.c")
+
+
+def uncancelled():
+    """What client/uncancelled.c stands before."""
+    with open(UNCANCELLED, encoding="utf-8") as f:
+        return set(re.findall(r"(?m)^UNCANCELLED(?:_BY)?\((\w+),", f.read()))
 
 
 def readelf(flag, path):
@@ -53,6 +74,7 @@ def check_dynamic(text, soname):
 
 
 def check_symbols(text):
+    wrapped = uncancelled()
     for line in text.splitlines():
         fields = line.split()
         if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
@@ -61,5 +83,7 @@ def check_symbols(text):
         version = re.search(r"@GLIBC_(\d+)\.(\d+)", name)
         if section != "UND" and bind != "LOCAL" and not EXPORTS.match(name.split("@")[0]):
             yield f"exports {name}; only names of CUDA and NVML may be seen"
+        if section == "UND" and name.split("@")[0] in CANCELLATION_POINTS - wrapped:
+            yield f"calls {name}, a cancellation point that is not in client/uncancelled.c"
         if section == "UND" and version and tuple(map(int, version.groups())) > NEWEST_GLIBC:
             yield f"binds {name}; nothing newer than GLIBC_{NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}"

@@ -170,6 +170,12 @@ class Compiled(RuleTest):
         self.assertEqual(list(check(line.format("memcpy", "2.14"))), [])
         self.assertIn("binds pthread_create", list(check(line.format("pthread_create", "2.34")))[0])
 
+    def test_cancellation_points(self):
+        line = "  7: 0000000000000000     0 FUNC    GLOBAL DEFAULT  UND {}@GLIBC_2.2.5 (4)\n"
+        check = rule_client_library.check_symbols
+        self.assertEqual(list(check(line.format("poll"))), [])
+        self.assertIn("calls waitpid", list(check(line.format("waitpid")))[0])
+
     def test_missing_library(self):
         self.assertIn("not there", list(rule_client_library.check(self.root))[0])
 
