@@ -60,7 +60,7 @@ enum wire_opcode {
     WIRE_CONTEXT = 16, /* u64 context handle: the calls that follow run in it. No reply */
     /* Answers, backend process -> client */
     WIRE_REPLY = 20, /* i32 CUresult, u32 0, then the results of the call when it succeeded */
-    WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: a piece of a copy to the host */
+    WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: the next piece of a copy to the host */
     WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished; or u32 ticket: a
                         host function's turn has come */
     WIRE_ERROR = 23, /* i32 CUresult, u32 opcode: a call that nobody waits for failed */

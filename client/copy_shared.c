@@ -62,7 +62,8 @@ CUresult client_copy_shared(struct client_call *call, struct client_place place,
                                    .bytes = bytes,
                                    .width = bytes,
                                    .pitch = bytes,
-                                   .reads = in};
+                                   .reads = in,
+                                   .shared = true};
     CUresult rc = call_begin(call, place, device, bytes, stream, in, wait);
     if (rc != CUDA_SUCCESS || !wait) {
         return rc == CUDA_SUCCESS ? post(call, &want, in) : rc;

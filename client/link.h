@@ -42,7 +42,8 @@ struct link_want {
      * pitch are `bytes`. */
     uint8_t *to;
     uint64_t bytes, width, pitch;
-    bool reads;         /* `to` is what a copy to the device reads: no bytes come */
+    bool reads;         /* `to` is what a copy to the device reads */
+    bool shared;        /* no bytes come: they are where both ends reach them */
     bool together;      /* asked for with others, so it is no round trip of its own */
     atomic_uint *lease; /* becomes 0 when it is complete */
     /* *watched is raised to `watch_value` when the answer is good; of a query that says "not
@@ -72,6 +73,7 @@ struct link_record {
     uint16_t opcode;        /* of the answer; 0 when the link was lost */
     int result;             /* CUresult */
     struct link_want want;
+    uint64_t came; /* bytes of a copy to the host: they come in order, all before the answer */
     /* Results of the call, behind CUresult and padding. */
     size_t results_size;
     uint8_t *results; /* NULL: they are in `small` */

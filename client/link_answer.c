@@ -11,6 +11,13 @@
 #include "client/link.h"
 #include "front/front.h"
 
+/* A copy to the host whose answer is good has all its bytes. */
+static bool lacks_bytes(const struct link_record *record, int32_t result)
+{
+    const struct link_want *want = &record->want;
+    return result == 0 && want->to != NULL && !want->shared && record->came != want->bytes;
+}
+
 static enum ga_status take_reply(struct client_link *link, const struct wire_header *header,
                                  const uint8_t *values)
 {
@@ -23,7 +30,7 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
     }
     pthread_mutex_lock(&link->read_lock);
     struct link_record *record = link_table_find(link, header->sequence);
-    if (record == NULL) {
+    if (record == NULL || lacks_bytes(record, result)) {
         pthread_mutex_unlock(&link->read_lock);
         return GA_INVALID;
     }
@@ -198,9 +205,9 @@ static enum ga_status chunk_begin(struct client_link *link)
     struct link_record *record = link_table_find(link, header.sequence);
     pthread_mutex_unlock(&link->read_lock);
     uint64_t here = link->bulk_next != 0 ? 0 : link->packed_next != 0 ? link->packed_next : bytes;
-    if (record == NULL || record->want.to == NULL || record->want.reads || bytes > WIRE_CHUNK ||
+    if (record == NULL || record->want.to == NULL || record->want.shared || bytes > WIRE_CHUNK ||
         bytes == 0 || header.length != 16 + wire_padded(here) || link->packed_next >= bytes ||
-        bytes > record->want.bytes || offset > record->want.bytes - bytes) {
+        offset != record->came || bytes > record->want.bytes - offset) {
         return GA_INVALID;
     }
     if (link->packed_next != 0 && link->packed == NULL) {
@@ -279,6 +286,7 @@ static enum ga_status chunk_read(struct client_link *link)
     if (rows) {
         scatter_rows(record, link->bulk_at, link->bulk_bytes, link->bounce);
     }
+    record->came += link->bulk_bytes;
     atomic_store(&link->awaited, 0);
     link->bulk = NULL;
     drop(link);

@@ -69,6 +69,7 @@ struct link_record *link_table_add(struct client_link *link, uint64_t sequence)
     record->opcode = 0;
     record->result = 0;
     record->want = (struct link_want){0};
+    record->came = 0;
     record->results = NULL;
     record->results_size = 0;
     return record;

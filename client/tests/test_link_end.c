@@ -52,6 +52,33 @@ Test(link, end_inside_a_chunk)
     expect_lost(peer.link, record);
 }
 
+/* A good answer, and before it those pieces of 1000 bytes each, of a copy of 2000. */
+static void expect_pieces_lost(const uint64_t *offsets, unsigned count)
+{
+    struct peer peer = peer_connect();
+    static uint8_t to[2000];
+    struct link_want want = {.context = 1, .to = to, .bytes = 2000, .width = 2000, .pitch = 2000};
+    struct link_record *record = call_with(peer.link, 0, true, &want);
+    for (unsigned i = 0; i < count; i++) {
+        cr_assert(peer_chunk(&peer, record->sequence, offsets[i], 1000));
+    }
+    peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
+    expect_lost(peer.link, record);
+}
+
+Test(link, end_by_an_answer_whose_bytes_are_not_all_here)
+{
+    expect_pieces_lost(NULL, 0);
+    expect_pieces_lost((const uint64_t[]){0}, 1);
+}
+
+Test(link, end_by_pieces_out_of_turn)
+{
+    expect_pieces_lost((const uint64_t[]){1000, 0}, 2);
+    expect_pieces_lost((const uint64_t[]){0, 0}, 2);
+    expect_pieces_lost((const uint64_t[]){0, 1000, 1000}, 3);
+}
+
 static void *close_soon(void *at)
 {
     usleep(50000);

@@ -21,14 +21,16 @@ SKIPPED = 77
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
 DATA, SIDE = 2, 3  # kinds of connections, to transport/fault.h
 
-# Of what steps sends and gets in one round, which is more; the first one is the greeting, and the
-# second one that it sends a context, which may come twice.
-PLACES = ({"out": range(3, 60), "in": range(2, 16)} if FULL else
+# Of what steps sends and gets: each round is as the one before, and more frames than are left out
+# here. The first one is the greeting, and the second one that it sends a context, which may come
+# twice.
+ROUNDS = 4 if FULL else 1
+PLACES = ({"out": range(3, 60), "in": range(2, 40)} if FULL else
           {"out": (31,), "in": (6,)} if harness.TRANSPORT == "rdma" else
-          {"out": (3, 9, 31), "in": (2, 6, 9)})
+          {"out": (3, 9, 31), "in": (2, 6, 9, 16)})
 GREETING = {0, 46, 100, 719}  # what may become of a program whose connections begin wrongly
-# What the reader is bound to notice, whatever frame it is. A piece of a copy to the host that comes
-# twice, and answers out of turn, do no harm: each says what it belongs to.
+# What the reader is bound to notice, whatever frame it is. Answers out of turn do no harm: each
+# says what it belongs to; but to a copy its pieces belong in their order, and before its answer.
 ALWAYS = {"out": ("cut", "twice", "swap", "long"), "in": ("cut", "long")}
 
 
@@ -44,7 +46,7 @@ def neighbour(build, server):
 
 def result_of(build, server, faults):
     """0: all was right; or the error that the program was told, with one line why."""
-    program = check.start_steps(build, [server], GPUAAS_TEST_FAULT=faults)
+    program = check.start_steps(build, [server], ROUNDS, GPUAAS_TEST_FAULT=faults)
     try:
         error = check.victim_result(program)
         lines = [line for line in program.err.lines if re.match(r"gpuaas\[\d+\] error", line)]
