@@ -16,6 +16,7 @@ import functools
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,7 @@ STOP_SECONDS = 15
 SPARES_SECONDS = 30  # one is promised within a second, but the machine may be busy
 # An interpreter under a sanitizer, on a busy machine.
 PROGRAM_SECONDS = 240
+STACKS_MOST = 12  # processes
 
 
 class Failure(Exception):
@@ -180,8 +182,10 @@ class Process:
         try:
             status = self.popen.wait(seconds)
         except subprocess.TimeoutExpired:
+            where = stacks()
             self.kill()
-            raise Failure(f"{self} has not ended within {seconds} s\n{self.report()}") from None
+            raise Failure(f"{self} has not ended within {seconds} s\n{self.report()}\n"
+                          f"{where}") from None
         self.seconds = time.monotonic() - self.started
         self.out.join(5)
         self.err.join(5)
@@ -223,6 +227,25 @@ def children(pid):
             with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
                 found += [int(word) for word in f.read().split()]
     return found
+
+
+def stacks():
+    """Where every process that this test has started is now, if there is a debugger."""
+    if shutil.which("gdb") is None:
+        return "(without gdb nothing is known of where it stands)"
+    found, new = [], children(os.getpid())
+    while new:
+        found += new
+        new = [child for pid in new for child in children(pid)]
+    texts = []
+    for pid in found[:STACKS_MOST]:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            got = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"],
+                                 capture_output=True, text=True, errors="replace", timeout=60,
+                                 stdin=subprocess.DEVNULL, check=False)
+            lines = [line for line in got.stdout.splitlines() if re.match(r"Thread|#", line)]
+            texts.append("\n".join([f"--- {name_of(pid)}[{pid}]", *lines]))
+    return "\n".join(texts)
 
 
 def name_of(pid):
