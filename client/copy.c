@@ -200,9 +200,11 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
         return rc;
     }
     client_copy_source(from, bytes);
-    const struct front_box line = client_copy_line(to, true, device, false, bytes);
-    if (client_copy_leaves(&call, &line)) {
-        return client_copy_across(&call, &line, wire);
+    if (client_link_at_index(1) != NULL) {
+        const struct front_box line = client_copy_line(to, true, device, false, bytes);
+        if (client_copy_leaves(&call, &line)) {
+            return client_copy_across(&call, &line, wire);
+        }
     }
     rc = client_range_check(&call, to, 1, bytes);
     if (rc != CUDA_SUCCESS) {
@@ -227,9 +229,11 @@ static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstrea
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    const struct front_box line = client_copy_line(device, false, from, true, bytes);
-    if (client_copy_leaves(&call, &line)) {
-        return client_copy_across(&call, &line, wire);
+    if (client_link_at_index(1) != NULL) {
+        const struct front_box line = client_copy_line(device, false, from, true, bytes);
+        if (client_copy_leaves(&call, &line)) {
+            return client_copy_across(&call, &line, wire);
+        }
     }
     rc = client_range_check(&call, from, 1, bytes);
     if (rc != CUDA_SUCCESS || bytes == 0) {

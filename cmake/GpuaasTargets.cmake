@@ -34,3 +34,13 @@ function(gpuaas_unit_test name)
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self")
 endfunction()
+
+# gpuaas_optimize_whole(PROGRAM libraries...): inlines across their files, for a forwarded call goes
+# through many of them. Others link the same libraries as usual. In one piece: base/glibc_floor.h is
+# assembler, which is in one piece only.
+function(gpuaas_optimize_whole program)
+    foreach(library ${ARGN})
+        target_compile_options(${library} PRIVATE -flto=auto -ffat-lto-objects)
+    endforeach()
+    target_link_options(${program} PRIVATE -flto=auto -flto-partition=one)
+endfunction()
