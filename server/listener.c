@@ -30,6 +30,11 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
             snprintf(why, sizeof why, "tls:// needs tls_cert and tls_key");
             status_here = GA_INVALID;
         }
+        if (status_here == GA_OK && transport_address_is(&address, "rdma")) {
+            snprintf(why, sizeof why,
+                     "clients connect over tcp:// first; their data goes by RDMA with rdma = yes");
+            status_here = GA_INVALID;
+        }
         if (status_here != GA_OK) {
             snprintf(line, sizeof line, "%s:%u: [server] listen: %s", file, listen->line, why);
             complain(user, line);

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+
+#include "transport/socket.h"
 
 #define LIBRARY    "libibverbs.so.1"
 #define GIDS_MOST  1024u /* of a card; more are not looked at */
@@ -80,27 +81,20 @@ bool rdma_card_exists(void)
     return found;
 }
 
-/* The address at this end, as cards have it: that of IPv4 stands in one of IPv6. */
-static enum ga_status own_gid(int fd, union ibv_gid *out, char *why, size_t why_size)
+/* Cards have addresses as socket_ends gives them. */
+static enum ga_status gids_of(int fd, struct rdma_card *card, char *why, size_t why_size)
 {
-    struct sockaddr_storage local = {0};
-    socklen_t length = sizeof local;
-    if (getsockname(fd, (struct sockaddr *)&local, &length) != 0) {
-        snprintf(why, why_size, "%s", strerror(errno));
+    struct in6_addr here, there;
+    enum ga_status status = socket_ends(fd, &here, &there);
+    if (status != GA_OK) {
+        snprintf(why, why_size,
+                 status == GA_LOST ? "the connection is lost"
+                                   : "the connection is no TCP connection");
         return GA_UNSUPPORTED;
     }
-    if (local.ss_family == AF_INET) {
-        memset(out->raw, 0, 10);
-        memset(out->raw + 10, 0xff, 2);
-        memcpy(out->raw + 12, &((struct sockaddr_in *)&local)->sin_addr, 4);
-        return GA_OK;
-    }
-    if (local.ss_family == AF_INET6) {
-        memcpy(out->raw, &((struct sockaddr_in6 *)&local)->sin6_addr, 16);
-        return GA_OK;
-    }
-    snprintf(why, why_size, "the connection is no TCP connection");
-    return GA_UNSUPPORTED;
+    memcpy(card->gid.raw, &here, sizeof here);
+    memcpy(card->peer.raw, &there, sizeof there);
+    return GA_OK;
 }
 
 /* How many reads may be on their way at once. 0: it cannot. */
@@ -160,7 +154,7 @@ enum ga_status rdma_card_open(int fd, struct rdma_card *out, char *why, size_t w
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct rdma_card card = {.verbs = &library};
     char text[INET6_ADDRSTRLEN] = "";
-    GA_TRY(own_gid(fd, &card.gid, why, why_size));
+    GA_TRY(gids_of(fd, &card, why, why_size));
     if (!rdma_card_exists()) {
         snprintf(why, why_size, "this machine has no RDMA device");
         return GA_UNSUPPORTED;

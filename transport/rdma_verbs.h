@@ -43,7 +43,7 @@ struct rdma_card {
     struct ibv_context *context;
     uint8_t port;
     uint8_t gid_index;
-    union ibv_gid gid; /* the address of the socket */
+    union ibv_gid gid, peer; /* the addresses of both ends of the connection */
     enum ibv_mtu mtu;
     uint8_t reads; /* of the other end's memory, and of ours: on their way at once, at most */
 };

@@ -132,6 +132,12 @@ enum ga_status rdma_wide_connect(struct rdma_wide *wide, const struct rdma_offer
         snprintf(why, why_size, "a network card cannot read the other end's memory");
         return GA_UNSUPPORTED;
     }
+    /* Who may connect to us must not lead the card to somebody else, nor have it look for nobody.
+     */
+    if (memcmp(offer->gid, &wide->card.peer, sizeof offer->gid) != 0) {
+        snprintf(why, why_size, "the other end's card has another address than its connection");
+        return GA_UNSUPPORTED;
+    }
     struct lane_remote remote = {.mtu = (enum ibv_mtu)offer->mtu};
     memcpy(&remote.gid, offer->gid, sizeof remote.gid);
     remote.peer = offer->out;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/descriptor.h"
@@ -59,4 +60,30 @@ enum ga_status socket_receive(int fd, void *to, size_t size, size_t *got)
         }
         return rc < 0 && errno == EAGAIN ? GA_AGAIN : GA_LOST;
     }
+}
+
+static enum ga_status address_of(const struct sockaddr_storage *end, struct in6_addr *out)
+{
+    if (end->ss_family == AF_INET6) {
+        *out = ((const struct sockaddr_in6 *)end)->sin6_addr;
+        return GA_OK;
+    }
+    if (end->ss_family != AF_INET) {
+        return GA_UNSUPPORTED;
+    }
+    *out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    memcpy(out->s6_addr + 12, &((const struct sockaddr_in *)end)->sin_addr, 4);
+    return GA_OK;
+}
+
+enum ga_status socket_ends(int fd, struct in6_addr *here, struct in6_addr *there)
+{
+    struct sockaddr_storage ours = {0}, theirs = {0};
+    socklen_t ours_size = sizeof ours, theirs_size = sizeof theirs;
+    if (getsockname(fd, (struct sockaddr *)&ours, &ours_size) != 0 ||
+        getpeername(fd, (struct sockaddr *)&theirs, &theirs_size) != 0) {
+        return GA_LOST;
+    }
+    GA_TRY(address_of(&ours, here));
+    return address_of(&theirs, there);
 }

@@ -2,6 +2,7 @@
 #ifndef TRANSPORT_SOCKET_H
 #define TRANSPORT_SOCKET_H
 
+#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/uio.h>
 
@@ -12,5 +13,8 @@
 GA_CHECKED enum ga_status socket_accept(int listener, int *out);
 GA_CHECKED enum ga_status socket_send(int fd, const struct iovec *pieces, int count, size_t *sent);
 GA_CHECKED enum ga_status socket_receive(int fd, void *to, size_t size, size_t *got);
+/* The addresses of both ends, that of IPv4 as one of IPv6 (::ffff:a.b.c.d). GA_UNSUPPORTED: it is
+ * no TCP connection; GA_LOST. */
+GA_CHECKED enum ga_status socket_ends(int fd, struct in6_addr *here, struct in6_addr *there);
 
 #endif

@@ -43,6 +43,11 @@ def test_bad_address(build):
     expect_words(text, r":2\b", "listen", "tcp://")
 
 
+def test_address_of_data_only(build):
+    text = start_wrong(build, "[server]\nlisten = rdma://127.0.0.1:0\n")
+    expect_words(text, r":2\b", "listen", "tcp://", "rdma = yes")
+
+
 def test_bad_driver(build):
     text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = hard\n")
     expect_words(text, r":4\b", "driver", "soft")
