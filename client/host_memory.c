@@ -75,10 +75,15 @@ static struct client_arena *arena_reach(struct client_session *session, uint64_t
     if (made == NULL && found != NULL) {
         made = client_arena_reach(session, (void *)(uintptr_t)range.start, range.bytes);
         pthread_mutex_lock(&lock);
-        if (made != NULL) {
+        found = pinned_at(start); /* unless the program has unpinned what it copies */
+        if (made != NULL && found != NULL) {
             client_arena_add(&found->arena, made);
         }
         pthread_mutex_unlock(&lock);
+        if (made != NULL && found == NULL) {
+            client_arena_end(made);
+            made = NULL;
+        }
     }
     pthread_mutex_unlock(&reaching);
     return made != NULL && client_arena_usable_soon(made, session->link) ? made : NULL;

@@ -78,6 +78,7 @@ struct server_conn {
     uint32_t shared_used;
     uint32_t small_copies;   /* see calls/copy.c */
     uint64_t fetches;        /* begun ever, see calls/arena_reach.c */
+    bool unlent;             /* the slots cannot be registered with the network card */
     struct out_frame *reply; /* between server_reply_begin and _end */
     struct ga_spin spin;     /* of the submit thread, for the next call */
     pthread_t thread;

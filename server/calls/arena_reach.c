@@ -21,6 +21,9 @@ CUresult reach_prepare(struct server_conn *conn, CUdevice device)
     if (reach == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (conn->unlent) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     CUresult rc = staging_make(&conn->staging, device);
     if (rc != CUDA_SUCCESS || conn->out.lent.state != NULL) {
         return rc;
@@ -28,7 +31,8 @@ CUresult reach_prepare(struct server_conn *conn, CUdevice device)
     void *memory = staging_memory(&conn->staging, &bytes);
     enum ga_status status =
         reach->share(&conn->transport, memory, bytes, TRANSPORT_OWN, &conn->out.lent);
-    if (status == GA_NO_MEMORY) {
+    conn->unlent = status == GA_NO_MEMORY;
+    if (conn->unlent) {
         ga_warn("%zu MiB of memory cannot be registered with the network card: %s; copies go "
                 "through the connection (is `ulimit -l`, the limit of locked memory, large "
                 "enough?)",
