@@ -1,13 +1,11 @@
 /* When packing wins, and LZ4. */
 #include "transport/pack.h"
 
-#include <arpa/inet.h>
 #include <lz4.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
+#include "transport/socket.h"
 #include "transport/transport.h"
 
 #define SAMPLE_LEAST_NS (500 * GA_NS_PER_US) /* less says nothing about a wire */
@@ -95,19 +93,8 @@ enum ga_status pack_open(const void *from, size_t packed, void *to, size_t bytes
 
 bool pack_is_near(const struct transport_conn *conn)
 {
-    struct sockaddr_storage peer = {0};
-    socklen_t size = sizeof peer;
-    if (getpeername(conn->fd, (struct sockaddr *)&peer, &size) != 0) {
-        return true;
-    }
-    if (peer.ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)&peer;
-        return ntohl(in->sin_addr.s_addr) >> 24 == 127;
-    }
-    if (peer.ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&peer;
-        return IN6_IS_ADDR_LOOPBACK(&in->sin6_addr) ||
-               (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr) && in->sin6_addr.s6_addr[12] == 127);
-    }
-    return true;
+    struct in6_addr here, there;
+    return socket_ends(conn->fd, &here, &there) != GA_OK || IN6_ARE_ADDR_EQUAL(&here, &there) ||
+           IN6_IS_ADDR_LOOPBACK(&there) ||
+           (IN6_IS_ADDR_V4MAPPED(&there) && there.s6_addr[12] == 127);
 }

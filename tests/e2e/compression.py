@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """Bytes of large copies that go compressed: everything is as with plain ones."""
 
+import contextlib
+import os
 import re
+import sys
 
 import harness
 from harness import expect
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "perf"))
+import far  # noqa: E402  (found by the line above)
 
 PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
 
@@ -36,6 +42,25 @@ def test_programs(build):
                 for plain, packed in saved:
                     expect(plain > 1 << 20 and packed < plain * 7 // 8, f"{name}: {saved}")
         traces.expect_none()
+
+
+def test_by_itself_where_the_wire_is_slow(build):
+    """Two namespaces, 0.3 ms and 40 MB/s each way."""
+    try:
+        link = far.Link(build.path("perf", "perf_link"), 0.3, 40e6)
+    except OSError as error:
+        print(f"skipped: no such wire here: {error}")
+        return
+    config = configuration("auto").replace("127.0.0.1", far.FAR)
+    with contextlib.closing(link), contextlib.ExitStack() as stack:
+        with link.far():
+            server = stack.enter_context(harness.serving(build, config=config))
+        with link.near():
+            saved = compressed(build, server, "large_copies", GPUAAS_COMPRESSION="auto")
+        expect(saved is not None, "nothing was compressed")
+        plain, packed = saved[0]
+        print(f"{plain} bytes to the device became {packed}")
+        expect(packed < plain * 7 // 8, f"{saved}")
 
 
 def test_nothing_where_nobody_wants_it(build):
