@@ -14,7 +14,7 @@
 
 #define TICKET_BYTES (sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES)
 
-#define FAR_US   1000u /* round trip from which on one connection may not fill the wire */
+#define FAR_US   3000u /* round trip from which on one connection may not fill the wire */
 #define FAR_MOST 4u
 
 /* What limits a connection on a long way is how much may be under way at a time; on a short one it
