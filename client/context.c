@@ -111,7 +111,7 @@ bool client_context_idle(const struct client_context *context)
 CUresult client_context_told(struct client_context *context)
 {
     struct client_link *link = context->session->link;
-    client_link_drain(link); /* errors, and that the server is gone */
+    link_read_try(link); /* errors, and that the server is gone */
     front_output_write();
     int dead = atomic_load(&link->dead);
     return (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));

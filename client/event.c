@@ -416,8 +416,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     }
     client_link_unlock(call.link, false);
     if (ready) {
-        front_output_write(); /* it has come with the news that the event is ready */
-        rc = (CUresult)atomic_exchange(&call.context->late, 0);
+        rc = client_context_told(call.context);
         return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
     }
     CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);

@@ -106,6 +106,12 @@ def wait_turn(bench):
             "softgpu here": microseconds(bench.soft.ask("wait", count))}
 
 
+def polling_wait_turn(bench):
+    """Both ends look for the answer until it is there, ours as well as the floor's."""
+    return {"floor": ping_pong(bench, "busy"),
+            "ours": microseconds(bench.remote.ask("wait", bench.count(2000)))}
+
+
 def launch_wait_turn(bench):
     count = bench.count(2000)
     return {"floor": ping_pong(bench, up=LAUNCH + SYNCHRONIZE, down=ANSWER),
@@ -338,6 +344,7 @@ def shm_figures():
 def all_figures():
     figures = [
         Figure("wait", "waiting call", "us", True, wait_turn, 1.15),
+        Figure("wait_polling", "waiting call, floor polls", "us", True, polling_wait_turn, 1.3),
         Figure("launch_wait", "launch and wait", "us", True, launch_wait_turn),
         Figure("launch_100_wait", "100 launches and wait", "us", True, hundred_launches_turn),
         Figure("launch", "launches", "M/s", False, posted_turn("launch", LAUNCH, 300000), 5,

@@ -72,12 +72,13 @@ def test_backend_in_a_kernel(build):
 def test_backend_that_has_done_everything(build):
     """A wait that asks nothing, because all is known to be done, says that the server is gone."""
     with harness.serving(build) as server:
-        with start_endless(build, server, "done") as program:
-            program.wait_for_line("started", 60)
-            (backend,) = server.backends()
-            os.kill(backend, signal.SIGKILL)
-            program.wait_for_line(r"cudaDeviceSynchronize: error 719\b", 10)
-            program.wait(30)
+        for what, call in (("done", "cudaDeviceSynchronize"), ("past", "cudaEventSynchronize")):
+            with start_endless(build, server, what) as program:
+                program.wait_for_line("started", 60)
+                (backend,) = server.backends()
+                os.kill(backend, signal.SIGKILL)
+                program.wait_for_line(rf"{call}: error 719\b", 10)
+                program.wait(30)
         harness.run_passing([build.program("vector_add")], build.remote([server]))
 
 

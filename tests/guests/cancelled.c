@@ -109,7 +109,7 @@ static void *pending_in(void *reached)
     return NULL;
 }
 
-/* A call of CUDA is no cancellation point: else a thread would end inside, and with locks. */
+/* semantics S124: else a thread would end inside a call, and with locks. */
 int cancel_pending(void)
 {
     volatile int reached = 0;

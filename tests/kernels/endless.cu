@@ -1,6 +1,6 @@
-// endless kernel|copy|idle|done|callback|leave: does that until something ends it. A helper of the
-// end-to-end tests, which kill things meanwhile: it says "started" when it is at it, then the error
-// it gets; how long the failing call took to say so is for the test to measure.
+// endless kernel|copy|idle|done|past|callback|leave: does that until something ends it. A helper of
+// the end-to-end tests, which kill things meanwhile: it says "started" when it is at it, then the
+// error it gets; how long the failing call took to say so is for the test to measure.
 #include <atomic>
 #include <unistd.h>
 
@@ -87,6 +87,21 @@ static int run_done()
     return 1;
 }
 
+// The same of an event.
+static int run_past()
+{
+    cudaEvent_t event;
+    CHECK(cudaEventCreate(&event));
+    CHECK(cudaEventRecord(event, 0));
+    CHECK(cudaDeviceSynchronize());
+    started();
+    cudaError_t error;
+    while ((error = cudaEventSynchronize(event)) == cudaSuccess)
+        usleep(1000);
+    report("cudaEventSynchronize", error);
+    return 1;
+}
+
 static std::atomic<int> over(0), told(0), never(0);
 
 static void CUDART_CB busy(void *)
@@ -147,9 +162,11 @@ int main(int argc, char **argv)
         return run_idle();
     if (!strcmp(what, "done"))
         return run_done();
+    if (!strcmp(what, "past"))
+        return run_past();
     if (!strcmp(what, "callback"))
         return run_callback();
     if (!strcmp(what, "leave"))
         return run_leave();
-    fail("usage: %s kernel|copy|idle|done|callback|leave", argv[0]);
+    fail("usage: %s kernel|copy|idle|done|past|callback|leave", argv[0]);
 }
