@@ -23,11 +23,12 @@ IDLE_SECONDS = 5
 
 
 @contextlib.contextmanager
-def wire(bench_rig, delay_ms):
+def wire(bench_rig, delay_ms, null=True):
     """(programs with a server over such a wire, plain sockets over it)"""
     build = bench_rig.build
-    config = "\n".join(["[server]", f"listen = tcp://{far.FAR}:0", "data_ports = 0", "[gpu.0]",
-                        "driver = soft", f"driver_path = {bench_rig.null_library()}"]) + "\n"
+    config = ["[server]", f"listen = tcp://{far.FAR}:0", "data_ports = 0", "[gpu.0]",
+              "driver = soft"]
+    config = "\n".join(config + [f"driver_path = {bench_rig.null_library()}"] * null) + "\n"
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(contextlib.closing(
             far.Link(build.path("perf", "perf_link"), delay_ms)))
@@ -82,11 +83,24 @@ def steps(delay_ms, loops, floor, turns):
                        plain / (0.86 if way == "in" else 0.78), f"plain sockets {plain:.1f} ms")
 
 
+def computing(delay_ms, loops, here, turns):
+    """The same launches on a device that computes, next to its time where no wire is."""
+    rtt = 2 * delay_ms
+    asked = ("launch_wait", 1, LAUNCHES)
+    pairs = [(ms(loops.ask(*asked)), ms(here.ask(*asked))) for _ in range(turns)]
+    got, compute = [min(column) for column in zip(*pairs)]
+    yield far_fact(delay_ms, "compute", f"{LAUNCHES} kernels and wait", got,
+                   rtt + 1.1 * compute + 1, f"without a wire, on this core: {compute:.2f} ms")
+
+
 def far_away(bench_rig, _floor, scale):
+    turns = max(2, round(5 * scale))
     for delay_ms in DELAYS_MS if scale >= 0.1 else DELAYS_MS[:1]:
         try:
             with wire(bench_rig, delay_ms) as (loops, floor):
-                yield from steps(delay_ms, loops, floor, max(2, round(5 * scale)))
+                yield from steps(delay_ms, loops, floor, turns)
+            with wire(bench_rig, delay_ms, null=False) as (loops, _):
+                yield from computing(delay_ms, loops, bench_rig.loops_local("softgpu"), turns)
         except OSError as error:
             yield Fact("far", "a server far away", "ms", None, note=f"no such wire here: {error}")
             return
