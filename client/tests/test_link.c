@@ -197,7 +197,7 @@ Test(link, reading_in_passing_ends_whatever_comes, .timeout = 60)
 }
 
 static const struct transport_ops *real;
-static unsigned sends;
+static atomic_uint sends;
 
 static enum ga_status send_counted(struct transport_conn *conn, const struct iovec *pieces,
                                    int count, size_t *sent)
