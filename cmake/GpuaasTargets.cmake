@@ -42,6 +42,7 @@ function(gpuaas_optimize_whole program)
     foreach(library ${ARGN})
         target_compile_options(${library} PRIVATE -flto=auto -ffat-lto-objects)
     endforeach()
+    set_target_properties(${program} PROPERTIES GPUAAS_WHOLE ON)
     # The table of all calls has them without their parameters.
     target_link_options(${program} PRIVATE -flto=auto -flto-partition=one -Wno-lto-type-mismatch)
 endfunction()

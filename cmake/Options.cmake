@@ -30,6 +30,11 @@ elseif(GPUAAS_SANITIZE STREQUAL "thread")
     add_link_options(-fsanitize=thread)
 endif()
 
+if(GPUAAS_SANITIZE STREQUAL "none")
+    # See gpuaas_optimize_whole: gcc would do it wherever it links what has been compiled for it.
+    add_link_options($<$<NOT:$<BOOL:$<TARGET_PROPERTY:GPUAAS_WHOLE>>>:-fno-lto>)
+endif()
+
 # Failpoints (base/failpoint.h) are for tests, and never in what users load.
 set(GPUAAS_FAILPOINTS OFF)
 if(NOT GPUAAS_SANITIZE STREQUAL "none")
