@@ -49,12 +49,13 @@ def window(sessions, ms, memory):
 
 def measure(bench, sessions, memory):
     """(rounds of each, rounds per second together). A short window may end before everybody's
-    first round does; then there is another one."""
+    first round does; then there is a longer one."""
     rounds, spent_ms, ms = [0] * len(sessions), 0, max(50, round(WINDOW_MS * bench.scale))
     deadline = time.monotonic() + STARVED_S
     while spent_ms == 0 or (min(rounds) == 0 and time.monotonic() < deadline):
         rounds = [sum(pair) for pair in zip(rounds, window(sessions, ms, memory))]
         spent_ms += ms
+        ms *= 2
     if min(rounds) == 0:
         raise Failure(f"mix: {rounds.count(0)} of {len(rounds)} sessions got through no round")
     return rounds, sum(rounds) / spent_ms * 1000
