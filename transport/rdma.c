@@ -94,7 +94,7 @@ static enum ga_status offer_send(struct rdma_conn *state, const struct rdma_wide
     return status == GA_OK && sent == sizeof offer ? GA_OK : GA_LOST;
 }
 
-static enum ga_status rdma_widen(struct transport_conn *conn, char *why, size_t why_size)
+static enum ga_status rdma_widen_here(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct rdma_conn *state = conn->state;
     if (state->phase != RDMA_PLAIN) {
@@ -215,8 +215,8 @@ static enum ga_status head_give(struct transport_conn *conn, void *to, size_t si
 
 /* ---- bytes */
 
-static enum ga_status rdma_send(struct transport_conn *conn, const struct iovec *pieces, int count,
-                                size_t *sent)
+static enum ga_status rdma_send_here(struct transport_conn *conn, const struct iovec *pieces,
+                                     int count, size_t *sent)
 {
     struct rdma_conn *state = conn->state;
     if (state->phase == RDMA_NEW) {
@@ -229,7 +229,8 @@ static enum ga_status rdma_send(struct transport_conn *conn, const struct iovec 
                                : transport_tcp.send(&state->tcp, pieces, count, sent);
 }
 
-static enum ga_status rdma_receive(struct transport_conn *conn, void *to, size_t size, size_t *got)
+static enum ga_status rdma_receive_here(struct transport_conn *conn, void *to, size_t size,
+                                        size_t *got)
 {
     struct rdma_conn *state = conn->state;
     if (state->phase == RDMA_NEW || state->phase == RDMA_ASKED) {
@@ -246,7 +247,7 @@ static enum ga_status rdma_receive(struct transport_conn *conn, void *to, size_t
                                 : transport_tcp.receive(&state->tcp, to, size, got);
 }
 
-static unsigned rdma_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned rdma_await_here(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     struct rdma_conn *state = conn->state;
     if (state->phase == RDMA_NEW) {
@@ -292,18 +293,33 @@ static enum ga_status rdma_local_address(int fd, char *url, size_t size)
 static void rdma_close(struct transport_conn *conn)
 {
     struct rdma_conn *state = conn->state;
+    int before = rdma_cancel_off();
     if (state->wide != NULL) {
         rdma_stream_end(state);
     }
     state->tcp.ops->close(&state->tcp);
     conn_free(state);
     *conn = (struct transport_conn){.ops = &transport_rdma, .fd = -1};
+    rdma_cancel_back(before);
 }
 
 static void rdma_close_listener(struct transport_listener *listener)
 {
     transport_tcp.close_listener(listener);
 }
+
+RDMA_UNCANCELLED(enum ga_status, rdma_widen,
+                 (struct transport_conn * conn, char *why, size_t why_size), (conn, why, why_size))
+RDMA_UNCANCELLED(enum ga_status, rdma_send,
+                 (struct transport_conn * conn, const struct iovec *pieces, int count,
+                  size_t *sent),
+                 (conn, pieces, count, sent))
+RDMA_UNCANCELLED(enum ga_status, rdma_receive,
+                 (struct transport_conn * conn, void *to, size_t size, size_t *got),
+                 (conn, to, size, got))
+RDMA_UNCANCELLED(unsigned, rdma_await,
+                 (struct transport_conn * conn, short wanted, struct pollfd *fds),
+                 (conn, wanted, fds))
 
 const struct transport_ops transport_rdma = {
     .scheme = "rdma",

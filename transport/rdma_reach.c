@@ -11,8 +11,8 @@ static struct rdma_conn *wide_state(const struct transport_conn *conn)
     return state->phase == RDMA_WIDE ? state : NULL;
 }
 
-static enum ga_status reach_share(struct transport_conn *conn, void *memory, size_t bytes,
-                                  enum transport_use use, struct transport_memory *out)
+static enum ga_status reach_share_here(struct transport_conn *conn, void *memory, size_t bytes,
+                                       enum transport_use use, struct transport_memory *out)
 {
     const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     struct rdma_conn *state = wide_state(conn);
@@ -36,7 +36,9 @@ static enum ga_status reach_share(struct transport_conn *conn, void *memory, siz
 static void reach_unshare(struct transport_conn *conn, struct transport_memory *memory)
 {
     const struct rdma_conn *state = conn->state;
+    int before = rdma_cancel_off();
     (void)state->wide->card.verbs->dereg_mr(memory->state);
+    rdma_cancel_back(before);
     memory->state = NULL;
 }
 
@@ -113,6 +115,11 @@ static enum ga_status reach_stored(struct transport_conn *conn, uint64_t *count)
     struct rdma_conn *state = wide_state(conn);
     return state != NULL ? rdma_stream_stored(state, count) : GA_UNSUPPORTED;
 }
+
+RDMA_UNCANCELLED(enum ga_status, reach_share,
+                 (struct transport_conn * conn, void *memory, size_t bytes, enum transport_use use,
+                  struct transport_memory *out),
+                 (conn, memory, bytes, use, out))
 
 const struct transport_reach rdma_reach = {
     .share = reach_share,

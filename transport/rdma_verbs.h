@@ -4,6 +4,7 @@
 #define TRANSPORT_RDMA_VERBS_H
 
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,30 @@ struct rdma_verbs {
     int (*destroy_qp)(struct ibv_qp *qp);
     const char *(*wc_status_str)(enum ibv_wc_status status);
 };
+
+/* libibverbs asks the kernel by write(), and with what it does not tell to others half done: a
+ * thread that is cancelled meanwhile must not end there. */
+static inline int rdma_cancel_off(void)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void rdma_cancel_back(int before)
+{
+    pthread_setcancelstate(before, NULL);
+}
+
+/* A function of struct transport_ops or transport_reach: NAME does what NAME_here does. */
+#define RDMA_UNCANCELLED(type, name, parameters, arguments)                                        \
+    static type name parameters                                                                    \
+    {                                                                                              \
+        int before = rdma_cancel_off();                                                            \
+        type result = name##_here arguments;                                                       \
+        rdma_cancel_back(before);                                                                  \
+        return result;                                                                             \
+    }
 
 /* Of one connection: nothing of it is shared with another one. */
 struct rdma_card {

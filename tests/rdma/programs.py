@@ -75,6 +75,14 @@ def test_copies(build):
             expect("warn: " not in server.err.text.split("\n", 1)[1], server.report())
 
 
+def test_cancelled_threads(build):
+    """semantics S124, for what libibverbs asks of the kernel."""
+    with serving(build) as server:
+        env = build.remote([server], GPUAAS_TRANSPORT="rdma")
+        for mode in ("pending", "cancel"):
+            harness.run_passing([build.path("tests", "guests", "guest"), mode], env)
+
+
 def test_by_itself_and_by_name(build):
     with harness.serving(build, config=configuration("shm = no")) as server:
         transport, text = traced(build, server, GPUAAS_TRANSPORT="auto")
