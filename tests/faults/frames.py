@@ -24,7 +24,7 @@ DATA, SIDE = 2, 3  # kinds of connections, to transport/fault.h
 # Of what steps sends and gets: each round is as the one before, and more frames than are left out
 # here. The first one is the greeting, and the second one that it sends a context, which may come
 # twice.
-ROUNDS = 4 if FULL else 1
+ROUNDS = 4 if FULL else 2
 PLACES = ({"out": range(3, 60), "in": range(2, 40)} if FULL else
           {"out": (31,), "in": (6,)} if harness.TRANSPORT == "rdma" else
           {"out": (3, 9, 31), "in": (2, 6, 9, 16)})
