@@ -17,26 +17,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static int off(void)
-{
-    int before;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
-}
-
-static void back(int before)
-{
-    pthread_setcancelstate(before, NULL);
-}
+#include "base/cancel.h"
 
 #define UNCANCELLED(name, type, parameters, arguments)                                             \
     type __real_##name parameters;                                                                 \
     type __wrap_##name parameters;                                                                 \
     type __wrap_##name parameters                                                                  \
     {                                                                                              \
-        int before = off();                                                                        \
+        int before = ga_cancel_off();                                                              \
         type result = __real_##name arguments;                                                     \
-        back(before);                                                                              \
+        ga_cancel_back(before);                                                                    \
         return result;                                                                             \
     }
 
@@ -112,8 +102,8 @@ int __wrap_fcntl(int fd, int command, ...)
     va_start(list, command);
     void *argument = va_arg(list, void *); /* or a number, or none: as the C library takes it */
     va_end(list);
-    int before = off(), result = __real_fcntl(fd, command, argument);
-    back(before);
+    int before = ga_cancel_off(), result = __real_fcntl(fd, command, argument);
+    ga_cancel_back(before);
     return result;
 }
 
@@ -132,7 +122,7 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
     va_end(list);
-    int before = off(), result = __real_open(path, flags, mode);
-    back(before);
+    int before = ga_cancel_off(), result = __real_open(path, flags, mode);
+    ga_cancel_back(before);
     return result;
 }

@@ -293,14 +293,14 @@ static enum ga_status rdma_local_address(int fd, char *url, size_t size)
 static void rdma_close(struct transport_conn *conn)
 {
     struct rdma_conn *state = conn->state;
-    int before = rdma_cancel_off();
+    int before = ga_cancel_off();
     if (state->wide != NULL) {
         rdma_stream_end(state);
     }
     state->tcp.ops->close(&state->tcp);
     conn_free(state);
     *conn = (struct transport_conn){.ops = &transport_rdma, .fd = -1};
-    rdma_cancel_back(before);
+    ga_cancel_back(before);
 }
 
 static void rdma_close_listener(struct transport_listener *listener)

@@ -36,9 +36,9 @@ static enum ga_status reach_share_here(struct transport_conn *conn, void *memory
 static void reach_unshare(struct transport_conn *conn, struct transport_memory *memory)
 {
     const struct rdma_conn *state = conn->state;
-    int before = rdma_cancel_off();
+    int before = ga_cancel_off();
     (void)state->wide->card.verbs->dereg_mr(memory->state);
-    rdma_cancel_back(before);
+    ga_cancel_back(before);
     memory->state = NULL;
 }
 

@@ -4,11 +4,11 @@
 #define TRANSPORT_RDMA_VERBS_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cancel.h"
 #include "base/status.h"
 
 /* What we use of the library besides what its header does by itself. */
@@ -38,27 +38,15 @@ struct rdma_verbs {
     const char *(*wc_status_str)(enum ibv_wc_status status);
 };
 
-/* libibverbs asks the kernel by write(), and with what it does not tell to others half done: a
- * thread that is cancelled meanwhile must not end there. */
-static inline int rdma_cancel_off(void)
-{
-    int before;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
-}
-
-static inline void rdma_cancel_back(int before)
-{
-    pthread_setcancelstate(before, NULL);
-}
-
-/* A function of struct transport_ops or transport_reach: NAME does what NAME_here does. */
+/* A function of struct transport_ops or transport_reach: NAME does what NAME_here does. libibverbs
+ * asks the kernel by write(), and with what it does not tell to others half done: a thread that is
+ * cancelled meanwhile must not end there. */
 #define RDMA_UNCANCELLED(type, name, parameters, arguments)                                        \
     static type name parameters                                                                    \
     {                                                                                              \
-        int before = rdma_cancel_off();                                                            \
+        int before = ga_cancel_off();                                                              \
         type result = name##_here arguments;                                                       \
-        rdma_cancel_back(before);                                                                  \
+        ga_cancel_back(before);                                                                    \
         return result;                                                                             \
     }
 

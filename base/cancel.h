@@ -1,0 +1,19 @@
+/* Where a thread of the program must not end when it is cancelled: from `off` until `back`. */
+#ifndef GA_CANCEL_H
+#define GA_CANCEL_H
+
+#include <pthread.h>
+
+static inline int ga_cancel_off(void)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void ga_cancel_back(int before)
+{
+    pthread_setcancelstate(before, NULL);
+}
+
+#endif
