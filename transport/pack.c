@@ -11,8 +11,9 @@
 #define SAMPLE_LEAST_NS (500 * GA_NS_PER_US) /* less says nothing about a wire */
 #define WIRE_SLOW_PS    1000u                /* a byte; on a faster wire nothing is tried */
 #define SHARE_ONE       1024u
-#define SKIP_MOST       256u /* pieces: 64 MiB */
-#define HASTE           2    /* LZ4's acceleration: a little faster than it is by itself */
+#define SKIP_MOST       256u                 /* pieces: 64 MiB */
+#define SURE_BYTES      (UINT64_C(16) << 20) /* what sockets may hold: then they are full again */
+#define HASTE           2 /* LZ4's acceleration: a little faster than it is by itself */
 
 /* A quarter of what is new. */
 static uint64_t learn(uint64_t known, uint64_t now)
@@ -28,6 +29,7 @@ void pack_full(struct pack *pack, uint64_t now_ns)
     }
     if (pack->full) {
         pack->wire_ps = learn(pack->wire_ps, ns * 1000 / pack->taken_bytes + 1);
+        pack->sure_bytes = SURE_BYTES;
     }
     pack->full = true;
     pack->full_ns = now_ns;
@@ -39,7 +41,7 @@ bool pack_wanted(struct pack *pack)
     if (pack->mode != PACK_AUTO) {
         return pack->mode == PACK_ALWAYS;
     }
-    if (!pack->full || pack->wire_ps < WIRE_SLOW_PS) {
+    if ((!pack->full && pack->sure_bytes == 0) || pack->wire_ps < WIRE_SLOW_PS) {
         return false;
     }
     if (pack->skip != 0) {

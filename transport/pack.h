@@ -1,8 +1,9 @@
 /* Packing of bulk bytes (LZ4), where the wire is slower than that.
  *
  * A sender tells when the socket is full and what it takes; from that comes what a byte costs on
- * this wire, and from packing what that costs and saves here. A piece is packed only while the
- * socket is full and that wins; bytes that do not get smaller are tried more and more seldom.
+ * this wire, and from packing what that costs and saves here. A piece is packed only where that
+ * wins, while the socket is full or has been not long ago; bytes that do not get smaller are tried
+ * more and more seldom.
  * Nothing here is atomic: a struct pack is under its owner's lock. */
 #ifndef TRANSPORT_PACK_H
 #define TRANSPORT_PACK_H
@@ -25,6 +26,7 @@ struct pack {
     enum pack_mode mode;
     bool full; /* the socket is full, since then, and has taken so much: */
     uint64_t full_ns, taken_bytes;
+    uint64_t sure_bytes;       /* after that many nobody knows any more what the wire is like */
     uint64_t wire_ps, work_ps; /* picoseconds: of a byte on the wire; to pack one. 0: unknown */
     uint64_t left_share;       /* of 1024: what is left of a byte */
     unsigned skip, next_skip;  /* pieces that are not even tried; as many the next time */
@@ -36,6 +38,7 @@ void pack_full(struct pack *pack, uint64_t now_ns);
 static inline void pack_took(struct pack *pack, uint64_t bytes)
 {
     pack->taken_bytes += bytes;
+    pack->sure_bytes -= bytes < pack->sure_bytes ? bytes : pack->sure_bytes;
 }
 /* Nothing waits any more. */
 static inline void pack_emptied(struct pack *pack)

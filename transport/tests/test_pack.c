@@ -32,6 +32,10 @@ Test(pack, a_slow_wire_is_worth_it)
     cr_expect_eq(pack.plain_bytes, 100 * CHUNK);
     cr_expect_eq(pack.packed_bytes, 50 * CHUNK);
     pack_emptied(&pack);
+    cr_expect(pack_wanted(&pack), "a socket that holds much says nothing about the wire");
+    for (int i = 0; i < 100; i++) {
+        pack_took(&pack, CHUNK);
+    }
     cr_expect_not(pack_wanted(&pack), "the wire takes all there is");
 }
 
