@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -122,28 +123,27 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
     out_append(&completer->conn->out, frame);
 }
 
-/* In a slot of its own, if there is one to spare. */
-static void data_pack(struct server_conn *conn, const struct completer_entry *entry,
-                      struct out_frame *frame)
+/* Not into another slot: where the wire is slow, all of them wait for it. */
+static void data_pack(struct completer *completer, struct out_frame *frame)
 {
-    if (!out_pack_wanted(&conn->out, entry->bytes)) {
+    struct server_out *out = &completer->conn->out;
+    uint32_t bytes = frame->bulk_bytes - frame->padding;
+    if (!out_pack_wanted(out, bytes)) {
         return;
     }
-    struct staging_slot *slot = staging_try(&conn->staging);
-    if (slot == NULL) {
-        return;
+    if (completer->packed == NULL) {
+        completer->packed = malloc(pack_room(WIRE_CHUNK));
+        if (completer->packed == NULL) {
+            return;
+        }
     }
     uint64_t start = ga_clock_ns();
-    size_t packed = pack_close(entry->bulk, entry->bytes, slot->bytes);
-    out_pack_tried(&conn->out, entry->bytes, packed, ga_clock_ns() - start);
-    if (packed == 0) {
-        staging_give(&conn->staging, slot);
-        return;
+    size_t packed = pack_close(frame->bulk, bytes, completer->packed);
+    out_pack_tried(out, bytes, packed, ga_clock_ns() - start);
+    if (packed != 0) {
+        memcpy(frame->bulk, completer->packed, packed);
+        out_frame_packed(frame, (uint32_t)packed);
     }
-    staging_give(&conn->staging, entry->slot);
-    frame->slot = slot;
-    frame->bulk = slot->bytes;
-    out_frame_packed(frame, (uint32_t)packed);
 }
 
 static void data_send(struct completer *completer, struct ga_pool *frames,
@@ -169,7 +169,7 @@ static void data_send(struct completer *completer, struct ga_pool *frames,
         frame->padding = frame->bulk_bytes - entry->bytes;
         frame->slot = entry->slot;
         frame->bulk = entry->bulk;
-        data_pack(conn, entry, frame);
+        data_pack(completer, frame);
         out_append(&conn->out, frame);
     }
     if (entry->last) {
@@ -483,4 +483,5 @@ void completer_stop(struct completer *completer)
         completer_entry_free(completer, entry);
     }
     close(completer->wake_fd);
+    free(completer->packed);
 }

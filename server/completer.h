@@ -68,6 +68,7 @@ struct completer {
                                    * outstanding */
     struct ga_pool unused;        /* entries, for the submit thread */
     struct ga_pool frames;        /* of the thread */
+    uint8_t *packed;              /* room for a piece, of who emits it; NULL: none yet */
 };
 
 GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
