@@ -72,8 +72,8 @@ enum wire_opcode {
     WIRE_BULK = 26, /* u32 connection, u32 packed: of the next frame, which has bulk. connection n
                        from 1 on: the bytes come over the n-th bulk connection, exactly as many as
                        the values say, and the frame ends with its values; 0: they are in the frame.
-                       packed: so many bytes, packed by LZ4, fewer than the plain ones, are in the
-                       frame instead; 0: no. One or the other */
+                       packed: so many bytes, packed by LZ4, fewer than the plain ones, come there
+                       instead; 0: they come plain. One, the other, or both */
     /* Side connection, client -> backend process */
     WIRE_HOST_DONE = 30, /* u32 ticket; sequence of the ga_host_function call: it has returned */
     /* Side connection, backend process -> client, only to who takes it (HANDSHAKE_TAKES_TRIM) */

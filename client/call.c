@@ -269,7 +269,8 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_begin_apart(struct client_call *call, size_t bound)
+CUresult client_call_begin_apart(struct client_call *call, size_t bound, const void *from,
+                                 uint64_t bytes)
 {
     if (client_call_lacking(call)) {
         return lacking(call);
@@ -279,7 +280,8 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
         return (CUresult)rc;
     }
     client_link_context(call->link, call->context->session->number, call->context->object.handle);
-    client_link_prefix(call->link, call->link->bulk_last + 1, 0);
+    call->packed = client_link_apart_pack(call->link, from, bytes);
+    client_link_prefix(call->link, call->link->bulk_last + 1, (uint32_t)call->packed);
     writer_begin(call, bound);
     return CUDA_SUCCESS;
 }
@@ -351,7 +353,7 @@ CUresult client_call_post_apart(struct client_call *call, const void *from, uint
                                 struct link_apart *apart)
 {
     (void)append(call, 0);
-    client_link_apart(call->link, from, bytes, apart);
+    client_link_apart(call->link, from, bytes, (uint32_t)call->packed, apart);
     client_link_unlock(call->link, false);
     sent(call);
     return CUDA_SUCCESS;

@@ -42,7 +42,7 @@ struct client_call {
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
     uint64_t sequence;          /* of a call that was waited for */
-    size_t packed;              /* bytes, between client_call_pack and its post */
+    size_t packed;              /* bytes, between packing and the post */
 };
 
 /* A reply that cannot be read is the end of the link. */
@@ -88,7 +88,8 @@ CUresult client_call_post(struct client_call *call);
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes);
 /* The same for one of several calls with large bulk, where there are bulk connections: begin and
  * post, of which the bytes may have been taken only when client_link_apart_wait returns. */
-CUresult client_call_begin_apart(struct client_call *call, size_t bound);
+CUresult client_call_begin_apart(struct client_call *call, size_t bound, const void *from,
+                                 uint64_t bytes);
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct link_apart *apart);
 /* Begun with a bound that has LINK_PREFIX and the bytes in it: whether they go packed. Then the

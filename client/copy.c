@@ -46,7 +46,7 @@ static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args 
     if (!beside && args->bytes >= LINK_APART && call->link->pack.mode != PACK_OFF) {
         return piece_in_packed(call, args, from);
     }
-    CUresult rc = beside ? client_call_begin_apart(call, bound)
+    CUresult rc = beside ? client_call_begin_apart(call, bound, from, args->bytes)
                          : client_call_begin(call, bound + (direct ? 0 : (size_t)args->bytes));
     if (rc != CUDA_SUCCESS) {
         return rc;

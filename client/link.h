@@ -87,9 +87,10 @@ struct link_switch {
 /* A bulk connection (link_bulk.c). But for `conn` all is under send_lock. */
 struct link_bulk {
     struct transport_conn conn;
-    const uint8_t *from; /* of the piece that it sends; its caller's memory */
+    const uint8_t *from; /* of the piece that it sends; its caller's memory, or `packed` */
     uint64_t left;       /* of that */
     uint64_t pieces;     /* given to it ever */
+    uint8_t *packed;     /* room for one; NULL until it is packed the first time */
 };
 
 /* Pieces of one call: the last one given to each bulk connection. */
@@ -126,7 +127,7 @@ struct client_link {
     uint64_t context;           /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;
-    struct pack pack;       /* bulk by the data connection */
+    struct pack pack;       /* of bulk */
     char address[300];      /* of the backend process */
     atomic_bool bulk_asked; /* for bulk connections */
     atomic_uint bulk_count; /* those in use, once there are any */
@@ -200,9 +201,11 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
 GA_CHECKED int client_link_lock_apart(struct client_link *link, size_t room);
 /* in front of the frame, behind WIRE_CONTEXT; */
 void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t packed);
+/* with what packing the piece for that connection gives (0: it goes plain); */
+uint32_t client_link_apart_pack(struct client_link *link, const void *from, uint64_t bytes);
 /* and behind the frame, which has no bulk of its own: some of it leaves, the rest is the caller's
  * to wait for, before it gives up the memory. */
-void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
+void client_link_apart(struct client_link *link, const void *from, uint64_t bytes, uint32_t packed,
                        struct link_apart *apart);
 void client_link_apart_wait(struct client_link *link, const struct link_apart *apart);
 /* How many bulk connections are in use. */
@@ -246,6 +249,8 @@ void client_link_condemn(struct client_link *link, int result, const char *why);
 /* Under send_lock. GA_AGAIN: the sockets are full. */
 enum ga_status link_push(struct client_link *link);
 enum ga_status link_bulk_push(struct client_link *link);
+/* The wire takes no more just now: that decides whether packing is worth it. Under send_lock. */
+void link_note_full(struct client_link *link);
 /* Waits until a socket that was full takes more, or something else has happened. Under send_lock,
  * which is released while waiting. */
 void link_wait_for_room(struct client_link *link);

@@ -137,10 +137,9 @@ static enum ga_status take_prefix(struct client_link *link, const struct wire_he
 {
     struct ga_reader r = ga_reader_of(values, header->length);
     uint32_t connection = ga_read_u32(&r), packed = ga_read_u32(&r);
-    bool apart = connection != 0 && connection <= client_link_bulks(link) && packed == 0;
-    bool packs =
-        connection == 0 && packed != 0 && packed < WIRE_CHUNK && link->pack.mode != PACK_OFF;
-    if (r.failed || link->bulk_next != 0 || link->packed_next != 0 || !(apart || packs)) {
+    bool good = connection <= client_link_bulks(link) && packed < WIRE_CHUNK &&
+                (packed == 0 || link->pack.mode != PACK_OFF) && (connection != 0 || packed != 0);
+    if (r.failed || link->bulk_next != 0 || link->packed_next != 0 || !good) {
         return GA_INVALID;
     }
     link->bulk_next = connection;

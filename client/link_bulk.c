@@ -3,6 +3,7 @@
  * says; so its order is that of all calls. A piece is given to a connection that has sent the one
  * before, in turns, and is the caller's memory until it has left: whoever gives one waits in the
  * end (client_link_apart_wait). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/failpoint.h"
@@ -29,6 +30,7 @@ static enum ga_status bulk_send(struct client_link *link, struct link_bulk *bulk
         (void)GA_FAILPOINT("client: before sending bulk");
         GA_TRY(bulk->conn.ops->send(&bulk->conn, &piece, 1, &sent));
         client_link_count(&link->bytes_out, sent);
+        pack_took(&link->pack, sent);
         bulk->from += sent;
         bulk->left -= sent;
     }
@@ -45,6 +47,9 @@ enum ga_status link_bulk_push(struct client_link *link)
             client_link_lose(link, "a bulk connection ended while sending");
         }
         all = status != GA_OK ? status : all;
+    }
+    if (all == GA_OK) {
+        pack_emptied(&link->pack);
     }
     return atomic_load(&link->dead) == 0 ? all : GA_LOST;
 }
@@ -71,6 +76,7 @@ int client_link_lock_apart(struct client_link *link, size_t room)
         if (choose(link)) {
             return 0;
         }
+        link_note_full(link);
         if (status == GA_AGAIN && (link->exclusive || link_push(link) != GA_LOST)) {
             link_wait_for_room(link);
         }
@@ -86,12 +92,24 @@ void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t 
     (void)client_link_frame(link, WIRE_BULK, 0, sizeof values, 0, false);
 }
 
-void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
+uint32_t client_link_apart_pack(struct client_link *link, const void *from, uint64_t bytes)
+{
+    struct link_bulk *bulk = &link->bulks[link->bulk_last];
+    if (!pack_wanted(&link->pack)) {
+        return 0;
+    }
+    if (bulk->packed == NULL) {
+        bulk->packed = malloc(pack_room(WIRE_CHUNK));
+    }
+    return bulk->packed != NULL ? (uint32_t)pack_piece(&link->pack, from, bytes, bulk->packed) : 0;
+}
+
+void client_link_apart(struct client_link *link, const void *from, uint64_t bytes, uint32_t packed,
                        struct link_apart *apart)
 {
     struct link_bulk *bulk = &link->bulks[link->bulk_last];
-    bulk->from = from;
-    bulk->left = bytes;
+    bulk->from = packed != 0 ? bulk->packed : from;
+    bulk->left = packed != 0 ? packed : bytes;
     apart->pieces[link->bulk_last] = ++bulk->pieces;
     if (link_push(link) != GA_LOST) {
         (void)link_bulk_push(link);

@@ -26,8 +26,7 @@ static void emptied(struct client_link *link)
     }
 }
 
-/* What the wire takes decides whether packing is worth it. */
-static void note_full(struct client_link *link)
+void link_note_full(struct client_link *link)
 {
     if (link->pack.mode != PACK_OFF) {
         pack_full(&link->pack, ga_clock_ns());
@@ -47,7 +46,7 @@ enum ga_status link_push(struct client_link *link)
         (void)GA_FAILPOINT("client: before sending");
         enum ga_status status = link->data.ops->send(&link->data, &piece, 1, &sent);
         if (status == GA_AGAIN) {
-            note_full(link);
+            link_note_full(link);
             return status;
         }
         if (status != GA_OK) {
@@ -60,7 +59,9 @@ enum ga_status link_push(struct client_link *link)
         client_link_count(&link->bytes_out, sent);
     }
     emptied(link);
-    pack_emptied(&link->pack);
+    if (client_link_bulks(link) == 0) {
+        pack_emptied(&link->pack);
+    }
     return GA_OK;
 }
 
@@ -236,7 +237,7 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
         (void)GA_FAILPOINT("client: before sending bulk");
         enum ga_status status = link->data.ops->send(&link->data, pieces, count, &sent);
         if (status == GA_AGAIN) {
-            note_full(link);
+            link_note_full(link);
             full = true;
             link_wait_for_room(link);
             continue;

@@ -126,9 +126,9 @@ bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
     const struct server_bulk *bulk = &conn->bulk;
     struct bulk_apart next = {.said = true, .connection = ga_read_u32(reader)};
     next.packed = ga_read_u32(reader);
-    bool apart = next.connection != 0 && next.connection <= bulk->used && next.packed == 0;
-    bool packed = next.connection == 0 && next.packed != 0 && next.packed < WIRE_CHUNK;
-    if (reader->failed || bulk->next.said || !(apart || (packed && bulk->packs))) {
+    bool good = next.connection <= bulk->used && next.packed < WIRE_CHUNK &&
+                (next.packed == 0 || bulk->packs) && (next.connection != 0 || next.packed != 0);
+    if (reader->failed || bulk->next.said || !good) {
         return false;
     }
     conn->bulk.next = next;
@@ -139,7 +139,7 @@ bool bulk_fits(const struct server_conn *conn, const struct wire_header *header,
                uint64_t bytes)
 {
     const struct bulk_apart *next = &conn->bulk.next;
-    uint64_t here = next->said ? next->packed : bytes;
+    uint64_t here = next->connection != 0 ? 0 : next->packed != 0 ? next->packed : bytes;
     return bytes <= WIRE_CHUNK && next->packed <= bytes &&
            header->length == values + wire_padded(here);
 }
@@ -166,6 +166,14 @@ static enum ga_status apart_take(struct server_conn *conn, struct transport_conn
     return GA_OK;
 }
 
+/* As they come, be they packed or not. */
+static enum ga_status plain_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+{
+    uint32_t connection = conn->bulk.next.connection;
+    return connection != 0 ? apart_take(conn, &conn->bulk.conns[connection - 1], to, bytes)
+                           : conn_bulk(conn, values, to, wire_padded(bytes));
+}
+
 /* How many there will be is known, and has been checked, before they are opened. */
 static enum ga_status packed_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
 {
@@ -174,7 +182,7 @@ static enum ga_status packed_take(struct server_conn *conn, size_t values, void 
     if (slot == NULL) {
         return GA_LOST;
     }
-    enum ga_status status = conn_bulk(conn, values, slot->bytes, wire_padded(packed));
+    enum ga_status status = plain_take(conn, values, slot->bytes, packed);
     if (status == GA_OK) {
         status = pack_open(slot->bytes, packed, to, bytes);
     }
@@ -184,12 +192,6 @@ static enum ga_status packed_take(struct server_conn *conn, size_t values, void 
 
 enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
 {
-    const struct bulk_apart *next = &conn->bulk.next;
-    if (!next->said) {
-        return conn_bulk(conn, values, to, wire_padded(bytes));
-    }
-    if (next->packed != 0) {
-        return packed_take(conn, values, to, bytes);
-    }
-    return apart_take(conn, &conn->bulk.conns[conn->bulk.next.connection - 1], to, bytes);
+    return conn->bulk.next.packed != 0 ? packed_take(conn, values, to, bytes)
+                                       : plain_take(conn, values, to, bytes);
 }

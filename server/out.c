@@ -94,13 +94,13 @@ static void prefix_put(struct out_frame *frame, uint32_t connection, uint32_t pa
     frame->start = frame->prefix;
 }
 
-static void bulk_append(struct server_out *out, struct out_frame *frame)
+static void bulk_append(struct server_out *out, struct out_frame *frame, bool packed)
 {
     unsigned chosen = bulk_choose(out);
-    prefix_put(frame, chosen + 1, 0);
     frame->apart = true;
-    frame->head_bytes += OUT_PREFIX_BYTES;
+    frame->head_bytes += packed ? 0 : OUT_PREFIX_BYTES;
     frame->bulk_bytes -= frame->padding;
+    prefix_put(frame, chosen + 1, packed ? frame->bulk_bytes : 0);
     frame->queues++;
     out->bulk_last = chosen;
     out->bulks[chosen].bytes += frame->bulk_bytes;
@@ -137,6 +137,7 @@ static enum ga_status bulk_send(struct server_out *out, struct out_bulk *bulk, b
         (void)GA_FAILPOINT("backend: before sending");
         GA_TRY(bulk->conn->ops->send(bulk->conn, &piece, 1, &sent));
         *some = true;
+        pack_took(&out->pack, sent);
         bulk->sent += sent;
         if (bulk->sent == frame->bulk_bytes) {
             bulk_frame_done(out, bulk);
@@ -281,7 +282,7 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
         enum ga_status status = out->conn->ops->send(out->conn, pieces, count, &sent);
-        if (status == GA_AGAIN && out->pack.mode != PACK_OFF) {
+        if (status == GA_AGAIN && out->pack.mode != PACK_OFF && out->bulk_count == 0) {
             pack_full(&out->pack, ga_clock_ns());
         }
         GA_TRY(status);
@@ -290,7 +291,9 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
         sent_account(out, sent);
         *some = true;
     }
-    pack_emptied(&out->pack);
+    if (out->bulk_count == 0) {
+        pack_emptied(&out->pack);
+    }
     return GA_OK;
 }
 
@@ -302,8 +305,8 @@ static void append(struct server_out *out, struct out_frame *frame, bool hurries
         (uint32_t)(sizeof(struct wire_header) + frame->writer.at) + (packed ? OUT_PREFIX_BYTES : 0);
     frame->queues = 1;
     pthread_mutex_lock(&out->lock);
-    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST && !packed) {
-        bulk_append(out, frame);
+    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST) {
+        bulk_append(out, frame, packed);
     }
     uint32_t length = (uint32_t)frame->writer.at + (frame->apart ? 0 : frame->bulk_bytes);
     memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
@@ -337,7 +340,7 @@ bool out_pack_wanted(struct server_out *out, uint32_t bytes)
         return false;
     }
     pthread_mutex_lock(&out->lock);
-    bool wanted = out->bulk_count == 0 && pack_wanted(&out->pack);
+    bool wanted = pack_wanted(&out->pack);
     pthread_mutex_unlock(&out->lock);
     return wanted;
 }
@@ -353,7 +356,22 @@ void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes)
 {
     prefix_put(frame, 0, packed_bytes);
     frame->bulk_bytes = wire_padded(packed_bytes);
-    memset(frame->bulk + packed_bytes, 0, frame->bulk_bytes - packed_bytes);
+    frame->padding = frame->bulk_bytes - packed_bytes;
+    memset(frame->bulk + packed_bytes, 0, frame->padding);
+}
+
+/* The wire is full when none of its connections takes more. */
+static void pack_notice(struct server_out *out)
+{
+    unsigned full = 0;
+    for (unsigned i = 0; i < out->bulk_count; i++) {
+        full += !ga_list_empty(&out->bulks[i].frames);
+    }
+    if (full == out->bulk_count) {
+        pack_full(&out->pack, ga_clock_ns());
+    } else if (full == 0) {
+        pack_emptied(&out->pack);
+    }
 }
 
 enum ga_status out_flush(struct server_out *out)
@@ -367,6 +385,9 @@ enum ga_status out_flush(struct server_out *out)
     for (unsigned i = 0; i < out->bulk_count && status != GA_LOST; i++) {
         enum ga_status bulk = bulk_send(out, &out->bulks[i], &some);
         status = bulk == GA_OK ? status : bulk;
+    }
+    if (out->bulk_count != 0 && out->pack.mode != PACK_OFF) {
+        pack_notice(out);
     }
     stores_reap(out);
     out->lost = status == GA_LOST;

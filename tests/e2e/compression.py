@@ -15,9 +15,10 @@ import far  # noqa: E402  (found by the line above)
 PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
 
 
-def configuration(compression):
+def configuration(compression, connections=0):
     return harness.configuration(1).replace("[server]\n",
-                                            f"[server]\ncompression = {compression}\n", 1)
+                                            f"[server]\ncompression = {compression}\n"
+                                            f"bulk_connections = {connections}\n", 1)
 
 
 def compressed(build, server, program, **extra):
@@ -32,8 +33,8 @@ def compressed(build, server, program, **extra):
     return tuple(numbers[:2]), tuple(numbers[2:])
 
 
-def test_programs(build):
-    with harness.serving(build, config=configuration("auto")) as server:
+def run_programs(build, connections):
+    with harness.serving(build, config=configuration("auto", connections)) as server:
         traces = harness.Traces(server)
         for name in PROGRAMS:
             saved = compressed(build, server, name, GPUAAS_COMPRESSION="always")
@@ -44,10 +45,18 @@ def test_programs(build):
         traces.expect_none()
 
 
-def test_by_itself_where_the_wire_is_slow(build):
-    """Two namespaces, 0.3 ms and 40 MB/s each way."""
+def test_programs(build):
+    run_programs(build, 1)
+
+
+def test_over_several_connections(build):
+    run_programs(build, 4)
+
+
+def by_itself(build, delay_ms):
+    """Over a wire between two namespaces that takes 40 MB/s each way."""
     try:
-        link = far.Link(build.path("perf", "perf_link"), 0.3, 40e6)
+        link = far.Link(build.path("perf", "perf_link"), delay_ms, 40e6)
     except OSError as error:
         print(f"skipped: no such wire here: {error}")
         return
@@ -58,9 +67,18 @@ def test_by_itself_where_the_wire_is_slow(build):
         with link.near():
             saved = compressed(build, server, "large_copies", GPUAAS_COMPRESSION="auto")
         expect(saved is not None, "nothing was compressed")
-        plain, packed = saved[0]
-        print(f"{plain} bytes to the device became {packed}")
-        expect(packed < plain * 7 // 8, f"{saved}")
+        for (plain, packed), way in zip(saved, ("to the device", "to the host")):
+            print(f"{delay_ms} ms: {plain} bytes {way} became {packed}")
+            expect(plain > 1 << 20 and packed < plain * 7 // 8, f"{delay_ms} ms: {saved}")
+
+
+def test_where_the_wire_is_slow(build):
+    by_itself(build, 0.3)
+
+
+def test_where_the_wire_is_slow_and_long(build):
+    """There are bulk connections then."""
+    by_itself(build, 5)
 
 
 def test_nothing_where_nobody_wants_it(build):

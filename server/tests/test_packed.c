@@ -1,0 +1,165 @@
+/* Bytes of copies that are packed: by the data connection and beside it; and what is none. */
+#include <stdlib.h>
+
+#include "server/tests/bulk_app.h"
+
+TestSuite(packed, .init = start, .fini = stop, .timeout = 60);
+
+/* The same application anew, as one that takes packed bytes. */
+static void start_packing(void)
+{
+    script_app_close(&app);
+    script_takes = HANDSHAKE_TAKES_PACKED | HANDSHAKE_WANTS_PACKED;
+    script_app_start(&app, server.url, 0);
+    script_takes = 0;
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (uint8_t)(i / 100);
+    }
+}
+
+static void packed_in(uint64_t at, uint64_t bytes, const void *packed, uint32_t packed_bytes)
+{
+    const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = bytes};
+    prefix(0, packed_bytes);
+    ga_copy_in_args_write(script_begin(&app.data), &args);
+    script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, packed, packed_bytes);
+}
+
+Test(packed, pieces_both_ways)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
+        size_t size = pack_close(from + at, WIRE_CHUNK, packed);
+        cr_assert_neq(size, 0);
+        packed_in(at, WIRE_CHUNK, packed, (uint32_t)size);
+    }
+    script_copy_in(&app, app.window + 3, from + 3, 4, 0); /* a plain one that is smaller */
+    cr_assert_eq(copy_out(MIB), 4);
+    cr_expect_eq(memcmp(from, to, MIB), 0);
+}
+
+Test(packed, pieces_beside)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    open_all();
+    /* They get smaller, but not by so much that they are not worth a connection. */
+    srand(1);
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = i % 256 < 128 ? (uint8_t)(rand() >> 7) : (uint8_t)(i / 256);
+    }
+    for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
+        uint32_t connection = (uint32_t)(at / WIRE_CHUNK) % BULKS + 1;
+        size_t size = pack_close(from + at, WIRE_CHUNK, packed);
+        const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = WIRE_CHUNK};
+        cr_assert_neq(size, 0);
+        script_send_raw(&bulks[connection - 1], packed, size);
+        prefix(connection, (uint32_t)size);
+        ga_copy_in_args_write(script_begin(&app.data), &args);
+        script_send(&app.data, API_OP_ga_copy_in, 1, app.sequence++);
+    }
+    packed_and_beside = 0;
+    cr_assert_eq(copy_out(MIB), 4);
+    cr_expect_eq(packed_and_beside, 4);
+    cr_expect_eq(memcmp(from, to, MIB), 0);
+}
+
+/* Small enough for the data connection. */
+Test(packed, pieces_that_are_small)
+{
+    start_packing();
+    open_all();
+    script_copy_in(&app, app.window, from, MIB, 0);
+    packed_and_beside = 0;
+    cr_assert_eq(copy_out(MIB), 4);
+    cr_expect_eq(packed_and_beside, 0);
+    cr_expect_eq(memcmp(from, to, MIB), 0);
+}
+
+Test(packed, noise_is_not_packed)
+{
+    start_packing();
+    srand(1);
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (uint8_t)(rand() >> 7);
+    }
+    script_copy_in(&app, app.window, from, MIB, 0);
+    cr_assert_eq(copy_out(MIB), 0);
+    cr_expect_eq(memcmp(from, to, MIB), 0);
+}
+
+/* ---- what ends the connection */
+
+Test(packed, bytes_that_nobody_has_agreed_on)
+{
+    prefix(0, 32);
+    expect_the_end();
+}
+
+Test(packed, bytes_beside_that_are_none)
+{
+    uint8_t noise[64];
+    start_packing();
+    open_all();
+    memset(noise, 0xff, sizeof noise);
+    script_send_raw(&bulks[0], noise, sizeof noise);
+    prefix(1, sizeof noise);
+    const struct ga_copy_in_args args = {.dst = app.window, .bytes = 4096};
+    ga_copy_in_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_copy_in, 1, app.sequence++);
+    expect_the_end();
+}
+
+Test(packed, bytes_beside_that_nobody_has_agreed_on)
+{
+    open_all();
+    prefix(1, 32);
+    expect_the_end();
+}
+
+Test(packed, bytes_that_are_none)
+{
+    uint8_t noise[64];
+    start_packing();
+    memset(noise, 0xff, sizeof noise);
+    packed_in(0, 4096, noise, sizeof noise);
+    expect_the_end();
+}
+
+/* They would become more than the piece says, which is all there is room for. */
+Test(packed, bytes_that_are_too_many)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    size_t size = pack_close(from, 100000, packed);
+    packed_in(0, 99999, packed, (uint32_t)size);
+    expect_the_end();
+}
+
+Test(packed, bytes_that_are_too_few)
+{
+    static uint8_t packed[WIRE_CHUNK];
+    start_packing();
+    size_t size = pack_close(from, 100000, packed);
+    packed_in(0, 100001, packed, (uint32_t)size);
+    expect_the_end();
+}
+
+Test(packed, bytes_more_than_plain_ones)
+{
+    start_packing();
+    packed_in(0, 16, from, 32);
+    expect_the_end();
+}
+
+Test(packed, a_packed_module)
+{
+    start_packing();
+    prefix(0, 32);
+    const struct ga_module_load_args args = {.image_bytes = 32};
+    ga_module_load_args_write(script_begin(&app.data), &args);
+    script_send_bulk(&app.data, API_OP_ga_module_load, 1, app.sequence++, from, 32);
+    expect_the_end();
+}
