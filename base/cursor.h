@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* With the sizes that callers know, divisions and padding go away: a launch has nine values. */
+/* With the sizes that callers know, divisions and padding go away. */
 #define GA_CURSOR_INLINE static inline __attribute__((always_inline))
 
 struct ga_reader {
@@ -63,48 +63,6 @@ GA_CURSOR_INLINE void ga_read_into(struct ga_reader *r, void *to, size_t size, s
     }
 }
 
-#define GA_READ_DEFINE(name, type)                                                                 \
-    GA_CURSOR_INLINE type ga_read_##name(struct ga_reader *r)                                      \
-    {                                                                                              \
-        type value;                                                                                \
-        ga_read_into(r, &value, sizeof value, sizeof value);                                       \
-        return value;                                                                              \
-    }
-GA_READ_DEFINE(u8, uint8_t)
-GA_READ_DEFINE(u16, uint16_t)
-GA_READ_DEFINE(u32, uint32_t)
-GA_READ_DEFINE(i32, int32_t)
-GA_READ_DEFINE(u64, uint64_t)
-GA_READ_DEFINE(f32, float)
-GA_READ_DEFINE(f64, double)
-#undef GA_READ_DEFINE
-
-/* A string: u32 length without the NUL, the bytes, a NUL. Lent; NULL on failure or when the sender
- * wrote a NULL (length 0xffffffff). Longer than `most` is a failure. */
-static inline const char *ga_read_string(struct ga_reader *r, size_t most)
-{
-    uint32_t length = ga_read_u32(r);
-    if (length == UINT32_MAX) {
-        return NULL;
-    }
-    if (length > most) {
-        r->failed = true;
-        return NULL;
-    }
-    const char *text = (const char *)ga_read_array(r, (size_t)length + 1, 1, 1);
-    if (text != NULL && (text[length] != 0 || memchr(text, 0, length) != NULL)) {
-        r->failed = true;
-        return NULL;
-    }
-    return text;
-}
-
-/* True when everything was there and nothing is left over (but padding to 16). */
-static inline bool ga_reader_done(const struct ga_reader *r)
-{
-    return !r->failed && ((r->at + 15) & ~(size_t)15) >= r->size;
-}
-
 /* Room for `count` elements inside the message, or NULL (remembered). Padding is zeroed. */
 GA_CURSOR_INLINE void *ga_write_room(struct ga_writer *w, size_t count, size_t size, size_t align)
 {
@@ -129,19 +87,56 @@ GA_CURSOR_INLINE void ga_write_array(struct ga_writer *w, const void *from, size
     }
 }
 
-#define GA_WRITE_DEFINE(name, type)                                                                \
+/* One value: read and written in its turn, or got from and put where it stands. */
+#define GA_VALUE_DEFINE(name, type)                                                                \
+    GA_CURSOR_INLINE type ga_read_##name(struct ga_reader *r)                                      \
+    {                                                                                              \
+        type value;                                                                                \
+        ga_read_into(r, &value, sizeof value, sizeof value);                                       \
+        return value;                                                                              \
+    }                                                                                              \
     GA_CURSOR_INLINE void ga_write_##name(struct ga_writer *w, type value)                         \
     {                                                                                              \
         ga_write_array(w, &value, 1, sizeof value, sizeof value);                                  \
+    }                                                                                              \
+    GA_CURSOR_INLINE type ga_get_##name(const uint8_t *at)                                         \
+    {                                                                                              \
+        type value;                                                                                \
+        memcpy(&value, at, sizeof value);                                                          \
+        return value;                                                                              \
+    }                                                                                              \
+    GA_CURSOR_INLINE void ga_put_##name(uint8_t *at, type value)                                   \
+    {                                                                                              \
+        memcpy(at, &value, sizeof value);                                                          \
     }
-GA_WRITE_DEFINE(u8, uint8_t)
-GA_WRITE_DEFINE(u16, uint16_t)
-GA_WRITE_DEFINE(u32, uint32_t)
-GA_WRITE_DEFINE(i32, int32_t)
-GA_WRITE_DEFINE(u64, uint64_t)
-GA_WRITE_DEFINE(f32, float)
-GA_WRITE_DEFINE(f64, double)
-#undef GA_WRITE_DEFINE
+GA_VALUE_DEFINE(u8, uint8_t)
+GA_VALUE_DEFINE(u16, uint16_t)
+GA_VALUE_DEFINE(u32, uint32_t)
+GA_VALUE_DEFINE(i32, int32_t)
+GA_VALUE_DEFINE(u64, uint64_t)
+GA_VALUE_DEFINE(f32, float)
+GA_VALUE_DEFINE(f64, double)
+#undef GA_VALUE_DEFINE
+
+/* A string: u32 length without the NUL, the bytes, a NUL. Lent; NULL on failure or when the sender
+ * wrote a NULL (length 0xffffffff). Longer than `most` is a failure. */
+static inline const char *ga_read_string(struct ga_reader *r, size_t most)
+{
+    uint32_t length = ga_read_u32(r);
+    if (length == UINT32_MAX) {
+        return NULL;
+    }
+    if (length > most) {
+        r->failed = true;
+        return NULL;
+    }
+    const char *text = (const char *)ga_read_array(r, (size_t)length + 1, 1, 1);
+    if (text != NULL && (text[length] != 0 || memchr(text, 0, length) != NULL)) {
+        r->failed = true;
+        return NULL;
+    }
+    return text;
+}
 
 /* NULL is allowed and arrives as NULL. */
 static inline void ga_write_string(struct ga_writer *w, const char *text)
@@ -157,6 +152,12 @@ static inline void ga_write_string(struct ga_writer *w, const char *text)
     }
     ga_write_u32(w, (uint32_t)length);
     ga_write_array(w, text, length + 1, 1, 1);
+}
+
+/* True when everything was there and nothing is left over (but padding to 16). */
+static inline bool ga_reader_done(const struct ga_reader *r)
+{
+    return !r->failed && ((r->at + 15) & ~(size_t)15) >= r->size;
 }
 
 /* Pads with zeros to 16, as every message ends. */

@@ -49,28 +49,62 @@ def _present(p):
     return p.optional and p.way == "in" and p.shape in ("array", "bytes")
 
 
+def _head(values):
+    """[(offset, gap before it, value)] of values that stand first in a message, and `1, bytes,
+    alignment` of all of them. A value: (kind, elements or None, expression)."""
+    out, at = [], 0
+    for value in values:
+        size = SIZES[value[0]]
+        start = (at + size - 1) // size * size
+        out.append((start, start - at, value))
+        at = start + size * (value[1] or 1)
+    return out, f"1, {at}, {max((SIZES[value[0]] for value in values), default=1)}"
+
+
+def _write_head(values, w):
+    """One check for all of them: where each of them stands is known."""
+    places, room = _head(values)
+    if not values:
+        return []
+    out = [f"uint8_t *at = ga_write_room({w}, {room});", "if (at != NULL) {"]
+    for offset, gap, (kind, count, value) in places:
+        if gap:
+            out.append(f"    memset(at + {offset - gap}, 0, {gap});")
+        out.append(f"    memcpy(at + {offset}, {value}, {count * SIZES[kind]});" if count
+                   else f"    {_call('put', kind)}(at + {offset}, {value});")
+    return out + ["}"]
+
+
+def _read_head(values):
+    places, room = _head(values)
+    if not values:
+        return []
+    out = [f"const uint8_t *at = ga_read_array(r, {room});", "if (at == NULL) {",
+           "    memset(to, 0, sizeof *to);", "    return;", "}"]
+    for offset, _, (kind, count, to) in places:
+        out.append(f"memcpy({to}, at + {offset}, {count * SIZES[kind]});" if count
+                   else f"{to} = {_call('get', kind)}(at + {offset});")
+    return out
+
+
 def writes(call, side, w="w", base="from", lying=None):
     """Statements that write `side`. `lying` (tests): this parameter's count or length is huge."""
     values, bulky = [], []
     counts = {p.count for p, own in fields(call, side) if lying == p.name and not own}
     for p, own in fields(call, side):
         if not p.big:
-            if p.shape == "fixed":
-                size = SIZES[p.kind]
-                values.append(f"ga_write_array({w}, {base}->{p.name}, {p.fixed}, {size}, {size});")
-                continue
-            if p.optional and p.way == "in":
-                values.append(f"ga_write_u32({w}, {base}->{p.name}_given);")
+            if p.shape != "fixed" and p.optional and p.way == "in":
+                values.append(("u32", None, f"{base}->{p.name}_given"))
             value = "0x7ffffff0" if p.name in counts else f"{base}->{p.name}"
-            values.append(f"{_call('write', p.kind)}({w}, {value});")
+            values.append((p.kind, p.fixed if p.shape == "fixed" else None, value))
             continue
         if _present(p):
-            values.append(f"ga_write_u32({w}, {base}->{p.name} != NULL);")
+            values.append(("u32", None, f"{base}->{p.name} != NULL"))
         if own:
             value = "0x7ffffff0" if lying == p.name else f"{base}->{p.name}_count"
-            values.append(f"ga_write_u32({w}, {value});")
+            values.append(("u32", None, value))
         bulky += _write_big(p, own, w, base, lying)
-    return values + bulky
+    return _write_head(values, w) + bulky
 
 
 def _call(verb, kind):
@@ -90,25 +124,20 @@ def _write_big(p, own, w, base, lying):
 
 
 def reads(call, side):
+    """Statements that fill `to`: with zeros, if the message is too short for its values."""
     values, bulky = [], []
     for p, own in fields(call, side):
         if not p.big:
-            if p.shape == "fixed":
-                size = SIZES[p.kind]
-                values += [f"const void *{p.name} = ga_read_array(r, {p.fixed}, {size}, {size});",
-                           f"if ({p.name} != NULL) {{",
-                           f"    memcpy(to->{p.name}, {p.name}, sizeof to->{p.name});", "}"]
-                continue
-            if p.optional and p.way == "in":
-                values.append(f"to->{p.name}_given = ga_read_u32(r);")
-            values.append(f"to->{p.name} = {_call('read', p.kind)}(r);")
+            if p.shape != "fixed" and p.optional and p.way == "in":
+                values.append(("u32", None, f"to->{p.name}_given"))
+            values.append((p.kind, p.fixed if p.shape == "fixed" else None, f"to->{p.name}"))
             continue
         if _present(p):
-            values.append(f"uint32_t {p.name}_given = ga_read_u32(r);")
+            values.append(("u32", None, f"uint32_t {p.name}_given"))
         if own:
-            values.append(f"to->{p.name}_count = ga_read_u32(r);")
+            values.append(("u32", None, f"to->{p.name}_count"))
         bulky += _read_big(p, own)
-    return values + bulky
+    return _read_head(values) + bulky
 
 
 def _read_big(p, own):

@@ -55,7 +55,6 @@ def _functions(call, side):
     return (f"void {s}_write(struct ga_writer *w, const struct {s} *from)\n{{\n"
             f"{body(codec.writes(call, side))}}}\n\n"
             f"void {s}_read(struct ga_reader *r, struct {s} *to)\n{{\n"
-            f"    memset(to, 0, sizeof *to);\n"
             f"{body(codec.reads(call, side))}}}\n\n"
             f"size_t {s}_bound(const struct {s} *from)\n{{\n{used}"
             f"    return {codec.bound(call, side)};\n}}\n\n")

@@ -78,8 +78,8 @@ def _case(call, side):
     out += _function(f"void {s}_get(struct ga_reader *r, void *to)", [f"{s}_read(r, to);"])
     out += _function(f"size_t {s}_most(const void *from)", [f"return {s}_bound(from);"])
     for name in big:
-        out += _function(f"void {s}_lie_{name}(struct ga_writer *w, const void *at)",
-                         [f"const {t} *from = at;", "(void)from;"]
+        out += _function(f"void {s}_lie_{name}(struct ga_writer *w, const void *x)",
+                         [f"const {t} *from = x;", "(void)from;"]
                          + codec.writes(call, side, lying=name))
     lies = "".join(f"{s}_lie_{name}, " for name in big[:3])
     row = (f'    {{"{s}", sizeof({t}), {s}_fill, {s}_zero, {s}_same, {s}_put, {s}_get,\n'
