@@ -269,21 +269,24 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_begin_apart(struct client_call *call, size_t bound, const void *from,
-                                 uint64_t bytes)
+CUresult client_call_begin_apart(struct client_call *call, size_t bound)
 {
     if (client_call_lacking(call)) {
         return lacking(call);
     }
     int rc = client_link_lock_apart(call->link, bound + HEADER + SWITCH + 16);
-    if (rc != 0) {
-        return (CUresult)rc;
+    if (rc == 0) {
+        client_link_context(call->link, call->context->session->number,
+                            call->context->object.handle);
     }
-    client_link_context(call->link, call->context->session->number, call->context->object.handle);
-    call->packed = client_link_apart_pack(call->link, from, bytes);
-    client_link_prefix(call->link, call->link->bulk_last + 1, (uint32_t)call->packed);
+    return (CUresult)rc;
+}
+
+void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
+                        uint32_t packed)
+{
+    client_link_prefix(call->link, connection, packed);
     writer_begin(call, bound);
-    return CUDA_SUCCESS;
 }
 
 /* Calls that leave no work on a GPU, so that what was done before them still is. */
@@ -353,44 +356,15 @@ CUresult client_call_post_apart(struct client_call *call, const void *from, uint
                                 struct link_apart *apart)
 {
     (void)append(call, 0);
-    client_link_apart(call->link, from, bytes, (uint32_t)call->packed, apart);
+    client_link_apart(call->link, from, bytes, apart);
     client_link_unlock(call->link, false);
     sent(call);
     return CUDA_SUCCESS;
 }
 
-bool client_call_pack(struct client_call *call, size_t values, const void *from, uint64_t bytes)
-{
-    struct client_link *link = call->link;
-    uint8_t *to = client_link_at(link) + LINK_PREFIX + HEADER + values;
-    if (!pack_wanted(&link->pack)) {
-        return false;
-    }
-    size_t packed = pack_piece(&link->pack, from, bytes, to);
-    if (packed == 0) {
-        return false;
-    }
-    client_link_prefix(link, 0, (uint32_t)packed);
-    call->writer = ga_writer_of(client_link_at(link) + HEADER, values + packed + 15);
-    call->packed = packed;
-    return true;
-}
-
-CUresult client_call_post_packed(struct client_call *call)
-{
-    (void)ga_write_room(&call->writer, call->packed, 1, 16); /* they are there */
-    return client_call_post(call);
-}
-
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes)
 {
     return ga_write_room(&call->writer, bytes, 1, 16);
-}
-
-CUresult client_call_post_copied(struct client_call *call, const void *from, uint64_t bytes)
-{
-    ga_write_array(&call->writer, from, bytes, 1, 16);
-    return client_call_post(call);
 }
 
 CUresult client_call_post_expect(struct client_call *call, const struct link_want *want)

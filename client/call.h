@@ -1,10 +1,11 @@
 /* A call on its way: what generated stubs and hand-written calls share.
  *
- *   client_call_enter   is there a context, is it alive
- *   client_*_check      handles become what the wire carries; an explicit stream, event or module
- * of another context sends the call there (as CUDA does) client_call_begin   locks the sender and
- * lends call.writer; nothing may wait from here on client_call_post    sends; or client_call_wait,
- * then client_call_end. */
+ * client_call_enter: is there a context, is it alive.
+ * client_*_check: handles become what the wire carries; an explicit stream, event or module of
+ * another context sends the call there (as CUDA does).
+ * client_call_begin: locks the sender and lends call.writer; nothing may wait from here on.
+ * client_call_post: sends; or client_call_wait, then client_call_end. With bytes of the program's
+ * memory: piece.h. */
 #ifndef CLIENT_CALL_H
 #define CLIENT_CALL_H
 
@@ -42,7 +43,6 @@ struct client_call {
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
     uint64_t sequence;          /* of a call that was waited for */
-    size_t packed;              /* bytes, between packing and the post */
 };
 
 /* A reply that cannot be read is the end of the link. */
@@ -86,21 +86,19 @@ CUresult client_call_begin(struct client_call *call, size_t bound);
 CUresult client_call_post(struct client_call *call);
 /* Post with bulk bytes behind the values; they have been taken when it returns. */
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes);
-/* The same for one of several calls with large bulk, where there are bulk connections: begin and
- * post, of which the bytes may have been taken only when client_link_apart_wait returns. */
-CUresult client_call_begin_apart(struct client_call *call, size_t bound, const void *from,
-                                 uint64_t bytes);
+/* As begin; but it waits until a bulk connection is free, and the call begins with the prefix. */
+CUresult client_call_begin_apart(struct client_call *call, size_t bound);
+/* Puts WIRE_BULK in front of the call: its bytes come over this bulk connection (0: none), packed
+ * into so many (0: they are not). */
+void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
+                        uint32_t packed);
+/* Post with bulk bytes through the bulk connection that begin_apart has found: see
+ * client_link_apart. */
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct link_apart *apart);
-/* Begun with a bound that has LINK_PREFIX and the bytes in it: whether they go packed. Then the
- * values, `values` bytes with what fills up, are written, and it is posted like this. */
-bool client_call_pack(struct client_call *call, size_t values, const void *from, uint64_t bytes);
-CUresult client_call_post_packed(struct client_call *call);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
  * caller fills it and posts. */
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes);
-/* The same, copying. */
-CUresult client_call_post_copied(struct client_call *call, const void *from, uint64_t bytes);
 /* Post, and expect an answer that nobody waits for. */
 CUresult client_call_post_expect(struct client_call *call, const struct link_want *want);
 /* Waits. CUDA_SUCCESS: the reader is over the results. A late error of the context is given

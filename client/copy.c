@@ -7,6 +7,7 @@
 #include "api/calls.h"
 #include "client/arena.h"
 #include "client/bulk.h"
+#include "client/piece.h"
 #include "client/state.h"
 #include "client/trace.h"
 #include "client/twin.h"
@@ -24,37 +25,16 @@ void client_copy_source(const void *from, uint64_t bytes)
     }
 }
 
-static CUresult piece_in_packed(struct client_call *call, const struct ga_copy_in_args *args,
-                                const void *from)
-{
-    size_t bound = ga_copy_in_args_bound(args) + LINK_PREFIX + (size_t)args->bytes;
-    CUresult rc = client_call_begin(call, bound);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    bool packed = client_call_pack(call, wire_padded(sizeof *args), from, args->bytes);
-    ga_copy_in_args_write(&call->writer, args);
-    return packed ? client_call_post_packed(call) : client_call_post_bulk(call, from, args->bytes);
-}
-
 static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args *args,
                          const void *from, struct link_apart *apart)
 {
-    size_t bound = ga_copy_in_args_bound(args);
-    bool direct = args->bytes >= LINK_DIRECT;
-    bool beside = args->bytes >= LINK_APART && client_link_bulks(call->link) != 0;
-    if (!beside && args->bytes >= LINK_APART && call->link->pack.mode != PACK_OFF) {
-        return piece_in_packed(call, args, from);
-    }
-    CUresult rc = beside ? client_call_begin_apart(call, bound, from, args->bytes)
-                         : client_call_begin(call, bound + (direct ? 0 : (size_t)args->bytes));
+    struct client_piece piece = {.at = from, .width = args->bytes, .pitch = args->bytes, .rows = 1};
+    CUresult rc = client_piece_begin(call, sizeof *args, &piece);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     ga_copy_in_args_write(&call->writer, args);
-    return beside   ? client_call_post_apart(call, from, args->bytes, apart)
-           : direct ? client_call_post_bulk(call, from, args->bytes)
-                    : client_call_post_copied(call, from, args->bytes);
+    return client_piece_post(call, &piece, apart);
 }
 
 static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8_t *at,
@@ -80,9 +60,7 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
         to += part;
         bytes -= part;
     }
-    if (client_link_bulks(call->link) != 0) {
-        client_link_apart_wait(call->link, &apart);
-    }
+    client_piece_wait(call, &apart);
     return rc;
 }
 

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/bulk.h"
 #include "client/copy.h"
+#include "client/piece.h"
 #include "client/state.h"
 
 static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
@@ -10,35 +12,30 @@ static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
     return (const uint8_t *)(uintptr_t)(side->at + row * side->pitch);
 }
 
-/* As many rows as a chunk holds: gathered in the buffer, or straight from packed memory. */
+/* As many rows as a chunk holds. */
 static CUresult send_rows(struct client_call *call, const struct copy_rows *rows, uint64_t first,
-                          uint64_t count)
+                          uint64_t count, struct link_apart *apart)
 {
-    uint64_t bytes = count * rows->width;
-    bool direct = rows->from.pitch == rows->width && bytes >= LINK_DIRECT;
-    struct ga_copy_in_2d_args args = {.dst = rows->to.at + first * rows->to.pitch,
-                                      .pitch = rows->to.pitch,
-                                      .width = rows->width,
-                                      .rows = count,
-                                      .stream = rows->stream};
-    CUresult rc =
-        client_call_begin(call, ga_copy_in_2d_args_bound(&args) + (direct ? 0 : (size_t)bytes));
+    const struct ga_copy_in_2d_args args = {.dst = rows->to.at + first * rows->to.pitch,
+                                            .pitch = rows->to.pitch,
+                                            .width = rows->width,
+                                            .rows = count,
+                                            .stream = rows->stream};
+    struct client_piece piece = {.at = host_row(&rows->from, first),
+                                 .width = rows->width,
+                                 .pitch = rows->from.pitch,
+                                 .rows = count};
+    CUresult rc = client_piece_begin(call, sizeof args, &piece);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     ga_copy_in_2d_args_write(&call->writer, &args);
-    if (direct) {
-        return client_call_post_bulk(call, host_row(&rows->from, first), bytes);
-    }
-    uint8_t *to = client_call_bulk_room(call, bytes);
-    for (uint64_t row = 0; row < count; row++) {
-        memcpy(to + row * rows->width, host_row(&rows->from, first + row), rows->width);
-    }
-    return client_call_post(call);
+    return client_piece_post(call, &piece, apart);
 }
 
 static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
 {
+    struct link_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     if (rows->width > WIRE_CHUNK) {
         for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
@@ -47,12 +44,14 @@ static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
         }
         return rc;
     }
+    client_bulk_prepare(call, rows->width * rows->count);
     call->op = API_OP_ga_copy_in_2d;
     uint64_t most = WIRE_CHUNK / rows->width;
     for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row += most) {
         uint64_t left = rows->count - row;
-        rc = send_rows(call, rows, row, left < most ? left : most);
+        rc = send_rows(call, rows, row, left < most ? left : most, &apart);
     }
+    client_piece_wait(call, &apart);
     return rc;
 }
 

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/bulk.h"
 #include "client/copy.h"
+#include "client/piece.h"
 #include "client/state.h"
 
 /* One side, at the slice that is being copied. */
@@ -61,12 +63,10 @@ static const uint8_t *host_at(const struct end *end, uint64_t x, uint64_t row)
     return (const uint8_t *)(uintptr_t)(end->at + row * end->pitch + x);
 }
 
-/* A part of a slice that fits in a chunk: rows gathered, or straight from packed memory. */
+/* A part of a slice that fits in a chunk. */
 static CUresult send_part(struct client_call *call, const struct slices *slices, uint64_t x,
-                          uint64_t width, uint64_t first, uint64_t rows)
+                          uint64_t width, uint64_t first, uint64_t rows, struct link_apart *apart)
 {
-    uint64_t bytes = rows * width;
-    bool direct = (slices->from.pitch == width || rows == 1) && bytes >= LINK_DIRECT;
     const struct ga_copy_in_array_args args = {.array = slices->to.array,
                                                .x = slices->to.x + x,
                                                .y = slices->to.y + first,
@@ -74,36 +74,35 @@ static CUresult send_part(struct client_call *call, const struct slices *slices,
                                                .width = width,
                                                .rows = rows,
                                                .stream = slices->stream};
-    CUresult rc =
-        client_call_begin(call, ga_copy_in_array_args_bound(&args) + (direct ? 0 : (size_t)bytes));
+    struct client_piece piece = {.at = host_at(&slices->from, x, first),
+                                 .width = width,
+                                 .pitch = slices->from.pitch,
+                                 .rows = rows};
+    CUresult rc = client_piece_begin(call, sizeof args, &piece);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     ga_copy_in_array_args_write(&call->writer, &args);
-    if (direct) {
-        return client_call_post_bulk(call, host_at(&slices->from, x, first), bytes);
-    }
-    uint8_t *to = client_call_bulk_room(call, bytes);
-    for (uint64_t row = 0; row < rows; row++) {
-        memcpy(to + row * width, host_at(&slices->from, x, first + row), width);
-    }
-    return client_call_post(call);
+    return client_piece_post(call, &piece, apart);
 }
 
 static CUresult slice_in(struct client_call *call, const struct slices *slices)
 {
+    struct link_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     uint64_t at_once = slices->width < WIRE_CHUNK ? WIRE_CHUNK / slices->width : 1;
-    call->op = API_OP_ga_copy_in_array;
     client_copy_source(host_at(&slices->from, 0, 0),
                        (slices->rows - 1) * slices->from.pitch + slices->width);
+    client_bulk_prepare(call, slices->width * slices->rows);
+    call->op = API_OP_ga_copy_in_array;
     for (uint64_t row = 0; row < slices->rows && rc == CUDA_SUCCESS; row += at_once) {
         uint64_t left = slices->rows - row, rows = left < at_once ? left : at_once;
         for (uint64_t x = 0; x < slices->width && rc == CUDA_SUCCESS; x += WIRE_CHUNK) {
             uint64_t more = slices->width - x, width = more < WIRE_CHUNK ? more : WIRE_CHUNK;
-            rc = send_part(call, slices, x, width, row, rows);
+            rc = send_part(call, slices, x, width, row, rows, &apart);
         }
     }
+    client_piece_wait(call, &apart);
     return rc;
 }
 

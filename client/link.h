@@ -87,10 +87,10 @@ struct link_switch {
 /* A bulk connection (link_bulk.c). But for `conn` all is under send_lock. */
 struct link_bulk {
     struct transport_conn conn;
-    const uint8_t *from; /* of the piece that it sends; its caller's memory, or `packed` */
+    const uint8_t *from; /* of the piece that it sends; its caller's memory, or `room` */
     uint64_t left;       /* of that */
     uint64_t pieces;     /* given to it ever */
-    uint8_t *packed;     /* room for one; NULL until it is packed the first time */
+    uint8_t *room;       /* for a piece that is packed or gathered; NULL until there is one */
 };
 
 /* Pieces of one call: the last one given to each bulk connection. */
@@ -128,6 +128,7 @@ struct client_link {
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;
     struct pack pack;       /* of bulk */
+    uint8_t *gathered;      /* a piece before it is packed; NULL until there is one */
     char address[300];      /* of the backend process */
     atomic_bool bulk_asked; /* for bulk connections */
     atomic_uint bulk_count; /* those in use, once there are any */
@@ -201,12 +202,12 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
 GA_CHECKED int client_link_lock_apart(struct client_link *link, size_t room);
 /* in front of the frame, behind WIRE_CONTEXT; */
 void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t packed);
-/* with what packing the piece for that connection gives (0: it goes plain); */
-uint32_t client_link_apart_pack(struct client_link *link, const void *from, uint64_t bytes);
 /* and behind the frame, which has no bulk of its own: some of it leaves, the rest is the caller's
- * to wait for, before it gives up the memory. */
-void client_link_apart(struct client_link *link, const void *from, uint64_t bytes, uint32_t packed,
+ * to wait for, whosever memory it is: nobody else sends it. */
+void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
                        struct link_apart *apart);
+/* WIRE_CHUNK bytes that the chosen connection may send from. NULL: no memory. */
+uint8_t *client_link_apart_room(struct client_link *link);
 void client_link_apart_wait(struct client_link *link, const struct link_apart *apart);
 /* How many bulk connections are in use. */
 unsigned client_link_bulks(const struct client_link *link);

@@ -1,8 +1,8 @@
 /* Bulk connections of a link: bytes of large copies that leave beside the data connection, where
  * one connection cannot fill the wire (WIRE_BULK). Which frame they belong to, the data connection
  * says; so its order is that of all calls. A piece is given to a connection that has sent the one
- * before, in turns, and is the caller's memory until it has left: whoever gives one waits in the
- * end (client_link_apart_wait). */
+ * before, in turns, and is the caller's memory, or the connection's own, until it has left: whoever
+ * gives one waits in the end (client_link_apart_wait), for nobody else sends what is left. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,24 +92,21 @@ void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t 
     (void)client_link_frame(link, WIRE_BULK, 0, sizeof values, 0, false);
 }
 
-uint32_t client_link_apart_pack(struct client_link *link, const void *from, uint64_t bytes)
+uint8_t *client_link_apart_room(struct client_link *link)
 {
     struct link_bulk *bulk = &link->bulks[link->bulk_last];
-    if (!pack_wanted(&link->pack)) {
-        return 0;
+    if (bulk->room == NULL) {
+        bulk->room = malloc(WIRE_CHUNK);
     }
-    if (bulk->packed == NULL) {
-        bulk->packed = malloc(pack_room(WIRE_CHUNK));
-    }
-    return bulk->packed != NULL ? (uint32_t)pack_piece(&link->pack, from, bytes, bulk->packed) : 0;
+    return bulk->room;
 }
 
-void client_link_apart(struct client_link *link, const void *from, uint64_t bytes, uint32_t packed,
+void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
                        struct link_apart *apart)
 {
     struct link_bulk *bulk = &link->bulks[link->bulk_last];
-    bulk->from = packed != 0 ? bulk->packed : from;
-    bulk->left = packed != 0 ? packed : bytes;
+    bulk->from = from;
+    bulk->left = bytes;
     apart->pieces[link->bulk_last] = ++bulk->pieces;
     if (link_push(link) != GA_LOST) {
         (void)link_bulk_push(link);

@@ -15,9 +15,11 @@ __global__ void add(unsigned char *data, size_t count, int value)
         data[i] = (unsigned char)(data[i] + value);
 }
 
+// Compresses as text does.
 static unsigned char pattern(size_t i, int seed)
 {
-    return (unsigned char)(i * 31 + i / 4099 + (size_t)seed * 17);
+    unsigned word = (unsigned)(i / 8) * 2654435761u >> 24;
+    return (unsigned char)(word * 31 + i % 8 * 7 + i / 65521 + (size_t)seed * 17);
 }
 
 static void fill(unsigned char *host, size_t bytes, int seed)
@@ -76,17 +78,55 @@ static void round_trip(int seed, unsigned char *device, unsigned char *pinned,
     CHECK(cudaFree(word));
 }
 
+static const size_t width = 999, rows = 2000;
+
+static void expect_rows(const unsigned char *host, size_t pitch, size_t from_pitch, int seed,
+                        const char *what)
+{
+    for (size_t i = 0; i < width * rows; i++) {
+        size_t row = i / width, column = i % width;
+        if (host[row * pitch + column] != pattern(row * from_pitch + column, seed))
+            fail("%s: row %zu, column %zu", what, row, column);
+    }
+}
+
+// Rows that lie apart on the host, and rows that do not; into rows that lie apart, and an array.
+static void rows_in(int seed, size_t host_pitch, unsigned char *device,
+                    std::vector<unsigned char> &pageable, cudaArray_t array, cudaStream_t stream)
+{
+    const size_t pitch = 1001;
+    fill(pageable.data(), most, seed);
+    CHECK(cudaMemcpy2DAsync(device, pitch, pageable.data(), host_pitch, width, rows,
+                            cudaMemcpyHostToDevice, stream));
+    CHECK(cudaMemcpy2DToArrayAsync(array, 0, 0, pageable.data(), host_pitch, width, rows,
+                                   cudaMemcpyHostToDevice, stream));
+    memset(pageable.data(), 0, most); // it has been taken
+    CHECK(cudaMemcpyAsync(pageable.data(), device, pitch * rows, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    expect_rows(pageable.data(), pitch, host_pitch, seed, "rows in");
+    CHECK(cudaMemcpy2DFromArrayAsync(pageable.data(), width, array, 0, 0, width, rows,
+                                     cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    expect_rows(pageable.data(), width, host_pitch, seed, "into an array");
+}
+
 static void *run(void *at)
 {
     const work *mine = static_cast<const work *>(at);
     std::vector<unsigned char> pageable(most);
     unsigned char *device, *pinned;
     cudaStream_t stream;
+    cudaArray_t array;
+    const cudaChannelFormatDesc bytes = cudaCreateChannelDesc<unsigned char>();
+    CHECK(cudaMallocArray(&array, &bytes, width, rows));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(cudaMalloc(&device, most));
     CHECK(cudaMallocHost(&pinned, most));
     for (int i = 0; i < rounds; i++)
         round_trip(mine->number * rounds + i, device, pinned, pageable, stream);
+    rows_in(mine->number, width + 4, device, pageable, array, stream);
+    rows_in(mine->number, width, device, pageable, array, stream);
+    CHECK(cudaFreeArray(array));
     CHECK(cudaFreeHost(pinned));
     CHECK(cudaFree(device));
     CHECK(cudaStreamDestroy(stream));
