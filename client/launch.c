@@ -152,13 +152,15 @@ static CUresult gather(const struct client_function *function, void **values, st
     if (function->param_gaps) {
         memset(to, 0, params->size); /* what lies between parameters is nobody's business */
     }
-    for (uint32_t i = 0; i < function->param_count; i++) {
-        if (values[i] == NULL) {
+    const struct client_param *param = function->params, *end = param + function->param_count;
+    bool pinned = false;
+    for (; param != end; param++, values++) {
+        if (*values == NULL) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        params->pinned |=
-            param_copy(to + function->params[i].offset, values[i], function->params[i].size);
+        pinned |= param_copy(to + param->offset, *values, param->size);
     }
+    params->pinned = pinned;
     params->bytes = to;
     return CUDA_SUCCESS;
 }

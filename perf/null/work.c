@@ -104,7 +104,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
 {
     const struct sg_kernel *kernel = kernel_of(f);
     (void)hStream, (void)extra;
-    if (strcmp(kernel->name, "null_report") == 0) {
+    if (kernel->param_count == 1 && strcmp(kernel->name, "null_report") == 0) {
         report(kernelParams[0]);
         return CUDA_SUCCESS;
     }
