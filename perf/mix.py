@@ -49,8 +49,10 @@ def window(sessions, ms, memory):
 
 def measure(bench, sessions, memory):
     """(rounds of each, rounds per second together). A short window may end before everybody's
-    first round does; then there is a longer one."""
+    first round does; then there is a longer one. The first window does not count: who has done
+    nothing for a second has given pages back."""
     rounds, spent_ms, ms = [0] * len(sessions), 0, max(50, round(WINDOW_MS * bench.scale))
+    window(sessions, ms, memory)
     deadline = time.monotonic() + STARVED_S
     while spent_ms == 0 or (min(rounds) == 0 and time.monotonic() < deadline):
         rounds = [sum(pair) for pair in zip(rounds, window(sessions, ms, memory))]

@@ -168,7 +168,9 @@ class Rig:
         return speaker
 
     def loops_remote(self, server, transport="tcp"):
-        return self.loops(self.build.remote([server], GPUAAS_TRANSPORT=transport))
+        """Uncompressed, even by a long wire: the floor sends all bytes, too."""
+        return self.loops(self.build.remote([server], GPUAAS_TRANSPORT=transport,
+                                            GPUAAS_COMPRESSION="off"))
 
     def loops_local(self, name, core=None):
         """`name` is softgpu or null: a driver in the program's own process."""
