@@ -92,10 +92,11 @@ static inline void prefix(uint32_t connection, uint32_t packed)
     script_send(&app.data, WIRE_BULK, 0, 0);
 }
 
-static inline void piece_in(uint64_t at, uint64_t bytes, unsigned connection)
+/* A piece of a copy whose bytes come beside, in so many packed ones, or plain with 0. */
+static inline void piece_in(uint64_t at, uint64_t bytes, uint32_t connection, uint32_t packed)
 {
     const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = bytes};
-    prefix(connection + 1, 0);
+    prefix(connection, packed);
     ga_copy_in_args_write(script_begin(&app.data), &args);
     script_send(&app.data, API_OP_ga_copy_in, 1, app.sequence++);
 }

@@ -13,10 +13,10 @@ Test(bulk, bytes_come_beside_in_the_order_of_calls)
     script_send_raw(&bulks[2], from, 300);
     script_send_raw(&bulks[0], from + 300, 200000);
     script_send_raw(&bulks[0], from + 200300, 1001);
-    piece_in(0, 300, 2);
-    piece_in(300, 200000, 0);
+    piece_in(0, 300, 3, 0);
+    piece_in(300, 200000, 1, 0);
     script_copy_in(&app, app.window + 201301, from + 201301, 5000, 0);
-    piece_in(200300, 1001, 0);
+    piece_in(200300, 1001, 1, 0);
     cr_assert_eq(copy_out(206301), 1, "pieces that are large enough");
     cr_expect_eq(memcmp(from, to, 206301), 0);
 }
@@ -121,7 +121,7 @@ Test(bulk, they_are_put_to_use_once)
     use(BULKS);
     script_expect(&app.data, WIRE_ERROR);
     script_send_raw(&bulks[0], from, 300);
-    piece_in(0, 300, 0);
+    piece_in(0, 300, 1, 0);
     cr_assert_eq(copy_out(300), 0, "a piece that is too small to come beside");
     cr_expect_eq(memcmp(from, to, 300), 0);
 }
@@ -180,7 +180,7 @@ Test(bulk, bytes_here_and_there)
 Test(bulk, more_than_a_piece)
 {
     open_all();
-    piece_in(0, WIRE_CHUNK + 1, 0);
+    piece_in(0, WIRE_CHUNK + 1, 1, 0);
     expect_the_end();
 }
 
@@ -188,7 +188,7 @@ Test(bulk, more_than_a_piece)
 Test(bulk, one_that_is_lost_ends_the_session)
 {
     open_all();
-    piece_in(0, 1000, 1);
+    piece_in(0, 1000, 2, 0);
     script_send_raw(&bulks[1], from, 999);
     script_close(&bulks[1]);
     while (script_receive(&app.data) != 0) {
