@@ -1,11 +1,8 @@
 /* Bulk connections: granting, attaching, taking bytes. */
 #include "server/bulk.h"
 
-#include <linux/tcp.h> /* struct tcp_info in full */
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
@@ -14,7 +11,7 @@
 
 #define TICKET_BYTES (sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES)
 
-#define FAR_US   3000u /* round trip from which on one connection may not fill the wire */
+#define FAR_NS   (3 * GA_NS_PER_MS) /* round trip where one connection may not fill the wire */
 #define FAR_MOST 4u
 
 /* What limits a connection on a long way is how much may be under way at a time; on a short one it
@@ -22,13 +19,11 @@
  * or RDMA beside a TCP connection. */
 unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured)
 {
-    struct tcp_info info = {0};
-    socklen_t size = sizeof info;
-    if (configured == 1 || strcmp(conn->ops->scheme, "rdma") == 0 ||
-        getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    uint64_t round_trip_ns = transport_round_trip_ns(conn);
+    if (configured == 1 || strcmp(conn->ops->scheme, "rdma") == 0 || round_trip_ns == 0) {
         return 0;
     }
-    return configured != 0 ? configured : info.tcpi_min_rtt >= FAR_US ? FAR_MOST : 0;
+    return configured != 0 ? configured : round_trip_ns >= FAR_NS ? FAR_MOST : 0;
 }
 
 void bulk_init(struct server_bulk *bulk)

@@ -1,10 +1,13 @@
 /* Which transports there are, and what an address means. */
 #include "transport/transport.h"
 
+#include <linux/tcp.h> /* struct tcp_info in full */
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "transport/fault.h"
@@ -178,6 +181,16 @@ bool transport_address_is(const struct transport_address *address, const char *s
 const char *transport_trouble(const struct transport_conn *conn)
 {
     return conn->ops->trouble != NULL ? conn->ops->trouble(conn) : NULL;
+}
+
+uint64_t transport_round_trip_ns(const struct transport_conn *conn)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+        return 0;
+    }
+    return info.tcpi_min_rtt == UINT32_MAX ? 1 : info.tcpi_min_rtt * GA_NS_PER_US;
 }
 
 enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,

@@ -185,6 +185,8 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
                                                   size_t why_size);
 /* Whether it is (wrapped or not) of this scheme. */
 bool transport_address_is(const struct transport_address *address, const char *scheme);
+/* The shortest round trip that its TCP connection has seen (1: none yet); 0: it has no such. */
+uint64_t transport_round_trip_ns(const struct transport_conn *conn);
 /* What its transport says of its loss; else NULL. */
 const char *transport_trouble(const struct transport_conn *conn);
 /* Waits until what connect_begin has begun is connected; on failure it stays the caller's to close.
