@@ -16,6 +16,8 @@ enum ga_status client_link_init(struct client_link *link, struct transport_conn 
     }
     link->data = data;
     link->reader = reader;
+    uint64_t eighth_ns = transport_round_trip_ns(&data) / 8;
+    link->flush_ns = eighth_ns > LINK_FLUSH_NS ? eighth_ns : LINK_FLUSH_NS;
     ga_list_init(&link->waiters);
     pthread_mutex_init(&link->end_lock, NULL);
     pthread_mutex_init(&link->send_lock, NULL);

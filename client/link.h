@@ -24,7 +24,7 @@
 #define LINK_BUFFER   (1u << 20) /* bytes waiting to be sent, at most */
 #define LINK_BATCH    65536u     /* so many bytes are sent without waiting for more */
 #define LINK_DIRECT   16384u     /* bulk from here on is sent out of the caller's memory */
-#define LINK_FLUSH_NS 50000u     /* nothing waits longer in the buffer */
+#define LINK_FLUSH_NS 50000u     /* what waits in the buffer leaves; see flush_ns */
 #define LINK_DRAIN_NS 1000000u   /* answers without a waiter are looked for so often */
 #define LINK_BUCKETS  1024u      /* of the table of outstanding answers; power of two */
 #define LINK_INLINE   256u       /* results that need no memory of their own */
@@ -135,6 +135,9 @@ struct client_link {
     unsigned bulk_last;     /* the one chosen last */
     struct link_bulk bulks[WIRE_BULKS_MOST];
     _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: empty or no hurry */
+    /* Nothing waits longer in the buffer: LINK_FLUSH_NS; on a long way an eighth of the round trip,
+     * as TCP after a pause sends ten packets, however small, and then waits for a round trip. */
+    uint64_t flush_ns;
 
     atomic_bool reading; /* the reader role is taken; given back by link_read.c's leave() */
     atomic_uint waiting; /* threads that have found it taken, or are about to */
@@ -212,7 +215,7 @@ void client_link_apart_wait(struct client_link *link, const struct link_apart *a
 /* How many bulk connections are in use. */
 unsigned client_link_bulks(const struct client_link *link);
 /* Unlocks; what is buffered leaves now (`now`, or when the server has nothing else to do), when
- * there is much of it, or within 50 us. */
+ * there is much of it, or within flush_ns. */
 void client_link_unlock(struct client_link *link, bool now);
 /* Sends without waiting what can be sent. */
 void client_link_flush(struct client_link *link);

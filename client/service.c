@@ -1,6 +1,6 @@
-/* The service thread: sends what waits in a buffer for 50 us, reads answers that nobody waits for,
- * keeps side connections alive and notices their end. It does nothing that a calling thread waits
- * for. The library has one other thread, and only for programs with host functions
+/* The service thread: sends what waits in a buffer for a moment, reads answers that nobody waits
+ * for, keeps side connections alive and notices their end. It does nothing that a calling thread
+ * waits for. The library has one other thread, and only for programs with host functions
  * (host_function.c). */
 #include <poll.h>
 #include <stdio.h>
@@ -44,16 +44,16 @@ static uint64_t serve_link(struct client_link *link, uint64_t now)
 {
     uint64_t next = FAR;
     uint64_t oldest = atomic_load(&link->oldest_ns);
-    if (oldest != 0 && now >= oldest + LINK_FLUSH_NS) {
+    if (oldest != 0 && now >= oldest + link->flush_ns) {
         client_link_flush(link);
         oldest = atomic_load(&link->oldest_ns);
-        if (oldest != 0 && now >= oldest + LINK_FLUSH_NS) {
+        if (oldest != 0 && now >= oldest + link->flush_ns) {
             next = now + GA_NS_PER_MS; /* the socket is full, and nobody waits for it */
             oldest = 0;
         }
     }
     if (oldest != 0) {
-        next = sooner(next, oldest + LINK_FLUSH_NS);
+        next = sooner(next, oldest + link->flush_ns);
     }
     if (atomic_load(&link->unwaited) != 0) {
         uint64_t due = atomic_load(&link->read_ns) + LINK_DRAIN_NS;

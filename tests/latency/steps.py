@@ -9,6 +9,7 @@ import time
 SMALL, LARGE = 4096, 64 << 20
 COPIES, COPY_BYTES = 500, 8
 LAUNCHES = 100
+PAUSE_S, BETWEEN_S = 0.6, 100e-6
 
 PTX = b""".version 6.4
 .target sm_75
@@ -94,6 +95,14 @@ class Program:
     def launches(self):
         for _ in range(LAUNCHES):
             self.launch()
+        call("cuStreamSynchronize", self.stream)
+
+    def slow_launches(self):
+        """After a pause, in which TCP forgets what the way carries; with time between them."""
+        time.sleep(PAUSE_S)
+        for _ in range(LAUNCHES):
+            self.launch()
+            time.sleep(BETWEEN_S)
         call("cuStreamSynchronize", self.stream)
 
     def copies(self):

@@ -38,6 +38,7 @@ DUE = [
     ("wait", 0),
     ("launches", 1),
     ("launches", 1),
+    ("slow_launches", 1),  # many small packets would wait for a second one
     ("copies", None),  # TCP's window grows
     ("copies", 1),
     ("pool", 1),  # the first block; the others are parts of it
