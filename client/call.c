@@ -328,7 +328,7 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
     return sequence;
 }
 
-static void sent(struct client_call *call)
+void client_call_sent(struct client_call *call)
 {
     if (call->twins.some) {
         client_twins_sent(call);
@@ -339,7 +339,7 @@ CUresult client_call_post(struct client_call *call)
 {
     (void)append(call, 0);
     client_link_unlock(call->link, false);
-    sent(call);
+    client_call_sent(call);
     return CUDA_SUCCESS;
 }
 
@@ -348,7 +348,7 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
     (void)append(call, bytes);
     client_link_bulk(call->link, from, bytes);
     client_link_unlock(call->link, false);
-    sent(call);
+    client_call_sent(call);
     return CUDA_SUCCESS;
 }
 
@@ -358,7 +358,6 @@ CUresult client_call_post_apart(struct client_call *call, const void *from, uint
     (void)append(call, 0);
     client_link_apart(call->link, from, bytes, apart);
     client_link_unlock(call->link, false);
-    sent(call);
     return CUDA_SUCCESS;
 }
 

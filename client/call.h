@@ -93,9 +93,12 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound);
 void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
                         uint32_t packed);
 /* Post with bulk bytes through the bulk connection that begin_apart has found: see
- * client_link_apart. */
+ * client_link_apart. When they have left, client_call_sent is the caller's to say. */
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct link_apart *apart);
+/* Has been sent: what it has written into memory of program and device (twin.h) is known. May wait
+ * for the server. */
+void client_call_sent(struct client_call *call);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
  * caller fills it and posts. */
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes);

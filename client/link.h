@@ -206,7 +206,7 @@ GA_CHECKED int client_link_lock_apart(struct client_link *link, size_t room);
 /* in front of the frame, behind WIRE_CONTEXT; */
 void client_link_prefix(struct client_link *link, uint32_t connection, uint32_t packed);
 /* and behind the frame, which has no bulk of its own: some of it leaves, the rest is the caller's
- * to wait for, whosever memory it is: nobody else sends it. */
+ * to wait for, whosever memory it is, before he waits for anything but the link. */
 void client_link_apart(struct client_link *link, const void *from, uint64_t bytes,
                        struct link_apart *apart);
 /* WIRE_CHUNK bytes that the chosen connection may send from. NULL: no memory. */

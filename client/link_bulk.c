@@ -2,7 +2,9 @@
  * one connection cannot fill the wire (WIRE_BULK). Which frame they belong to, the data connection
  * says; so its order is that of all calls. A piece is given to a connection that has sent the one
  * before, in turns, and is the caller's memory, or the connection's own, until it has left: whoever
- * gives one waits in the end (client_link_apart_wait), for nobody else sends what is left. */
+ * gives one waits in the end (client_link_apart_wait), and before that for nothing but room on the
+ * link: the server reads on only when it has the piece. Who waits for room sends what is left of
+ * all pieces. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +79,7 @@ int client_link_lock_apart(struct client_link *link, size_t room)
             return 0;
         }
         link_note_full(link);
-        if (status == GA_AGAIN && (link->exclusive || link_push(link) != GA_LOST)) {
+        if (status == GA_AGAIN && link_push(link) != GA_LOST) {
             link_wait_for_room(link);
         }
         pthread_mutex_unlock(&link->send_lock);

@@ -119,6 +119,9 @@ void link_wait_for_room(struct client_link *link)
     }
     pthread_mutex_lock(&link->send_lock);
     link->pumping = false;
+    if (client_link_bulks(link) != 0) {
+        (void)link_bulk_push(link); /* whosever they are: he may be waiting for us */
+    }
     pthread_cond_broadcast(&link->room);
 }
 

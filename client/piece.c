@@ -116,9 +116,10 @@ CUresult client_piece_post_large(struct client_call *call, const struct client_p
     return client_call_post(call);
 }
 
-void client_piece_wait(const struct client_call *call, const struct link_apart *apart)
+void client_piece_wait(struct client_call *call, const struct link_apart *apart)
 {
     if (client_link_bulks(call->link) != 0) {
         client_link_apart_wait(call->link, apart);
+        client_call_sent(call);
     }
 }

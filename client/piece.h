@@ -53,6 +53,6 @@ static inline CUresult client_piece_post(struct client_call *call, const struct 
     ga_write_array(&call->writer, piece->at, piece->width, 1, 16);
     return client_call_post(call);
 }
-void client_piece_wait(const struct client_call *call, const struct link_apart *apart);
+void client_piece_wait(struct client_call *call, const struct link_apart *apart);
 
 #endif

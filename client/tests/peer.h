@@ -25,13 +25,12 @@ struct peer {
 static struct client_link *peer_links[64];
 static unsigned peer_link_count;
 
-/* A link of ours and its peer, over loopback. */
-static inline struct peer peer_connect(void)
+/* A connection over loopback; the other end blocks. */
+static inline struct transport_conn peer_pair(int *fd)
 {
     struct transport_address address;
     struct transport_listener listener;
     struct transport_conn ours, theirs;
-    struct frame_reader reader;
     char why[200], url[128];
     cr_assert_eq(transport_address_parse("127.0.0.1", "0", &address, why, sizeof why), GA_OK);
     cr_assert_eq(address.ops->listen(&address, &listener, why, sizeof why), GA_OK, "%s", why);
@@ -43,12 +42,23 @@ static inline struct peer peer_connect(void)
     address.ops->close_listener(&listener);
     int flags = fcntl(theirs.fd, F_GETFL);
     (void)fcntl(theirs.fd, F_SETFL, flags & ~O_NONBLOCK);
+    *fd = theirs.fd;
+    return ours;
+}
+
+/* A link of ours and its peer. */
+static inline struct peer peer_connect(void)
+{
+    struct peer peer;
+    struct frame_reader reader;
+    struct transport_conn ours = peer_pair(&peer.fd);
     struct client_link *link = calloc(1, sizeof *link);
     cr_assert_eq(frame_reader_init(&reader, 512 << 10), GA_OK);
     cr_assert_eq(client_link_init(link, ours, reader), GA_OK);
     peer_links[peer_link_count++ % 64] = link;
     snprintf(link->name, sizeof link->name, "the test's peer");
-    return (struct peer){.fd = theirs.fd, .link = link};
+    peer.link = link;
+    return peer;
 }
 
 static inline bool peer_read(struct peer *peer, void *to, size_t size)

@@ -1,4 +1,5 @@
-/* Pieces of copies to the host that come packed, or are said to; with a server that lies. */
+/* Pieces of copies to the host that come packed, or are said to; with a server that lies. And
+ * pieces to the device that leave beside the data connection. */
 #include "client/tests/peer.h"
 
 TestSuite(link_bulk, .timeout = 30);
@@ -84,4 +85,101 @@ Test(link_bulk, packed_pieces_are_opened)
         }
     }
     close(peer.fd);
+}
+
+/* ---- pieces that leave beside */
+
+#define PIECE (4u << 20) /* more than sockets hold */
+#define OTHER (16u << 20)
+
+static uint8_t piece[PIECE], other[OTHER];
+
+static void *give_two_pieces(void *at)
+{
+    struct client_link *link = at;
+    struct link_apart apart = {0};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(client_link_lock_apart(link, 256), 0);
+        client_link_prefix(link, 1, 0);
+        memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
+        (void)client_link_frame(link, 601, 1, 16, 0, true);
+        client_link_apart(link, piece, PIECE, &apart);
+        client_link_unlock(link, false);
+    }
+    client_link_apart_wait(link, &apart);
+    return NULL;
+}
+
+static void *send_other(void *at)
+{
+    cr_assert(send_bulk(at, other, OTHER));
+    return NULL;
+}
+
+static void *drain(void *at)
+{
+    const int *fd = at;
+    static uint8_t bytes[65536];
+    while (recv(*fd, bytes, sizeof bytes, 0) > 0) {
+    }
+    return NULL;
+}
+
+static void small_buffers(int ours, int theirs)
+{
+    int size = 65536;
+    cr_assert_eq(setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+    cr_assert_eq(setsockopt(theirs, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
+}
+
+static void wait_for(struct client_link *link, const bool *what)
+{
+    bool there;
+    do {
+        usleep(1000);
+        pthread_mutex_lock(&link->send_lock);
+        there = *what;
+        pthread_mutex_unlock(&link->send_lock);
+    } while (!there);
+}
+
+static void expect_piece(int fd)
+{
+    static uint8_t came[PIECE];
+    const struct timeval limit = {.tv_sec = 10};
+    cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+    for (size_t done = 0; done < PIECE;) {
+        ssize_t got = recv(fd, came + done, PIECE - done, 0);
+        cr_assert_gt(got, 0, "nobody sends what is left of a piece");
+        done += (size_t)got;
+    }
+    cr_assert_eq(memcmp(came, piece, PIECE), 0);
+}
+
+/* A server reads on only when it has the piece: till then what the data connection has to take does
+ * not leave. */
+Test(link_bulk, pieces_leave_while_another_thread_has_the_data_connection)
+{
+    struct peer peer = peer_connect();
+    pthread_t pieces, others, drains;
+    int fd;
+    peer.link->bulks[0].conn = peer_pair(&fd);
+    atomic_store(&peer.link->bulk_count, 1);
+    small_buffers(peer.link->data.fd, peer.fd);
+    small_buffers(peer.link->bulks[0].conn.fd, fd);
+    memset(piece, 0x5a, sizeof piece);
+    pthread_create(&pieces, NULL, give_two_pieces, peer.link);
+    wait_for(peer.link, &peer.link->pumping); /* for room for the second */
+    pthread_create(&others, NULL, send_other, peer.link);
+    wait_for(peer.link, &peer.link->exclusive);
+    expect_piece(fd);
+    pthread_create(&drains, NULL, drain, &peer.fd);
+    expect_piece(fd);
+    pthread_join(pieces, NULL);
+    pthread_join(others, NULL);
+    cr_assert_eq(atomic_load(&peer.link->dead), 0);
+    shutdown(peer.fd, SHUT_RDWR);
+    pthread_join(drains, NULL);
+    close(peer.fd);
+    close(fd);
 }

@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
 """Large copies over several connections, where the operator says so: everything is as with one."""
 
-import harness
-from harness import expect
+import contextlib
+import os
+import sys
 
-PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "perf"))
+
+import far  # noqa: E402  (found by the line above)
+import harness  # noqa: E402
+from harness import expect  # noqa: E402
+
+PROGRAMS = ("large_copies", "async_d2h", "caller_memory", "threads_copies")
 
 
 def configuration(connections):
@@ -26,6 +34,24 @@ def test_programs(build):
             process = harness.run_passing([build.program(name)], env)
             expect("and 4 bulk connections" in device_line(process), f"{name}: {process.err.text}")
         traces.expect_none()
+
+
+def test_threads_on_a_slow_wire(build):
+    """Where sockets are full most of the time; a server reads on only when it has the piece that is
+    next."""
+    try:
+        link = far.Link(build.path("perf", "perf_link"), 5, 40e6)
+    except OSError as error:
+        print(f"skipped: no such wire here: {error}")
+        return
+    with contextlib.closing(link), contextlib.ExitStack() as stack:
+        with link.far():
+            config = configuration(4).replace("127.0.0.1", far.FAR)
+            server = stack.enter_context(harness.serving(build, config=config))
+        with link.near():
+            env = build.remote([server], GPUAAS_TRANSPORT=harness.TRANSPORT, GPUAAS_TRACE="summary")
+            process = harness.run_passing([build.program("threads_copies")], env)
+        expect("and 4 bulk connections" in device_line(process), process.err.text)
 
 
 def test_none_where_nobody_needs_them(build):
