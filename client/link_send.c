@@ -280,6 +280,8 @@ void client_link_unlock(struct client_link *link, bool now)
     bool arm = false;
     if (now || buffered(link) >= LINK_BATCH || starts_anew(link)) {
         (void)link_push(link); /* what does not leave now is in the buffer */
+        /* Of what has left without anybody's waiting the answer has to be looked for. */
+        arm = !now && atomic_load_explicit(&link->unwaited, memory_order_relaxed) != 0;
     }
     if (buffered(link) != 0 && atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) == 0) {
         atomic_store(&link->oldest_ns, ga_clock_ns());

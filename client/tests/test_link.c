@@ -237,6 +237,27 @@ Test(link, the_first_call_after_an_answer_leaves_at_once_where_that_costs_nothin
     cr_expect(!leaves_at_once(&peer), "it goes along with what follows");
 }
 
+static unsigned armed;
+
+static void arm(void)
+{
+    armed++;
+}
+
+/* Nothing waits in the buffer then, so that alone would wake nobody. */
+Test(link, what_has_left_at_once_is_looked_for)
+{
+    struct peer peer = peer_connect();
+    struct transport_ops light = *peer.link->data.ops;
+    light.sends_lightly = true;
+    peer.link->data.ops = &light;
+    wait_for_one(&peer);
+    client_link_armed = arm;
+    cr_assert_not_null(call_with(peer.link, 0, false, NULL));
+    client_link_armed = NULL;
+    cr_expect_eq(armed, 1);
+}
+
 static int hole[2];
 static atomic_bool full;
 
