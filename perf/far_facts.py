@@ -84,9 +84,9 @@ def steps(delay_ms, loops, floor, turns):
 
 
 def computing(delay_ms, loops, here, turns):
-    """The same launches on a device that computes, next to its time where no wire is."""
+    """Launches of kernels that compute, next to their time where no wire is."""
     rtt = 2 * delay_ms
-    asked = ("launch_wait", 1, LAUNCHES)
+    asked = ("work_wait", 1, LAUNCHES)
     pairs = [(ms(loops.ask(*asked)), ms(here.ask(*asked))) for _ in range(turns)]
     got, compute = [min(column) for column in zip(*pairs)]
     yield far_fact(delay_ms, "compute", f"{LAUNCHES} kernels and wait", got,

@@ -126,6 +126,7 @@ def hundred_launches_turn(bench):
                            piece=LAUNCH)
     return {"floor": microseconds(floor),
             "ours": microseconds(bench.remote.ask("launch_wait", count, 100)),
+            "busy floor": ping_pong(bench, "busy", up=100 * LAUNCH + SYNCHRONIZE, down=ANSWER),
             "softgpu here": microseconds(bench.soft.ask("launch_wait", bench.count(20), 100))}
 
 
@@ -346,7 +347,8 @@ def all_figures():
         Figure("wait", "waiting call", "us", True, wait_turn, 1.15),
         Figure("wait_polling", "waiting call, floor polls", "us", True, polling_wait_turn, 1.3),
         Figure("launch_wait", "launch and wait", "us", True, launch_wait_turn),
-        Figure("launch_100_wait", "100 launches and wait", "us", True, hundred_launches_turn),
+        Figure("launch_100_wait", "100 launches and wait", "us", True, hundred_launches_turn,
+               1.25),
         Figure("launch", "launches", "M/s", False, posted_turn("launch", LAUNCH, 300000), 5,
                absolute=True),
         Figure("record", "event records", "M/s", False, posted_turn("record", RECORD, 300000)),

@@ -13,18 +13,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "perf/loops_kernels.h"
 #include "perf/timing.h"
+
+#define WORK_ROUNDS 50000u /* of a kernel that computes */
 
 /* In builds without a sanitizer: count_mallocs.c. */
 extern _Atomic uint64_t perf_mallocs __attribute__((weak));
 
-static const char kernels[] = ".version 6.4\n.target sm_75\n.address_size 64\n"
-                              ".visible .entry bench_launch(.param .u64 a, .param .u64 b, "
-                              ".param .u32 c, .param .u32 d)\n{\n    ret;\n}\n"
-                              ".visible .entry null_report(.param .u64 to)\n{\n    ret;\n}\n";
-
 struct cuda loops_cuda;
-static CUfunction launch_function, report_function;
+static CUfunction launch_function, report_function, work_function;
 CUstream loops_stream;
 CUevent loops_event;
 CUdeviceptr loops_memory;
@@ -161,6 +159,33 @@ static void launch_wait_measure(struct measure *measure)
     }
     loops_finish(measure);
     loops_expect_launches(measure, measure->count * measure->bytes);
+}
+
+/* The same with kernels that compute, each from what the one before has left. The null device
+ * cannot do it. */
+static void work_measure(struct measure *measure)
+{
+    uint32_t rounds = WORK_ROUNDS, due = 1, got = due;
+    void *params[] = {&loops_memory, &rounds};
+    CHECK(cuMemcpyHtoD_v2(loops_memory, &got, sizeof got));
+    measure->singly = true;
+    loops_begin(measure);
+    for (uint64_t i = 0; i < measure->count; i++) {
+        uint64_t before = ga_clock_ns();
+        for (uint64_t k = 0; k < measure->bytes; k++) {
+            CHECK(cuLaunchKernel(work_function, 1, 1, 1, 1, 1, 1, 0, loops_stream, params, NULL));
+        }
+        CHECK(cuStreamSynchronize(loops_stream));
+        loops_single(i, before);
+    }
+    loops_finish(measure);
+    for (uint64_t i = 0; i < measure->count * measure->bytes * rounds; i++) {
+        due = due * 1664525 + 1013904223;
+    }
+    CHECK(cuMemcpyDtoH_v2(&got, loops_memory, sizeof got));
+    if (got != due) {
+        loops_fail("work: the kernels have computed %u, not %u", got, due);
+    }
 }
 
 static void launch_measure(struct measure *measure)
@@ -346,6 +371,7 @@ static const struct operation {
     {"wait", "COUNT", wait_measure},
     {"launch", "COUNT", launch_measure},
     {"launch_wait", "COUNT LAUNCHES", launch_wait_measure},
+    {"work_wait", "COUNT LAUNCHES", work_measure},
     {"record", "COUNT", record_measure},
     {"fill", "COUNT", fill_measure},
     {"allocate", "COUNT BYTES", allocate_measure},
@@ -437,6 +463,7 @@ static void device_open(void)
     CHECK(cuModuleLoadData(&module, kernels));
     CHECK(cuModuleGetFunction(&launch_function, module, "bench_launch"));
     CHECK(cuModuleGetFunction(&report_function, module, "null_report"));
+    CHECK(cuModuleGetFunction(&work_function, module, "bench_work"));
     CHECK(cuStreamCreate(&loops_stream, 0));
     CHECK(cuEventCreate(&loops_event, 0));
     CHECK(cuMemAlloc_v2(&loops_memory, LOOPS_MEMORY));
