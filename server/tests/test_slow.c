@@ -1,6 +1,6 @@
 /* Clients that are slow, on purpose or not: a byte at a time in the greeting, in a header, in a
- * body; and one that never reads. Before it has shown a ticket a connection has a limit in time;
- * after that it costs bounded memory, and nobody else waits for it. Over what:
+ * body; one that reads slowly; and one that never reads. Before it has shown a ticket a connection
+ * has a limit in time; after that it costs bounded memory, and nobody else waits for it. Over what:
  * GPUAAS_TEST_TRANSPORT (tcp, shm, tls, rdma). */
 #include <criterion/criterion.h>
 #include <poll.h>
@@ -99,12 +99,9 @@ static void expect_cut_off(struct script_conn *conn, const void *first, size_t s
 /* To the same place, without TLS. */
 static void connect_plainly(struct script_conn *conn, const char *url)
 {
-    char plain[160] = "";
+    char plain[160];
     cr_assert(strlen(url) < sizeof plain);
-    strcpy(plain, url);
-    if (script_tls) {
-        memcpy(plain, "tcp", 3);
-    }
+    snprintf(plain, sizeof plain, "%.3s%s", script_tls ? "tcp" : url, url + 3);
     script_connect(conn, plain);
 }
 
@@ -203,7 +200,8 @@ static uint64_t resident_bytes(pid_t pid)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-Test(slow, who_never_reads_costs_bounded_memory)
+/* How much the backend process grows by an application that asks for much and reads nothing. */
+static uint64_t growth_unread(void)
 {
     pid_t backend;
     script_app_start(&app, server.url, 0);
@@ -223,7 +221,53 @@ Test(slow, who_never_reads_costs_bounded_memory)
         expect_unaffected();
         usleep(50000);
     }
-    uint64_t after = resident_bytes(backend);
-    cr_assert(after < before + GROWTH_MOST, "%llu MiB more",
-              (unsigned long long)((after - before) >> 20));
+    return resident_bytes(backend) - before;
+}
+
+Test(slow, who_never_reads_costs_bounded_memory)
+{
+    uint64_t growth = growth_unread();
+    cr_assert(growth < GROWTH_MOST, "%llu MiB more", (unsigned long long)(growth >> 20));
+}
+
+Test(slow, the_bound_is_the_operators)
+{
+    script_server_stop(&server);
+    script_server_start(&server, "session_queue_bytes = 128MiB\n");
+    uint64_t growth = growth_unread();
+    cr_assert(growth > 100 * MIB, "%llu MiB more", (unsigned long long)(growth >> 20));
+}
+
+Test(slow, who_reads_slowly_gets_everything)
+{
+    enum { COPIES = 8 };
+    uint8_t *from = malloc(PIECE);
+    for (size_t i = 0; i < PIECE; i++) {
+        from[i] = (uint8_t)(i * 7 + i / 251);
+    }
+    script_app_start(&app, server.url, 0);
+    start_other();
+    cr_assert_eq(script_map(&app, app.window, PIECE), 0);
+    script_copy_in(&app, app.window, from, PIECE, 0);
+    for (int i = 0; i < COPIES; i++) {
+        const struct ga_copy_out_args args = {.src = app.window, .bytes = PIECE};
+        ga_copy_out_args_write(script_begin(&app.data), &args);
+        script_send(&app.data, API_OP_ga_copy_out, 1, app.sequence++);
+    }
+    for (int i = 0; i < COPIES; i++) {
+        uint64_t came = 0;
+        expect_unaffected();
+        while (script_receive(&app.data) == WIRE_DATA) {
+            uint64_t offset = ga_read_u64(&app.data.values);
+            uint64_t bytes = ga_read_u64(&app.data.values);
+            cr_assert(offset == came && bytes <= PIECE - came);
+            cr_assert_eq(memcmp(app.data.values.data + 16, from + offset, bytes), 0);
+            came += bytes;
+            usleep(5000);
+        }
+        cr_assert_eq(app.data.header.opcode, WIRE_REPLY);
+        cr_assert_eq(ga_read_i32(&app.data.values), 0);
+        cr_assert_eq(came, PIECE);
+    }
+    free(from);
 }
