@@ -51,16 +51,18 @@ static enum ga_status begin_local(struct opening *opening, struct making *making
 }
 
 /* Whether RDMA may be asked for. That somebody wants it, and cannot have it, is said. */
-static bool rdma_possible(const struct opening *opening)
+static bool rdma_possible(const struct opening *opening, bool tls)
 {
-    const char *server = opening->device->server->address;
-    bool wanted = rdma_wanted(opening), offered = (opening->ticket.ways & HANDSHAKE_WAY_RDMA) != 0,
-         here = transport_is_useful("rdma");
-    if (wanted && !(offered && here)) {
-        ga_warn("no RDMA to %s, data goes over TCP: %s", server,
-                here ? "the server offers none" : "this machine has no RDMA device");
+    bool wanted = rdma_wanted(opening), offered = (opening->ticket.ways & HANDSHAKE_WAY_RDMA) != 0;
+    const char *why = tls ? "it is reached by tls://, and RDMA encrypts nothing"
+                      : !transport_is_useful("rdma") ? "this machine has no RDMA device"
+                      : !offered                     ? "the server offers none"
+                                                     : NULL;
+    if (wanted && why != NULL) {
+        ga_warn("no RDMA to %s, data goes over %s: %s", opening->device->server->address,
+                tls ? "TLS" : "TCP", why);
     }
-    return offered && here && (wanted || client_environment_transport() == CLIENT_TRANSPORT_AUTO);
+    return why == NULL && (wanted || client_environment_transport() == CLIENT_TRANSPORT_AUTO);
 }
 
 /* The data connection to the same address, as one that can be wide. */
@@ -70,7 +72,7 @@ static enum ga_status begin_data(struct opening *opening, const struct transport
     char url[sizeof opening->address + 8];
     struct transport_address rdma = *address;
     const char *rest = strstr(opening->address, "://");
-    if (rest != NULL && !making->tls && rdma_possible(opening)) {
+    if (rest != NULL && rdma_possible(opening, making->tls)) {
         snprintf(url, sizeof url, "rdma%s", rest);
         GA_TRY(transport_address_parse(url, WIRE_DEFAULT_PORT, &rdma, opening->why,
                                        sizeof opening->why));

@@ -58,6 +58,14 @@ def test_data_goes_over_tls(build):
         traces.expect_none()
 
 
+def test_rdma_is_refused_with_words(build):
+    with harness.serving(build, config=config_with_tls()) as server:
+        env = environment(build, server, GPUAAS_TRANSPORT="rdma")
+        process = harness.run_passing([build.program("hello")], env)
+        expect("over TLS: it is reached by tls://" in process.err.text and
+               ", over tls" in process.err.text, process.err.text)
+
+
 def test_names_and_addresses(build):
     cert, key = harness.authority().sign("both", "DNS:localhost,IP:127.0.0.1")
     with harness.serving(build, config=config_with_tls(tls_cert=cert, tls_key=key)) as server:
