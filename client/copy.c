@@ -64,6 +64,16 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
     return rc;
 }
 
+CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
+                               uint64_t bytes, uint64_t stream, bool wait)
+{
+    struct client_place place;
+    return client_host_place(from, bytes, call->context, &place)
+               ? client_copy_shared(call, place, (void *)(uintptr_t)from, to, bytes, stream, true,
+                                    wait)
+               : client_copy_in(call, to, from, bytes, stream);
+}
+
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
                         uint64_t stream)
 {
@@ -188,11 +198,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct client_place place;
-    rc =
-        client_host_place(from, bytes, call.context, &place)
-            ? client_copy_shared(&call, place, (void *)(uintptr_t)from, to, bytes, wire, true, wait)
-            : client_copy_in(&call, to, from, bytes, wire);
+    rc = client_copy_from_host(&call, to, from, bytes, wire, wait);
     return settled(rc, to, stream, wait);
 }
 

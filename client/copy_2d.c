@@ -39,8 +39,9 @@ static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
     CUresult rc = CUDA_SUCCESS;
     if (rows->width > WIRE_CHUNK) {
         for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
-            rc = client_copy_in(call, rows->to.at + row * rows->to.pitch,
-                                host_row(&rows->from, row), rows->width, rows->stream);
+            rc = client_copy_from_host(call, rows->to.at + row * rows->to.pitch,
+                                       host_row(&rows->from, row), rows->width, rows->stream,
+                                       rows->wait);
         }
         return rc;
     }
@@ -69,6 +70,7 @@ static CUresult rows_out(struct client_call *call, const struct copy_rows *rows)
                              .width = rows->width,
                              .pitch = rows->to.pitch};
     uint64_t extent = (rows->count - 1) * rows->to.pitch + rows->width;
+    client_bulk_prepare(call, rows->width * rows->count);
     call->op = API_OP_ga_copy_out_2d;
     CUresult rc = client_call_begin(call, ga_copy_out_2d_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
@@ -120,8 +122,8 @@ CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows
         client_copy_source(host_row(&rows->from, 0),
                            (rows->count - 1) * rows->from.pitch + rows->width);
         return packed || rows->count == 1
-                   ? client_copy_in(call, rows->to.at, host_row(&rows->from, 0), bytes,
-                                    rows->stream)
+                   ? client_copy_from_host(call, rows->to.at, host_row(&rows->from, 0), bytes,
+                                           rows->stream, rows->wait)
                    : rows_in(call, rows);
     }
     if (rows->from.device) {

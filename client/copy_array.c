@@ -126,6 +126,7 @@ static CUresult columns_out(struct client_call *call, const struct slices *slice
                                    .width = width,
                                    .pitch = slices->to.pitch};
     uint64_t extent = (slices->rows - 1) * slices->to.pitch + width;
+    client_bulk_prepare(call, width * slices->rows);
     call->op = API_OP_ga_copy_out_array;
     CUresult rc = client_call_begin(call, ga_copy_out_array_args_bound(&args));
     if (rc != CUDA_SUCCESS) {

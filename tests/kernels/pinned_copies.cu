@@ -75,6 +75,43 @@ static void offsets(unsigned char *device, cudaStream_t stream)
     CHECK(cudaFreeHost(to));
 }
 
+// Rows, with gaps between them and without; of pinned memory, waiting and not.
+static void rows(unsigned char *device, cudaStream_t stream)
+{
+    struct {
+        size_t width, pitch, count;
+    } shapes[] = {{1000, 1000, 1000}, {1000, 1100, 1000}, {300000, 300000, 4}, {300000, 310000, 4}};
+    unsigned char *from, *to;
+    unsigned seed = 100;
+    CHECK(cudaMallocHost(&from, n));
+    CHECK(cudaMallocHost(&to, n));
+    for (auto shape : shapes) {
+        for (int turn = 0; turn < 2; turn++) {
+            fill(from, n, ++seed);
+            memset(to, 0xee, n);
+            CHECK(turn == 0 ? cudaMemcpy2D(device, shape.width, from, shape.pitch, shape.width,
+                                           shape.count, cudaMemcpyHostToDevice)
+                            : cudaMemcpy2DAsync(device, shape.width, from, shape.pitch, shape.width,
+                                                shape.count, cudaMemcpyHostToDevice, stream));
+            if (turn == 0)
+                memset(from, 0, n); // it has been taken
+            CHECK(turn == 0 ? cudaMemcpy2D(to, shape.pitch, device, shape.width, shape.width,
+                                           shape.count, cudaMemcpyDeviceToHost)
+                            : cudaMemcpy2DAsync(to, shape.pitch, device, shape.width, shape.width,
+                                                shape.count, cudaMemcpyDeviceToHost, stream));
+            CHECK(cudaStreamSynchronize(stream));
+            for (size_t i = 0; i < n; i++) {
+                bool copied = i / shape.pitch < shape.count && i % shape.pitch < shape.width;
+                if (to[i] != (copied ? pattern(i, seed) : 0xee))
+                    fail("%zu rows of %zu, pitch %zu: byte %zu", shape.count, shape.width,
+                         shape.pitch, i);
+            }
+        }
+    }
+    CHECK(cudaFreeHost(from));
+    CHECK(cudaFreeHost(to));
+}
+
 // One buffer goes round, with kernels between the copies and no wait on the host.
 static void relay(unsigned char *device, cudaStream_t stream)
 {
@@ -190,6 +227,7 @@ int main()
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(cudaMalloc(&device, n));
     offsets(device, stream);
+    rows(device, stream);
     relay(device, stream);
     freed_early(device, stream);
     many_threads(device);
