@@ -297,6 +297,7 @@ static bool leaves_work(uint16_t op)
     case API_OP_ga_event_watch:
     case API_OP_ga_event_synchronize:
     case API_OP_ga_stream_query:
+    case API_OP_ga_fence:
     case API_OP_ga_stream_synchronize:
     case API_OP_ga_context_synchronize:
     case API_OP_ga_memory_map:

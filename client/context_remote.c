@@ -69,6 +69,8 @@ CUresult client_context_end(struct client_context *context, bool destroy)
     return rc;
 }
 
+atomic_uint client_contexts_used;
+
 CUresult client_context_activate(struct client_context *context)
 {
     struct client_session *session = atomic_load(&context->device->session);
@@ -83,6 +85,7 @@ CUresult client_context_activate(struct client_context *context)
     }
     if (context->session == NULL) {
         context->session = session;
+        atomic_fetch_add(&client_contexts_used, 1);
         CUresult rc = first.made ? first.result : create_remote(context);
         if (rc != CUDA_SUCCESS) {
             context->session = NULL;

@@ -64,14 +64,27 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
     return rc;
 }
 
+/* A call that was waited for has found the work of its stream done, or all of the context. */
+static CUresult waited(const struct client_call *call, uint64_t stream, CUresult rc)
+{
+    if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
+        client_context_quiet(call->context, call->sequence); /* there is no other stream */
+    } else if (rc == CUDA_SUCCESS) {
+        client_stream_waited(call, stream);
+    }
+    return rc;
+}
+
 CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
                                uint64_t bytes, uint64_t stream, bool wait)
 {
     struct client_place place;
-    return client_host_place(from, bytes, call->context, &place)
-               ? client_copy_shared(call, place, (void *)(uintptr_t)from, to, bytes, stream, true,
-                                    wait)
-               : client_copy_in(call, to, from, bytes, stream);
+    if (!client_host_place(from, bytes, call->context, &place)) {
+        return client_copy_in(call, to, from, bytes, stream);
+    }
+    CUresult rc =
+        client_copy_shared(call, place, (void *)(uintptr_t)from, to, bytes, stream, true, wait);
+    return wait ? waited(call, stream, rc) : rc;
 }
 
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
@@ -83,17 +96,6 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
     }
     call->op = API_OP_ga_copy_in;
     return bytes != 0 ? piece_in(call, &args, from, NULL) : CUDA_SUCCESS;
-}
-
-/* A call that was waited for has found the work of its stream done, or all of the context. */
-static CUresult waited(const struct client_call *call, uint64_t stream, CUresult rc)
-{
-    if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
-        client_context_quiet(call->context, call->sequence); /* there is no other stream */
-    } else if (rc == CUDA_SUCCESS) {
-        client_stream_waited(call, stream);
-    }
-    return rc;
 }
 
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
@@ -160,6 +162,33 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes,
     return rc;
 }
 
+/* What the program may submit next may not wait for the stream. */
+static bool others_go_on(const struct client_call *call, uint64_t stream)
+{
+    const struct client_context *context = call->context;
+    bool legacy = stream == 0 || stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
+    return atomic_load(legacy ? &context->unordered : &context->streamed) ||
+           atomic_load(&client_contexts_used) > 1;
+}
+
+CUresult client_copy_over(struct client_call *call, uint64_t stream)
+{
+    const struct ga_fence_args args = {.stream = stream};
+    CUresult rc = CUDA_SUCCESS;
+    if (atomic_load(&call->link->incoming) != 0) {
+        return client_copy_stream_wait(call, stream);
+    }
+    if (!others_go_on(call, stream)) {
+        return rc;
+    }
+    call->op = API_OP_ga_fence;
+    if (client_call_lacking(call)) {
+        return client_copy_stream_wait(call, stream);
+    }
+    CLIENT_CALL_POST(call, ga_fence, &args, rc);
+    return rc;
+}
+
 /* A copy into memory that is the program's, too, is complete when a call returns that waits. */
 static CUresult settled(CUresult rc, CUdeviceptr to, CUstream stream, bool wait)
 {
@@ -199,6 +228,9 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
         return rc;
     }
     rc = client_copy_from_host(&call, to, from, bytes, wire, wait);
+    if (rc == CUDA_SUCCESS && wait) {
+        rc = client_copy_over(&call, wire);
+    }
     return settled(rc, to, stream, wait);
 }
 

@@ -80,11 +80,19 @@ static CUresult copy_twins(struct client_call *call, const struct front_box *sai
     return rc == CUDA_SUCCESS && wait ? client_twins_after(call->context, stream, mark) : rc;
 }
 
+static bool on_host(const struct front_side *side)
+{
+    return side->place == FRONT_HOST ||
+           (side->place == FRONT_UNIFIED && client_memory_session(side->start) == NULL);
+}
+
 static CUresult copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
                          bool wait)
 {
-    return client_twins_some() ? copy_twins(call, box, stream, wait)
-                               : copy_once(call, box, stream, wait);
+    CUresult rc = client_twins_some() ? copy_twins(call, box, stream, wait)
+                                      : copy_once(call, box, stream, wait);
+    bool to_device = on_host(&box->from) && !on_host(&box->to);
+    return rc == CUDA_SUCCESS && wait && to_device ? client_copy_over(call, stream) : rc;
 }
 
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t *wire)

@@ -148,6 +148,7 @@ CUresult client_green_stream(const struct front_green *green, unsigned flags, in
     CUstreamAttrValue wanted = {.priority = priority};
     stream->green = green->handle;
     stream->flags = flags;
+    client_stream_flagged(stream->object.context, flags);
     (void)front_stream_attribute_set(&stream->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &wanted,
                                      device->priority_least, device->priority_greatest);
     const struct ga_green_stream_args args = {.green = green->handle,

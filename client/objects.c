@@ -87,7 +87,9 @@ void *client_object_make(enum ga_handle_type type, struct client_context *contex
     if (object != NULL) {
         if (context != NULL) {
             ga_list_append(&context->objects, &object->in_context);
-            context->streamed = context->streamed || type == GA_HANDLE_STREAM;
+            if (type == GA_HANDLE_STREAM) {
+                atomic_store(&context->streamed, true);
+            }
         }
     }
     pthread_mutex_unlock(&client_state_lock);

@@ -88,7 +88,8 @@ struct client_context {
     _Atomic uint64_t legacy_ready, legacy_watched;    /* likewise, as in client_stream */
     uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_across.c) */
-    bool streamed; /* it has, or had, streams besides the default one */
+    atomic_bool streamed;  /* it has, or had, streams besides the default one */
+    atomic_bool unordered; /* and some that do not wait for the legacy one */
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
     _Atomic uint64_t watch; /* what `quiet` becomes when the server has told; see memory_free.c */
@@ -204,8 +205,9 @@ struct client_kernel {
 extern pthread_mutex_t client_state_lock;
 
 /* ---- process (process.c) */
-extern atomic_bool client_dead;    /* the child of a fork: nothing works */
-extern atomic_bool client_exiting; /* exit() has begun */
+extern atomic_bool client_dead;          /* the child of a fork: nothing works */
+extern atomic_bool client_exiting;       /* exit() has begun */
+extern atomic_uint client_contexts_used; /* contexts that servers had, ever */
 /* Closes this descriptor in the child of a fork. */
 void client_process_own(int fd);
 CUresult client_process_start(void);
@@ -316,6 +318,8 @@ void client_stream_waited(const struct client_call *call, uint64_t stream);
 void client_stream_ask(struct client_context *context, uint64_t stream);
 /* Whether it is known that the stream has ended all its work. */
 bool client_stream_idle(struct client_context *context, uint64_t stream);
+/* The context gets a stream with these flags. */
+void client_stream_flagged(struct client_context *context, unsigned flags);
 /* A new stream of the context. */
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out);

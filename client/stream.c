@@ -40,6 +40,13 @@ static void own_key_make(void)
     (void)pthread_key_create(&own_key, own_end);
 }
 
+void client_stream_flagged(struct client_context *context, unsigned flags)
+{
+    if ((flags & CU_STREAM_NON_BLOCKING) != 0) {
+        atomic_store(&context->unordered, true);
+    }
+}
+
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out)
 {
@@ -57,6 +64,7 @@ CUresult client_stream_make(struct client_context *context, unsigned flags,
         return rc;
     }
     cuStreamCreate_args_write(&call.writer, &args);
+    client_stream_flagged(context, flags);
     *out = stream;
     return client_call_post(&call);
 }

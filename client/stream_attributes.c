@@ -46,6 +46,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
     const struct client_device *device = call.context->device;
     CUstreamAttrValue wanted = {.priority = priority};
     stream->flags = flags;
+    client_stream_flagged(call.context, flags);
     (void)front_stream_attribute_set(&stream->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &wanted,
                                      device->priority_least, device->priority_greatest);
     struct cuStreamCreateWithPriority_args args = {
