@@ -1,6 +1,7 @@
-// Threads of one program that share a connection: one copies much at a time into managed memory,
-// one sends a little of its own memory again and again, and one launches and
-// waits for what it has launched, on managed memory, too. None of them may wait for another.
+// threads_copies [managed]: threads of one program that share a connection. One copies much at a
+// time, into managed memory if that is said; one sends a little of its own memory again and again;
+// and one launches and waits for what it has launched, on managed memory. None of them may wait for
+// another.
 #include <thread>
 #include <vector>
 
@@ -16,20 +17,20 @@ __global__ void add(unsigned *data, size_t count, unsigned by)
         data[i] += by;
 }
 
-static void copy_much()
+static void copy_much(bool managed)
 {
-    unsigned char *managed;
+    unsigned char *to;
     std::vector<unsigned char> host(large), back(large);
-    CHECK(cudaMallocManaged(&managed, large));
+    CHECK(managed ? cudaMallocManaged(&to, large) : cudaMalloc(&to, large));
     for (int round = 0; round < rounds; round++) {
         for (size_t i = 0; i < large; i++)
             host[i] = (unsigned char)(i * 31 + i / 4099 + (size_t)round);
-        CHECK(cudaMemcpy(managed, host.data(), large, cudaMemcpyHostToDevice));
-        CHECK(cudaMemcpy(back.data(), managed, large, cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(to, host.data(), large, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(back.data(), to, large, cudaMemcpyDeviceToHost));
         if (back != host)
             fail("round %d: other bytes came back", round);
     }
-    CHECK(cudaFree(managed));
+    CHECK(cudaFree(to));
 }
 
 static void copy_little()
@@ -75,10 +76,11 @@ static void launch_and_wait()
     CHECK(cudaStreamDestroy(stream));
 }
 
-int main()
+int main(int argc, char **argv)
 {
+    bool managed = argc == 2 && strcmp(argv[1], "managed") == 0;
     CHECK(cudaFree(0));
-    std::thread threads[] = {std::thread(copy_much), std::thread(copy_little),
+    std::thread threads[] = {std::thread(copy_much, managed), std::thread(copy_little),
                              std::thread(launch_and_wait)};
     for (std::thread &thread : threads)
         thread.join();
