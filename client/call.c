@@ -297,7 +297,6 @@ static bool leaves_work(uint16_t op)
     case API_OP_ga_event_watch:
     case API_OP_ga_event_synchronize:
     case API_OP_ga_stream_query:
-    case API_OP_ga_fence:
     case API_OP_ga_stream_synchronize:
     case API_OP_ga_context_synchronize:
     case API_OP_ga_memory_map:
@@ -331,7 +330,7 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
 
 void client_call_sent(struct client_call *call)
 {
-    if (call->twins.some) {
+    if (call->twins.some && !call->twins.later) {
         client_twins_sent(call);
     }
 }
@@ -359,6 +358,7 @@ CUresult client_call_post_apart(struct client_call *call, const void *from, uint
     (void)append(call, 0);
     client_link_apart(call->link, from, bytes, apart);
     client_link_unlock(call->link, false);
+    call->twins.later = true;
     return CUDA_SUCCESS;
 }
 

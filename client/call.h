@@ -27,6 +27,7 @@ struct client_event;
 /* What a call uses of memory that is the program's and a device's (twin.h). */
 struct client_call_twins {
     bool some, all;      /* all: everything that the stream may use */
+    bool later;          /* client_call_sent is still to come: pieces have not left */
     uint64_t stream;     /* of `all` */
     uint64_t devices[2]; /* else: addresses; 0: none */
 };

@@ -162,31 +162,16 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes,
     return rc;
 }
 
-/* What the program may submit next may not wait for the stream. */
-static bool others_go_on(const struct client_call *call, uint64_t stream)
+CUresult client_copy_over(const struct client_call *call, uint64_t stream)
 {
-    const struct client_context *context = call->context;
+    struct client_context *context = call->context;
     bool legacy = stream == 0 || stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
-    return atomic_load(legacy ? &context->unordered : &context->streamed) ||
-           atomic_load(&client_contexts_used) > 1;
-}
-
-CUresult client_copy_over(struct client_call *call, uint64_t stream)
-{
-    const struct ga_fence_args args = {.stream = stream};
-    CUresult rc = CUDA_SUCCESS;
-    if (atomic_load(&call->link->incoming) != 0) {
-        return client_copy_stream_wait(call, stream);
+    if (!legacy || atomic_load(&context->shows) || atomic_load(&client_contexts_used) > 1 ||
+        atomic_load(&call->link->incoming) != 0 || client_twins_some()) {
+        return cuStreamSynchronize((CUstream)(uintptr_t)stream);
     }
-    if (!others_go_on(call, stream)) {
-        return rc;
-    }
-    call->op = API_OP_ga_fence;
-    if (client_call_lacking(call)) {
-        return client_copy_stream_wait(call, stream);
-    }
-    CLIENT_CALL_POST(call, ga_fence, &args, rc);
-    return rc;
+    atomic_store(&context->owes, true);
+    return CUDA_SUCCESS;
 }
 
 /* A copy into memory that is the program's, too, is complete when a call returns that waits. */

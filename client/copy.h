@@ -17,9 +17,9 @@ void client_copy_source(const void *from, uint64_t bytes);
 /* The source has been taken when it returns. */
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
                         uint64_t stream);
-/* A copy to the device that waits in CUDA has been sent: nothing that the program does next, or
- * sees in its memory, may tell that it is not over yet. */
-CUresult client_copy_over(struct client_call *call, uint64_t stream);
+/* A copy to the device that waits in CUDA has been sent: waits, if the program could tell that it
+ * is not over yet. */
+CUresult client_copy_over(const struct client_call *call, uint64_t stream);
 /* As client_copy_in, but memory that the server shares or reaches is copied in place: its source
  * has been taken when it returns only with `wait`. */
 CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,

@@ -28,6 +28,7 @@ CUresult client_green_make(struct front_green *green)
     }
     rc = enter(&call, API_OP_ga_green_create, green->primary);
     if (rc == CUDA_SUCCESS) {
+        atomic_store(&call.context->shows, true); /* its streams do not wait for the primary's */
         stream = client_object_make(GA_HANDLE_STREAM, call.context);
         rc = stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -148,7 +149,6 @@ CUresult client_green_stream(const struct front_green *green, unsigned flags, in
     CUstreamAttrValue wanted = {.priority = priority};
     stream->green = green->handle;
     stream->flags = flags;
-    client_stream_flagged(stream->object.context, flags);
     (void)front_stream_attribute_set(&stream->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &wanted,
                                      device->priority_least, device->priority_greatest);
     const struct ga_green_stream_args args = {.green = green->handle,

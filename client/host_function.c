@@ -287,14 +287,10 @@ static void strike(struct client_host_call *made)
 static CUresult submit(CUstream handle, struct client_host_call *made)
 {
     struct client_call call;
-    struct client_stream *stream = NULL;
     struct ga_host_function_args args;
     CUresult rc = client_call_enter_handle(&call, API_OP_ga_host_function);
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, handle, &args.stream);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_find(call.context, handle, &stream, &args.stream);
     }
     if (rc == CUDA_SUCCESS) {
         rc = thread_need(&lanes[made->lane]);
@@ -307,12 +303,10 @@ static CUresult submit(CUstream handle, struct client_host_call *made)
         free(made);
         return rc;
     }
+    atomic_store(&call.context->shows, true);
     enlist(made, call.link);
     ga_host_function_args_write(&call.writer, &args);
-    const struct link_want want = {.context = call.context->object.handle,
-                                   .host = made,
-                                   .legacy = stream == NULL ||
-                                             (stream->flags & CU_STREAM_NON_BLOCKING) == 0};
+    const struct link_want want = {.context = call.context->object.handle, .host = made};
     rc = client_call_post_expect(&call, &want);
     if (rc != CUDA_SUCCESS) {
         strike(made);

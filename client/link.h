@@ -51,7 +51,6 @@ struct link_want {
     _Atomic uint64_t *watched;
     uint64_t watch_value;
     struct client_host_call *host; /* a host function: the answer is that its turn has come */
-    bool legacy;                   /* with `host`: the legacy stream waits for it */
 };
 
 /* Makes it at least `least`. Who has asked first may learn last: what another thread has learned
@@ -147,11 +146,9 @@ struct client_link {
     struct ga_list waiters;
     struct link_record *buckets[LINK_BUCKETS];
     struct link_record *unused;
-    atomic_uint unwaited;   /* answers outstanding that nobody waits for */
-    atomic_uint host_calls; /* of these, turns of host functions: they are read as they come */
-    /* What shows in the program: copies to the host, and host functions that the legacy stream
-     * waits for. */
-    atomic_uint incoming;
+    atomic_uint unwaited;     /* answers outstanding that nobody waits for */
+    atomic_uint host_calls;   /* of these, turns of host functions: they are read as they come */
+    atomic_uint incoming;     /* of these, copies to the host */
     _Atomic uint64_t read_ns; /* last time something was read, when unwaited != 0 */
 
     /* Owned by whoever has the reader role. */

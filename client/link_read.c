@@ -34,10 +34,9 @@ static bool role_take(struct client_link *link)
     return !atomic_load(&link->reading) && !atomic_exchange(&link->reading, true);
 }
 
-static bool shows(const struct link_record *record)
+static bool comes(const struct link_record *record)
 {
-    const struct link_want *want = &record->want;
-    return (want->host != NULL && want->legacy) || (want->to != NULL && !want->reads);
+    return record->want.to != NULL && !record->want.reads;
 }
 
 void link_complete(struct client_link *link, struct link_record *record, uint16_t opcode,
@@ -52,7 +51,7 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
     if (record->waited) {
         client_link_raise(&link->answered, record->sequence);
     } else {
-        if (shows(record)) {
+        if (comes(record)) {
             atomic_fetch_sub(&link->incoming, 1);
         }
         atomic_fetch_sub(&link->unwaited, 1);
@@ -324,7 +323,7 @@ struct link_record *client_link_expect(struct client_link *link, uint64_t sequen
         if (want != NULL) {
             record->want = *want;
         }
-        if (!waited && shows(record)) {
+        if (!waited && comes(record)) {
             atomic_fetch_add(&link->incoming, 1);
         }
         if (!waited && atomic_fetch_add(&link->unwaited, 1) == 0) {

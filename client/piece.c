@@ -120,6 +120,7 @@ void client_piece_wait(struct client_call *call, const struct link_apart *apart)
 {
     if (client_link_bulks(call->link) != 0) {
         client_link_apart_wait(call->link, apart);
+        call->twins.later = false;
         client_call_sent(call);
     }
 }

@@ -88,8 +88,10 @@ struct client_context {
     _Atomic uint64_t legacy_ready, legacy_watched;    /* likewise, as in client_stream */
     uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_across.c) */
-    atomic_bool streamed;  /* it has, or had, streams besides the default one */
-    atomic_bool unordered; /* and some that do not wait for the legacy one */
+    atomic_bool streamed; /* it has, or had, streams besides the default one */
+    /* Whether the legacy stream has got so far shows: in streams that do not wait for it, or in
+     * host functions. And a copy that waits in CUDA has not waited, as it did not show. */
+    atomic_bool shows, owes;
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
     _Atomic uint64_t watch; /* what `quiet` becomes when the server has told; see memory_free.c */
@@ -318,8 +320,9 @@ void client_stream_waited(const struct client_call *call, uint64_t stream);
 void client_stream_ask(struct client_context *context, uint64_t stream);
 /* Whether it is known that the stream has ended all its work. */
 bool client_stream_idle(struct client_context *context, uint64_t stream);
-/* The context gets a stream with these flags. */
-void client_stream_flagged(struct client_context *context, unsigned flags);
+/* The context, which is current, gets something in which its legacy stream's progress shows: waits
+ * for what copies have not waited for. */
+CUresult client_stream_shows(struct client_context *context);
 /* A new stream of the context. */
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out);

@@ -40,11 +40,11 @@ static void own_key_make(void)
     (void)pthread_key_create(&own_key, own_end);
 }
 
-void client_stream_flagged(struct client_context *context, unsigned flags)
+CUresult client_stream_shows(struct client_context *context)
 {
-    if ((flags & CU_STREAM_NON_BLOCKING) != 0) {
-        atomic_store(&context->unordered, true);
-    }
+    atomic_store(&context->shows, true);
+    return atomic_exchange(&context->owes, false) ? cuStreamSynchronize(CU_STREAM_LEGACY)
+                                                  : CUDA_SUCCESS;
 }
 
 CUresult client_stream_make(struct client_context *context, unsigned flags,
@@ -64,7 +64,6 @@ CUresult client_stream_make(struct client_context *context, unsigned flags,
         return rc;
     }
     cuStreamCreate_args_write(&call.writer, &args);
-    client_stream_flagged(context, flags);
     *out = stream;
     return client_call_post(&call);
 }

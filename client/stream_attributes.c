@@ -39,6 +39,9 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
         }
         return rc;
     }
+    if (rc == CUDA_SUCCESS && flags == CU_STREAM_NON_BLOCKING) {
+        rc = client_stream_shows(call.context);
+    }
     stream = rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;
     if (stream == NULL) {
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
@@ -46,7 +49,6 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
     const struct client_device *device = call.context->device;
     CUstreamAttrValue wanted = {.priority = priority};
     stream->flags = flags;
-    client_stream_flagged(call.context, flags);
     (void)front_stream_attribute_set(&stream->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &wanted,
                                      device->priority_least, device->priority_greatest);
     struct cuStreamCreateWithPriority_args args = {

@@ -20,7 +20,6 @@
 #include "server/channel.h"
 #include "server/completer.h"
 #include "server/driver.h"
-#include "server/fence.h"
 #include "server/host_functions.h"
 #include "server/objects.h"
 #include "server/out.h"
@@ -65,7 +64,6 @@ struct server_conn {
     struct completer completer;
     struct host_functions host_functions;
     struct server_objects objects;
-    struct server_fence fence;
     struct range_table ranges;
     struct range_table reserved; /* besides windows, for what the program maps */
     struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */

@@ -202,7 +202,6 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     if (atomic_load(&conn->ended)) {
         return first; /* the process ends, and that frees everything */
     }
-    fence_drop(conn, context);
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));
     if (keep) {

@@ -27,19 +27,13 @@ CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream 
 {
     if (wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
         *real = (CUstream)(uintptr_t)wire;
-        if (conn->current != NULL) {
-            fence_pass(conn, *real, &conn->current->null_fence);
-        }
         return CUDA_SUCCESS;
     }
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     stream_apply(conn, stream);
-    if (stream->build == NULL) { /* what is captured runs later, in a stream that passes */
-        fence_pass(conn, stream->real, &stream->fence);
-    }
     *real = stream->real;
     return CUDA_SUCCESS;
 }

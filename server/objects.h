@@ -42,7 +42,6 @@ struct server_context {
     struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
-    uint64_t null_fence;         /* of fence.h, likewise */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
@@ -66,7 +65,6 @@ struct server_stream {
     CUstream real;                    /* NULL: the default stream of `green` */
     struct server_green *green;       /* NULL: of none */
     uint64_t line;                    /* of completion.h */
-    uint64_t fence;                   /* of fence.h */
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
 };
 

@@ -43,21 +43,13 @@ static void *let_go_later(void *expected)
     return NULL;
 }
 
-/* The stream is a blocking one, so the legacy stream waits for it too. It is held by the work of
- * another one, which does not, as copies wait for host functions themselves (semantics S125). */
+/* The stream is a blocking one, so the legacy stream waits for it too. */
 static void begin_work(void)
 {
-    CUstream stream = (CUstream)good_stream(), beside;
-    CUevent held;
+    CUstream stream = (CUstream)good_stream();
     atomic_store(&let_go, false);
     atomic_store(&returned, false);
-    MUST(driver.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
-    MUST(driver.cuEventCreate(&held, CU_EVENT_DISABLE_TIMING));
-    MUST(driver.cuLaunchHostFunc(beside, hold, NULL));
-    MUST(driver.cuEventRecord(held, beside));
-    MUST(driver.cuStreamWaitEvent(stream, held, 0));
-    MUST(driver.cuEventDestroy_v2(held));
-    MUST(driver.cuStreamDestroy_v2(beside));
+    MUST(driver.cuLaunchHostFunc(stream, hold, NULL));
     MUST(driver.cuMemsetD8Async(good_block(), 0, 64, stream));
     MUST(driver.cuEventRecord((CUevent)good_event(), stream));
 }

@@ -47,7 +47,7 @@ DUE = [
     ("event_wait", 1),
     ("graph", 2),  # making it executable may fail; and a wait
     ("graph", 2),
-    ("small_in", 0),
+    ("small_in", 1),  # there is a stream that does not wait for it
     ("small_out", 1),
     ("alloc", 1),  # the first large block is mapped
     ("alloc", 0),  # and then kept
