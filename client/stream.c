@@ -40,13 +40,6 @@ static void own_key_make(void)
     (void)pthread_key_create(&own_key, own_end);
 }
 
-CUresult client_stream_shows(struct client_context *context)
-{
-    atomic_store(&context->shows, true);
-    return atomic_exchange(&context->owes, false) ? cuStreamSynchronize(CU_STREAM_LEGACY)
-                                                  : CUDA_SUCCESS;
-}
-
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out)
 {
@@ -200,6 +193,19 @@ static CUresult synchronize(struct client_call *call, const struct ga_stream_syn
         client_stream_waited(call, stream);
     }
     return rc;
+}
+
+/* Not cuStreamSynchronize, which a capture would forbid. */
+CUresult client_stream_shows(struct client_context *context)
+{
+    struct client_call call;
+    const struct ga_stream_synchronize_args args = {.stream = 0};
+    atomic_store(&context->shows, true);
+    if (!atomic_exchange(&context->owes, false)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_stream_synchronize, context);
+    return rc == CUDA_SUCCESS ? synchronize(&call, &args) : rc;
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
