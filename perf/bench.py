@@ -86,7 +86,7 @@ def parse():
                         "what is measured; everything but rdma when left out")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="full",
-                      help="less of everything: under two minutes")
+                      help="less of everything: two to three minutes")
     mode.add_argument("--check", dest="mode", action="store_const", const="check",
                       help="as little as possible: only whether everything arrives and is counted "
                       "rightly")
