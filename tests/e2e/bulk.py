@@ -1,16 +1,9 @@
 #!/usr/bin/env python3
 """Large copies over several connections, where the operator says so: everything is as with one."""
 
-import contextlib
-import os
-import sys
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "perf"))
-
-import far  # noqa: E402  (found by the line above)
-import harness  # noqa: E402
-from harness import expect  # noqa: E402
+import harness
+import slow_wire
+from harness import expect
 
 PROGRAMS = ("large_copies", "async_d2h", "caller_memory", "threads_copies")
 
@@ -41,19 +34,12 @@ def test_threads_on_a_slow_wire(build):
     next. What a copy is about to write into managed memory another thread's wait may read, and read
     again when it is over: ThreadSanitizer sees the first of it."""
     managed = [] if build.sanitize == "thread" else ["managed"]
-    try:
-        link = far.Link(build.path("perf", "perf_link"), 5, 40e6)
-    except OSError as error:
-        print(f"skipped: no such wire here: {error}")
-        return
-    with contextlib.closing(link), contextlib.ExitStack() as stack:
-        with link.far():
-            config = configuration(4).replace("127.0.0.1", far.FAR)
-            server = stack.enter_context(harness.serving(build, config=config))
-        with link.near():
-            env = build.remote([server], GPUAAS_TRANSPORT=harness.TRANSPORT, GPUAAS_TRACE="summary")
-            process = harness.run_passing([build.program("threads_copies"), *managed], env)
+
+    def check(server):
+        env = build.remote([server], GPUAAS_TRANSPORT=harness.TRANSPORT, GPUAAS_TRACE="summary")
+        process = harness.run_passing([build.program("threads_copies"), *managed], env)
         expect("and 4 bulk connections" in device_line(process), process.err.text)
+    slow_wire.run(build, 5, configuration(4), check)
 
 
 def test_none_where_nobody_needs_them(build):

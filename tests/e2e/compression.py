@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 """Bytes of large copies that go compressed: everything is as with plain ones."""
 
-import contextlib
-import os
 import re
-import sys
 
 import harness
+import slow_wire
 from harness import expect
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "perf"))
-import far  # noqa: E402  (found by the line above)
 
 PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
 
@@ -54,22 +49,13 @@ def test_over_several_connections(build):
 
 
 def by_itself(build, delay_ms):
-    """Over a wire between two namespaces that takes 40 MB/s each way."""
-    try:
-        link = far.Link(build.path("perf", "perf_link"), delay_ms, 40e6)
-    except OSError as error:
-        print(f"skipped: no such wire here: {error}")
-        return
-    config = configuration("auto").replace("127.0.0.1", far.FAR)
-    with contextlib.closing(link), contextlib.ExitStack() as stack:
-        with link.far():
-            server = stack.enter_context(harness.serving(build, config=config))
-        with link.near():
-            saved = compressed(build, server, "large_copies", GPUAAS_COMPRESSION="auto")
+    def check(server):
+        saved = compressed(build, server, "large_copies", GPUAAS_COMPRESSION="auto")
         expect(saved is not None, "nothing was compressed")
         for (plain, packed), way in zip(saved, ("to the device", "to the host")):
             print(f"{delay_ms} ms: {plain} bytes {way} became {packed}")
             expect(plain > 1 << 20 and packed < plain * 7 // 8, f"{delay_ms} ms: {saved}")
+    slow_wire.run(build, delay_ms, configuration("auto"), check)
 
 
 def test_where_the_wire_is_slow(build):
