@@ -1,5 +1,6 @@
 /* A call on its way; see call.h. */
 #include "client/call.h"
+#include "client/copy.h"
 
 #include <assert.h>
 
@@ -22,6 +23,8 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->bare = false;
     call->twins = (struct client_call_twins){0};
     call->record = NULL;
+    call->sequence = 0;
+    call->lends = false;
     call->context = context;
     call->session = NULL;
     call->link = context->session->link;
@@ -252,11 +255,22 @@ static void writer_begin(struct client_call *call, size_t bound)
     call->writer.failed = false;
 }
 
+/* Work that may last comes behind blocking copies that have not waited. Not an event: it is what is
+ * recorded then. */
+static void mark_copies(const struct client_call *call)
+{
+    if (atomic_load_explicit(&call->link->owing, memory_order_relaxed) != 0 &&
+        client_work_of(call) == WORK_LASTING && call->op != API_OP_cuEventRecord) {
+        client_copy_mark(call->link);
+    }
+}
+
 CUresult client_call_begin(struct client_call *call, size_t bound)
 {
     if (client_call_lacking(call)) {
         return lacking(call);
     }
+    mark_copies(call);
     int rc = client_link_lock(call->link, bound + HEADER + SWITCH + 16);
     if (rc != 0) {
         return (CUresult)rc;
@@ -289,29 +303,6 @@ void client_call_prefix(struct client_call *call, size_t bound, unsigned connect
     writer_begin(call, bound);
 }
 
-/* Calls that leave no work on a GPU, so that what was done before them still is. */
-static bool leaves_work(uint16_t op)
-{
-    switch (op) {
-    case API_OP_ga_event_query:
-    case API_OP_ga_event_watch:
-    case API_OP_ga_event_synchronize:
-    case API_OP_ga_stream_query:
-    case API_OP_ga_stream_synchronize:
-    case API_OP_ga_context_synchronize:
-    case API_OP_ga_memory_map:
-    case API_OP_ga_memory_unmap:
-    case API_OP_ga_memory_info:
-    case API_OP_ga_memory_reclaim:
-    case API_OP_ga_memory_trimmed:
-    case API_OP_cuEventCreate:
-    case API_OP_cuEventDestroy_v2:
-        return false;
-    default:
-        return true;
-    }
-}
-
 static uint64_t append(struct client_call *call, uint64_t bulk)
 {
     assert(!call->writer.failed); /* the bound was too small: a bug of ours */
@@ -322,9 +313,15 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
         call->session != NULL ? call->session : call->context->session;
     uint64_t sequence =
         client_link_frame(call->link, call->op, session->number, call->writer.at, bulk, true);
-    if (leaves_work(call->op)) {
+    enum client_work work = client_work_of(call);
+    call->lends = false;
+    if (work != WORK_NONE) {
         atomic_store_explicit(&call->link->worked, sequence, memory_order_release);
     }
+    if (work == WORK_LASTING) {
+        atomic_store_explicit(&call->link->lasting, sequence, memory_order_release);
+    }
+    call->sequence = sequence;
     return sequence;
 }
 

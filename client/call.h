@@ -43,9 +43,15 @@ struct client_call {
     bool bare; /* it names its context itself: the current one of the connection stays */
     struct ga_writer writer;
     struct link_record *record; /* between wait and end */
-    uint64_t sequence;          /* of a call that was waited for */
+    uint64_t sequence;          /* of the last call that was made of it; 0: none */
+    bool lends;                 /* the program's memory, until it is done; for the next call made */
 };
 
+enum client_work client_work_of(const struct client_call *call);
+
+/* What a call leaves to be done on a GPU: nothing, so that what was done before it still is; what
+ * ends by itself and soon, tells the program nothing and uses none of its memory; anything else. */
+enum client_work { WORK_NONE, WORK_SHORT, WORK_LASTING };
 /* A reply that cannot be read is the end of the link. */
 CUresult client_call_enter(struct client_call *call, uint16_t op);
 /* The same for a call with a handle that has a context: it needs no current one, which is then

@@ -1,6 +1,7 @@
 /* The server's half of a context: made, emptied, ended. */
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "front/front.h"
@@ -69,10 +70,9 @@ CUresult client_context_end(struct client_context *context, bool destroy)
     return rc;
 }
 
-atomic_uint client_contexts_used;
-
 CUresult client_context_activate(struct client_context *context)
 {
+    static atomic_bool another; /* context has been used before */
     struct client_session *session = atomic_load(&context->device->session);
     struct client_first first = {0};
     if (session == NULL) {
@@ -85,7 +85,9 @@ CUresult client_context_activate(struct client_context *context)
     }
     if (context->session == NULL) {
         context->session = session;
-        atomic_fetch_add(&client_contexts_used, 1);
+        if (atomic_exchange(&another, true)) {
+            client_copy_show(NULL);
+        }
         CUresult rc = first.made ? first.result : create_remote(context);
         if (rc != CUDA_SUCCESS) {
             context->session = NULL;
@@ -104,6 +106,7 @@ void client_context_clear(struct client_context *context)
     client_twins_forget(context);
     client_memory_forget(context);
     client_objects_drop_all(context);
+    client_copy_forget(context);
     context->legacy_attributes = front_stream_attributes_new;
     (void)atomic_exchange(&context->late, 0);
 }

@@ -139,15 +139,6 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
     return waited(call, stream, rc);
 }
 
-CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream)
-{
-    struct ga_stream_synchronize_args args = {.stream = stream};
-    CUresult rc;
-    call->op = API_OP_ga_stream_synchronize;
-    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, &args, false, rc);
-    return rc;
-}
-
 /* Enters and checks the stream. */
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes, const void *host,
                       uint64_t *wire)
@@ -162,31 +153,12 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes,
     return rc;
 }
 
-CUresult client_copy_over(const struct client_call *call, uint64_t stream)
-{
-    struct client_context *context = call->context;
-    bool legacy = stream == 0 || stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
-    if (!legacy || atomic_load(&context->shows) || atomic_load(&client_contexts_used) > 1 ||
-        atomic_load(&call->link->incoming) != 0 || client_twins_some()) {
-        return cuStreamSynchronize((CUstream)(uintptr_t)stream);
-    }
-    atomic_store(&context->owes, true);
-    return CUDA_SUCCESS;
-}
-
-/* A copy into memory that is the program's, too, is complete when a call returns that waits. */
-static CUresult settled(CUresult rc, CUdeviceptr to, CUstream stream, bool wait)
-{
-    struct client_twin twin;
-    return rc == CUDA_SUCCESS && wait && client_twin_on_device(to, &twin)
-               ? cuStreamSynchronize(stream)
-               : rc;
-}
-
+/* With `wait` the host may look: at what has been copied into memory that is its own, too. */
 static CUresult device_to_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
                                  bool wait)
 {
-    return settled(cuMemcpyDtoDAsync_v2(to, from, bytes, stream), to, stream, wait);
+    CUresult rc = cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
+    return rc == CUDA_SUCCESS && wait ? cuStreamSynchronize(stream) : rc;
 }
 
 static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream,
@@ -213,10 +185,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
         return rc;
     }
     rc = client_copy_from_host(&call, to, from, bytes, wire, wait);
-    if (rc == CUDA_SUCCESS && wait) {
-        rc = client_copy_over(&call, wire);
-    }
-    return settled(rc, to, stream, wait);
+    return rc == CUDA_SUCCESS && wait && bytes != 0 ? client_copy_over(&call, wire) : rc;
 }
 
 static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream, bool wait)
@@ -258,7 +227,7 @@ static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream 
     }
     if (rc == CUDA_SUCCESS) {
         uint64_t mark = client_twins_mark();
-        rc = client_copy_stream_wait(&call, wire); /* what came before may write `from` */
+        rc = client_stream_wait(&call, wire); /* what came before may write `from` */
         rc = rc == CUDA_SUCCESS ? client_twins_after(call.context, wire, mark) : rc;
     }
     if (rc == CUDA_SUCCESS) {
@@ -295,7 +264,8 @@ static CUresult unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream
     bool from_device = client_memory_session(src) != NULL;
     bool to_device = client_memory_session(dst) != NULL;
     if (from_device && to_device) {
-        return device_to_device(dst, src, bytes, stream, wait);
+        struct client_twin twin;
+        return device_to_device(dst, src, bytes, stream, wait && client_twin_on_device(dst, &twin));
     }
     if (to_device) {
         return host_to_device(dst, (const void *)(uintptr_t)src, bytes, stream, wait);

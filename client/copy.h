@@ -19,7 +19,18 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
                         uint64_t stream);
 /* A copy to the device that waits in CUDA has been sent: waits, if the program could tell that it
  * is not over yet. */
-CUresult client_copy_over(const struct client_call *call, uint64_t stream);
+CUresult client_copy_over(struct client_call *call, uint64_t stream);
+/* From now on it can tell: in streams of the context that do not wait for the legacy one, or (NULL)
+ * in other contexts and programs. Waits for copies that have not waited. */
+void client_copy_show(struct client_context *context);
+/* Waits for copies that have not waited: their memory goes. */
+void client_copy_settle(void);
+/* Work comes behind copies that have not waited, and may last. */
+void client_copy_mark(struct client_link *link);
+/* Its work and its events are gone. */
+void client_copy_forget(struct client_context *context);
+/* All work counts as done: the last of it are copies that have returned. */
+bool client_copy_done(const struct client_context *context);
 /* As client_copy_in, but memory that the server shares or reaches is copied in place: its source
  * has been taken when it returns only with `wait`. */
 CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
@@ -27,8 +38,6 @@ CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void
 /* `wait`, or into memory that is not pinned: the bytes are there when it returns. */
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
                          uint64_t stream, bool wait);
-/* All work of the stream has ended. */
-CUresult client_copy_stream_wait(struct client_call *call, uint64_t stream);
 
 /* One side of a copy of rows: row r is at `at + r * pitch`. */
 struct copy_side {

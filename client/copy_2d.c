@@ -103,7 +103,7 @@ static CUresult rows_inside(struct client_call *call, const struct copy_rows *ro
 
 static CUresult rows_on_host(struct client_call *call, const struct copy_rows *rows)
 {
-    CUresult rc = client_copy_stream_wait(call, rows->stream);
+    CUresult rc = client_stream_wait(call, rows->stream);
     for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
         memmove((uint8_t *)(uintptr_t)host_row(&rows->to, row), host_row(&rows->from, row),
                 rows->width);

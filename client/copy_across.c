@@ -158,7 +158,7 @@ static CUresult order(struct client_call *call, uint64_t stream, struct end *fro
         to->stream = stream;
     }
     if (from->session == NULL || from->session->link != call->link) {
-        return client_copy_stream_wait(call, stream);
+        return client_stream_wait(call, stream);
     }
     from->call = *call;
     from->stream = stream;
@@ -253,6 +253,5 @@ CUresult client_copy_across(struct client_call *call, const struct front_box *bo
     }
     bool one = from.session == NULL || from.session->link == to.session->link;
     rc = one ? client_copy_box(&to.call, box, to.stream, true) : through_client(box, &from, &to);
-    return rc == CUDA_SUCCESS && to.stream != stream ? client_copy_stream_wait(&to.call, to.stream)
-                                                     : rc;
+    return rc == CUDA_SUCCESS && to.stream != stream ? client_stream_wait(&to.call, to.stream) : rc;
 }

@@ -6,11 +6,16 @@
 #include "client/twin.h"
 #include "front/front.h"
 
+static bool on_device(const struct front_side *said)
+{
+    return said->place == FRONT_DEVICE ||
+           (said->place == FRONT_UNIFIED && client_memory_session(said->start) != NULL);
+}
+
 CUresult client_copy_side(struct client_call *call, const struct front_box *box,
                           const struct front_side *said, bool *device)
 {
-    *device = said->place == FRONT_DEVICE ||
-              (said->place == FRONT_UNIFIED && client_memory_session(said->start) != NULL);
+    *device = on_device(said);
     if (*device) {
         return client_range_check(call, said->start, 1, front_box_extent(box, said));
     }
@@ -63,9 +68,15 @@ static void side_translate(struct front_side *side)
     }
 }
 
-/* With memory that is the program's and a device's. */
-static CUresult copy_twins(struct client_call *call, const struct front_box *said, uint64_t stream,
-                           bool wait)
+static bool on_host(const struct front_side *said)
+{
+    return said->place != FRONT_ARRAY && !on_device(said);
+}
+
+/* Memory that is the program's and a device's is copied on the device; it is there for the program
+ * when a copy into it has waited. */
+static CUresult copy_box(struct client_call *call, const struct front_box *said, uint64_t stream,
+                         bool wait)
 {
     struct front_box box = *said;
     struct client_twin twin;
@@ -73,26 +84,16 @@ static CUresult copy_twins(struct client_call *call, const struct front_box *sai
     side_translate(&box.from);
     side_translate(&box.to);
     CUresult rc = copy_once(call, &box, stream, wait);
-    bool into = box.to.place != FRONT_ARRAY && client_twin_on_device(box.to.start, &twin);
-    if (rc == CUDA_SUCCESS && wait && into) {
-        rc = client_copy_stream_wait(call, stream);
+    if (rc != CUDA_SUCCESS || !wait || box.width == 0 || box.height == 0 || box.depth == 0) {
+        return rc;
     }
-    return rc == CUDA_SUCCESS && wait ? client_twins_after(call->context, stream, mark) : rc;
-}
-
-static bool on_host(const struct front_side *side)
-{
-    return side->place == FRONT_HOST ||
-           (side->place == FRONT_UNIFIED && client_memory_session(side->start) == NULL);
-}
-
-static CUresult copy_box(struct client_call *call, const struct front_box *box, uint64_t stream,
-                         bool wait)
-{
-    CUresult rc = client_twins_some() ? copy_twins(call, box, stream, wait)
-                                      : copy_once(call, box, stream, wait);
-    bool to_device = on_host(&box->from) && !on_host(&box->to);
-    return rc == CUDA_SUCCESS && wait && to_device ? client_copy_over(call, stream) : rc;
+    if (on_host(&said->from) && !on_host(&said->to)) {
+        return client_copy_over(call, stream);
+    }
+    if (box.to.place != FRONT_ARRAY && client_twin_on_device(box.to.start, &twin)) {
+        rc = client_stream_wait(call, stream);
+    }
+    return rc == CUDA_SUCCESS ? client_twins_after(call->context, stream, mark) : rc;
 }
 
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t *wire)

@@ -26,6 +26,7 @@ static CUresult call_begin(struct client_call *call, struct client_place place, 
                                                   .bytes = bytes,
                                                   .stream = stream};
     call->op = in ? API_OP_ga_arena_in : API_OP_ga_arena_out;
+    call->lends = in && !waits;
     CUresult rc = client_call_begin(call, in ? ga_arena_in_args_bound(&to_device)
                                              : ga_arena_out_args_bound(&from_device));
     if (rc == CUDA_SUCCESS && in) {

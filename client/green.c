@@ -1,6 +1,7 @@
 /* Green contexts: front/ has the table of them, the server their half of the driver. */
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "front/front.h"
@@ -28,7 +29,7 @@ CUresult client_green_make(struct front_green *green)
     }
     rc = enter(&call, API_OP_ga_green_create, green->primary);
     if (rc == CUDA_SUCCESS) {
-        atomic_store(&call.context->shows, true); /* its streams do not wait for the primary's */
+        client_copy_show(call.context); /* its streams do not wait for the primary's */
         stream = client_object_make(GA_HANDLE_STREAM, call.context);
         rc = stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -303,7 +303,6 @@ static CUresult submit(CUstream handle, struct client_host_call *made)
         free(made);
         return rc;
     }
-    atomic_store(&call.context->shows, true);
     enlist(made, call.link);
     ga_host_function_args_write(&call.writer, &args);
     const struct link_want want = {.context = call.context->object.handle, .host = made};

@@ -10,6 +10,7 @@
 
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "front/front.h"
@@ -92,6 +93,7 @@ static CUresult share(struct client_context *context, const struct client_memory
     struct client_call call;
     struct ga_ipc_share_args args = {.address = memory->start, .bytes = memory->bytes};
     struct ga_ipc_share_results results;
+    client_copy_show(NULL);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_share, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
@@ -208,6 +210,7 @@ static CUresult map(struct client_context *context, const struct handle *handle,
                                     .offset = handle->offset,
                                     .mapping_bytes = handle->mapping_bytes};
     memcpy(args.key, handle->key, sizeof args.key);
+    client_copy_show(NULL);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_open, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_ipc_open, &args, true, rc);

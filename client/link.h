@@ -124,6 +124,8 @@ struct client_link {
     _Atomic uint64_t submitted; /* the same, to look at without the lock */
     _Atomic uint64_t answered;  /* the last call that was waited for and has its answer */
     _Atomic uint64_t worked;    /* of the last call that may have left work on a GPU */
+    _Atomic uint64_t lasting;   /* the same, of work that does not end by itself and soon */
+    _Atomic uint64_t owing;     /* context with blocking copies under way (copy_over.c); 0: none */
     uint64_t context;           /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;
@@ -148,7 +150,6 @@ struct client_link {
     struct link_record *unused;
     atomic_uint unwaited;     /* answers outstanding that nobody waits for */
     atomic_uint host_calls;   /* of these, turns of host functions: they are read as they come */
-    atomic_uint incoming;     /* of these, copies to the host */
     _Atomic uint64_t read_ns; /* last time something was read, when unwaited != 0 */
 
     /* Owned by whoever has the reader role. */

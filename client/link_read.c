@@ -34,11 +34,6 @@ static bool role_take(struct client_link *link)
     return !atomic_load(&link->reading) && !atomic_exchange(&link->reading, true);
 }
 
-static bool comes(const struct link_record *record)
-{
-    return record->want.to != NULL && !record->want.reads;
-}
-
 void link_complete(struct client_link *link, struct link_record *record, uint16_t opcode,
                    int result)
 {
@@ -51,9 +46,6 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
     if (record->waited) {
         client_link_raise(&link->answered, record->sequence);
     } else {
-        if (comes(record)) {
-            atomic_fetch_sub(&link->incoming, 1);
-        }
         atomic_fetch_sub(&link->unwaited, 1);
     }
     if (record->want.host != NULL && opcode == 0) {
@@ -322,9 +314,6 @@ struct link_record *client_link_expect(struct client_link *link, uint64_t sequen
         atomic_store_explicit(&record->references, waited ? 1 : 0, memory_order_relaxed);
         if (want != NULL) {
             record->want = *want;
-        }
-        if (!waited && comes(record)) {
-            atomic_fetch_add(&link->incoming, 1);
         }
         if (!waited && atomic_fetch_add(&link->unwaited, 1) == 0) {
             atomic_store(&link->read_ns, ga_clock_ns());

@@ -7,6 +7,7 @@
 
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/state.h"
 #include "front/front.h"
 
@@ -103,6 +104,7 @@ static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
     struct client_call call;
     struct client_session *session = atomic_load(&client_devices[device]->session);
     struct ga_space_unmap_args args = {.address = address, .bytes = bytes};
+    client_copy_settle();
     CUresult rc = client_call_enter_session(&call, API_OP_ga_space_unmap, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, ga_space_unmap, &args, rc);
@@ -123,6 +125,9 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
                                         .bytes = bytes,
                                         .device = (int32_t)client_devices[by]->index,
                                         .flags = flags};
+    if (flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+        client_copy_settle();
+    }
     if (rc == CUDA_SUCCESS) {
         rc = client_call_enter_session(&call, API_OP_ga_space_access, session);
     }
@@ -231,6 +236,7 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
     struct ga_ipc_share_args args = {.address = address, .bytes = bytes};
     struct ga_ipc_share_results results;
     struct shared shared = {.bytes = bytes};
+    client_copy_show(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_ipc_share, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
@@ -248,6 +254,7 @@ static CUresult ask_open(struct client_session *session, const struct shared *sh
     struct client_call call;
     struct ga_pool_open_args args = {.address = address, .bytes = shared->bytes};
     memcpy(args.key, shared->key, sizeof args.key);
+    client_copy_show(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_pool_open, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_pool_open, &args, true, rc);

@@ -89,9 +89,12 @@ struct client_context {
     uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_across.c) */
     atomic_bool streamed; /* it has, or had, streams besides the default one */
-    /* Whether the legacy stream has got so far shows: in streams that do not wait for it, or in
-     * host functions. And a copy that waits in CUDA has not waited, as it did not show. */
-    atomic_bool shows, owes;
+    /* See copy_over.c. How far the legacy stream has got shows in streams that do not wait for it;
+     * mark, as in client_stream, of the last blocking copy that has not waited; handle of the event
+     * that was recorded behind such copies. */
+    atomic_bool shows;
+    _Atomic uint64_t owed;
+    uint64_t marker;
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
     _Atomic uint64_t watch; /* what `quiet` becomes when the server has told; see memory_free.c */
@@ -207,9 +210,8 @@ struct client_kernel {
 extern pthread_mutex_t client_state_lock;
 
 /* ---- process (process.c) */
-extern atomic_bool client_dead;          /* the child of a fork: nothing works */
-extern atomic_bool client_exiting;       /* exit() has begun */
-extern atomic_uint client_contexts_used; /* contexts that servers had, ever */
+extern atomic_bool client_dead;    /* the child of a fork: nothing works */
+extern atomic_bool client_exiting; /* exit() has begun */
 /* Closes this descriptor in the child of a fork. */
 void client_process_own(int fd);
 CUresult client_process_start(void);
@@ -314,15 +316,16 @@ unsigned long long client_stream_id(const struct client_context *context,
 uint64_t client_stream_mark(const struct client_link *link);
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
+uint64_t client_mark_of(const struct client_link *link, uint64_t sequence);
+bool client_mark_reaches(uint64_t mark, uint64_t wanted);
 /* A call that was waited for has found the work of its stream done. */
 void client_stream_waited(const struct client_call *call, uint64_t stream);
+/* Waits for the work of the stream, unless it is known to be done. */
+CUresult client_stream_wait(struct client_call *call, uint64_t stream);
 /* Asks whether the stream (0: the legacy one) has ended its work, so that it is known. */
 void client_stream_ask(struct client_context *context, uint64_t stream);
 /* Whether it is known that the stream has ended all its work. */
 bool client_stream_idle(struct client_context *context, uint64_t stream);
-/* The context, which is current, gets something in which its legacy stream's progress shows: waits
- * for what copies have not waited for. */
-CUresult client_stream_shows(struct client_context *context);
 /* A new stream of the context. */
 CUresult client_stream_make(struct client_context *context, unsigned flags,
                             struct client_stream **out);

@@ -4,6 +4,7 @@
 
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/state.h"
 #include "client/twin.h"
 #include "front/front.h"
@@ -133,19 +134,19 @@ CUresult client_stream_find(struct client_context *context, CUstream handle,
 
 /* ---- waiting and asking */
 
-static uint64_t mark_of(const struct client_link *link, uint64_t sequence)
+uint64_t client_mark_of(const struct client_link *link, uint64_t sequence)
 {
     return (uint64_t)link->index << 56 | sequence;
 }
 
-static bool mark_reaches(uint64_t mark, uint64_t wanted)
+bool client_mark_reaches(uint64_t mark, uint64_t wanted)
 {
     return mark >> 56 == wanted >> 56 && mark >= wanted;
 }
 
 uint64_t client_stream_mark(const struct client_link *link)
 {
-    return mark_of(link, atomic_load(&link->submitted));
+    return client_mark_of(link, atomic_load(&link->submitted));
 }
 
 static _Atomic uint64_t *ready_of(struct client_context *context, uint64_t handle)
@@ -166,13 +167,13 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
 void client_stream_waited(const struct client_call *call, uint64_t stream)
 {
     uint64_t wire = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
-    client_stream_reached(call->context, wire, mark_of(call->link, call->sequence));
+    client_stream_reached(call->context, wire, client_mark_of(call->link, call->sequence));
 }
 
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
 {
     const _Atomic uint64_t *ready = ready_of(context, stream);
-    return (ready != NULL && mark_reaches(atomic_load(ready), mark)) ||
+    return (ready != NULL && client_mark_reaches(atomic_load(ready), mark)) ||
            client_context_passed(context, mark);
 }
 
@@ -181,48 +182,37 @@ bool client_context_passed(const struct client_context *context, uint64_t mark)
     return atomic_load(&context->quiet) >= (mark & CLIENT_MARK_SEQUENCE);
 }
 
-static CUresult synchronize(struct client_call *call, const struct ga_stream_synchronize_args *args)
+CUresult client_stream_wait(struct client_call *call, uint64_t stream)
 {
-    uint64_t stream = args->stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : args->stream;
+    const struct ga_stream_synchronize_args args = {.stream = stream};
+    uint64_t known = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
     CUresult rc;
-    if (client_stream_idle(call->context, stream)) {
+    if (client_stream_idle(call->context, known)) {
         return client_context_told(call->context);
     }
-    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, args, false, rc);
+    call->op = API_OP_ga_stream_synchronize;
+    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, &args, false, rc);
     if (rc == CUDA_SUCCESS) {
         client_stream_waited(call, stream);
     }
     return rc;
 }
 
-/* Not cuStreamSynchronize, which a capture would forbid. */
-CUresult client_stream_shows(struct client_context *context)
-{
-    struct client_call call;
-    const struct ga_stream_synchronize_args args = {.stream = 0};
-    atomic_store(&context->shows, true);
-    if (!atomic_exchange(&context->owes, false)) {
-        return CUDA_SUCCESS;
-    }
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_stream_synchronize, context);
-    return rc == CUDA_SUCCESS ? synchronize(&call, &args) : rc;
-}
-
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct client_call call;
-    struct ga_stream_synchronize_args args;
+    uint64_t wire;
     CUresult rc = client_call_enter_handle(&call, API_OP_ga_stream_synchronize);
     if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, hStream, &args.stream);
+        rc = client_stream_check(&call, hStream, &wire);
     }
     uint64_t mark = client_twins_mark();
     if (rc == CUDA_SUCCESS) {
-        rc = synchronize(&call, &args);
+        rc = client_stream_wait(&call, wire);
     }
     if (rc == CUDA_SUCCESS) {
         front_mempool_synchronized();
-        rc = client_twins_after(call.context, args.stream, mark);
+        rc = client_twins_after(call.context, wire, mark);
     }
     return rc;
 }
@@ -247,7 +237,7 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    uint64_t mark = mark_of(call->link, call->link->sequence + 1);
+    uint64_t mark = client_mark_of(call->link, call->link->sequence + 1);
     struct link_want want = {.watched = of.ready, .watch_value = mark};
     atomic_store(of.watched, mark);
     ga_stream_query_args_write(&call->writer, &args);
@@ -262,7 +252,7 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
 bool client_stream_idle(struct client_context *context, uint64_t stream)
 {
     const struct client_link *link = context->session->link;
-    return client_stream_passed(context, stream, mark_of(link, atomic_load(&link->worked)));
+    return client_stream_passed(context, stream, client_mark_of(link, atomic_load(&link->worked)));
 }
 
 void client_stream_ask(struct client_context *context, uint64_t stream)
@@ -293,14 +283,17 @@ static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    if (client_copy_done(call->context)) {
+        return (CUresult)atomic_exchange(&call->context->late, 0);
+    }
     const struct progress of = progress_of(call->context, stream);
     uint64_t watched = atomic_load(of.watched);
-    if (watched != 0 && !mark_reaches(atomic_load(of.ready), watched)) {
+    if (watched != 0 && !client_mark_reaches(atomic_load(of.ready), watched)) {
         client_link_drain(call->link);
         if (atomic_load(&call->link->dead) != 0) {
             return (CUresult)atomic_load(&call->link->dead);
         }
-        if (!mark_reaches(atomic_load(of.ready), watched)) {
+        if (!client_mark_reaches(atomic_load(of.ready), watched)) {
             return CUDA_ERROR_NOT_READY;
         }
     }

@@ -2,6 +2,7 @@
  * without asking. Of the attributes only the priority matters to the server. */
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/state.h"
 
 static struct front_stream_attributes *attributes_of(const struct client_call *call,
@@ -40,7 +41,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
         return rc;
     }
     if (rc == CUDA_SUCCESS && flags == CU_STREAM_NON_BLOCKING) {
-        rc = client_stream_shows(call.context);
+        client_copy_show(call.context);
     }
     stream = rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;
     if (stream == NULL) {

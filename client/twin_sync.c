@@ -182,7 +182,7 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
         at->fresh = at->shown = false;
     }
     if (rc == CUDA_SUCCESS && pushed) {
-        rc = client_copy_stream_wait(&call, own);
+        rc = client_stream_wait(&call, own);
     }
     pthread_mutex_unlock(&client_twin_lock);
     return rc;

@@ -1,6 +1,7 @@
 /* Virtual memory management: what is mapped where, and who may use it. */
 #include "api/calls.h"
 #include "client/call.h"
+#include "client/copy.h"
 #include "client/mappings.h"
 #include "client/state.h"
 #include "client/vmm.h"
@@ -120,6 +121,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     if (client_call_exiting()) {
         return CUDA_SUCCESS;
     }
+    client_copy_settle();
     CUresult rc = client_vmm_enter();
     return rc == CUDA_SUCCESS ? client_vmm_leave(unmap(ptr, size)) : rc;
 }
@@ -186,12 +188,17 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    bool less = false;
     rc = desc == NULL || count == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         rc = access_check(&desc[i]);
+        less |= desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     }
     if (rc == CUDA_SUCCESS && !whole(ptr, size)) {
         rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS && less) {
+        client_copy_settle();
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         rc = allow(ptr, ptr + size, &desc[i]);

@@ -46,6 +46,14 @@ def test_order_with_the_host(build):
     both_ways(build, check)
 
 
+def test_before_a_copy(build):
+    """To the device, when nothing else comes behind a kernel. semantics S125"""
+    def check(env):
+        process = harness.run_passing([build.program("prints"), "c", "20", "7", "copy"], env)
+        expect_lines(process, "c", 20, 7)
+    both_ways(build, check)
+
+
 def test_before_a_fault(build):
     """semantics S42: what was printed before an execution fault appears."""
     def check(env):

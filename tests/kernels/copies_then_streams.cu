@@ -1,8 +1,9 @@
 // A copy to the device that waits, like cudaMemcpy, is over when it returns, and so is all work
 // that its stream was behind: for streams that do not wait for the legacy one, for streams made
-// later, for graphs, and for the host.
+// later, for graphs, for the host, and for what the program asks.
 // semantics S125
 #include <atomic>
+#include <semaphore.h>
 
 #include "check.h"
 
@@ -28,7 +29,7 @@ __global__ void take_symbol(unsigned char *to)
 __global__ void write_late(unsigned char *to, size_t count, unsigned char value)
 {
     unsigned x = value;
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 5000000; i++)
         x = x * 1664525u + 1013904223u;
     if (x == 1)
         noise = x;
@@ -119,6 +120,56 @@ static void work_before(const buffers &b)
     }
 }
 
+static sem_t let_go;
+
+static void CUDART_CB hold(void *)
+{
+    while (sem_wait(&let_go) != 0)
+        ;
+}
+
+// Questions of the program find it over, too; and not what has been begun since.
+static void questions(const buffers &b)
+{
+    cudaEvent_t begin, end, later;
+    float took;
+    if (sem_init(&let_go, 0, 0) != 0)
+        fail("sem_init");
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaEventCreate(&later));
+    for (unsigned turn = 0; turn < 6; turn++) {
+        CHECK(cudaEventRecord(begin));
+        write_late<<<1, 32>>>(b.device + 4096, 100000, 9);
+        CHECK(cudaGetLastError());
+        CHECK(cudaEventRecord(end));
+        CHECK(cudaMemcpy(b.device, b.pinned, 100, cudaMemcpyHostToDevice));
+        if (turn % 3 == 0)
+            CHECK(cudaEventElapsedTime(&took, begin, end));
+        if (turn % 3 == 1)
+            CHECK(cudaEventQuery(end));
+        CHECK(cudaStreamQuery(0));
+        write_late<<<1, 32>>>(b.device + 4096, 100000, 9);
+        CHECK(cudaGetLastError());
+        CHECK(cudaLaunchHostFunc(0, hold, nullptr));
+        CHECK(cudaEventRecord(later));
+        CHECK(cudaEventQuery(end));
+        cudaError_t error = cudaEventQuery(later);
+        if (error != cudaErrorNotReady)
+            fail("an event behind the copy: %s", cudaGetErrorName(error));
+        error = cudaStreamQuery(0);
+        if (error != cudaErrorNotReady)
+            fail("a stream with work behind the copy: %s", cudaGetErrorName(error));
+        sem_post(&let_go);
+        CHECK(cudaEventElapsedTime(&took, begin, end));
+        if (!(took > 0))
+            fail("a kernel took %g ms", (double)took);
+    }
+    CHECK(cudaDeviceSynchronize());
+    for (cudaEvent_t event : {begin, end, later})
+        CHECK(cudaEventDestroy(event));
+}
+
 // Nothing has shown that the copy was not over.
 static void first_stream(buffers &b)
 {
@@ -182,6 +233,7 @@ int main()
     CHECK(cudaMallocHost(&b.seen, n));
     CHECK(cudaMalloc(&b.device, n));
     CHECK(cudaMalloc(&b.taken, n));
+    questions(b);
     first_stream(b);
     the_host(b);
     lines(b);

@@ -24,6 +24,16 @@ static void filled(CUdeviceptr data, unsigned seed)
     CHECK(cudaDeviceSynchronize());
 }
 
+// By a copy that waits, behind a kernel: other programs see it when it has returned. (S125)
+static void copied(CUdeviceptr data, unsigned seed)
+{
+    static unsigned host[count];
+    for (unsigned i = 0; i < count; i++)
+        host[i] = i * 2654435761u + seed;
+    fill<<<8, 128>>>((unsigned *)data, count, ~seed);
+    CHECK_DRIVER(cuMemcpyHtoD(data, host, sizeof host));
+}
+
 static void verify(CUdeviceptr data, unsigned seed, const char *what)
 {
     static unsigned back[count];
@@ -146,7 +156,7 @@ static void memory_of(int socket)
     for (int i = 0; i < 2; i++) {
         CHECK_DRIVER(cuMemCreate(&handles[i], passed.bytes, &prop, 0));
         at[i] = mapped(handles[i], passed.bytes);
-        filled(at[i], 100 + i);
+        copied(at[i], 100 + i);
         fds[i] = exported(handles[i]);
     }
     CHECK_DRIVER(cuMemGetAllocationPropertiesFromHandle(&prop, handles[0]));
@@ -185,7 +195,7 @@ static void memory_in(int socket)
         close(fds[i]);
         at[i] = mapped(handles[i], passed.bytes);
         verify(at[i], 100 + i, "what the exporter has written");
-        filled(at[i], 200 + i);
+        copied(at[i], 200 + i);
     }
     more = exported(handles[0]); // what is imported may be passed on
     CHECK_DRIVER(cuMemImportFromShareableHandle(&again, (void *)(uintptr_t)more, type));
@@ -245,7 +255,7 @@ static void pools_of(int socket)
     CHECK_DRIVER(cuMemAllocFromPoolAsync(&others, count * 4, other, nullptr));
     CHECK_DRIVER(cuMemAllocFromPoolAsync(&owns, 1000, own, nullptr));
     filled(data, 300);
-    filled(others, 301);
+    copied(others, 301);
     CHECK_DRIVER(cuMemPoolExportToShareableHandle(&fds[0], pool, type, 0));
     CHECK_DRIVER(cuMemPoolExportToShareableHandle(&fds[1], other, type, 0));
     CHECK_DRIVER(cuMemPoolExportPointer(&passed.pointers[0], data));
@@ -285,7 +295,7 @@ static void pools_in(int socket)
                       CUDA_ERROR_INVALID_VALUE);
         CHECK_DRIVER(cuMemPoolImportPointer(&at[i], pools[i], &passed.pointers[i]));
         verify(at[i], 300 + i, "what the exporter has in its pool");
-        filled(at[i], 400 + i);
+        copied(at[i], 400 + i);
     }
     CHECK_DRIVER(cuMemGetAddressRange(&start, &bytes, at[0] + 4));
     if (start != at[0] || bytes != count * 4)

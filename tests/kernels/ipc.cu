@@ -73,6 +73,16 @@ static void meet(int from, int to, char step)
         fail("the other process is at step %c, this one at %c", other, step);
 }
 
+// A copy that waits is over when it returns, for the other process, too.
+static void copy_in(int *device, int first)
+{
+    static int host[count];
+    for (int i = 0; i < count; i++)
+        host[i] = first + i;
+    fill<<<(count + 255) / 256, 256>>>(device, count, -first);
+    CHECK(cudaMemcpy(device, host, sizeof host, cudaMemcpyHostToDevice));
+}
+
 static void export_all(int from, int to)
 {
     int *data, *flag, *unused;
@@ -110,6 +120,12 @@ static void export_all(int from, int to)
     meet(from, to, 'a'); // the other one has written
     CHECK(cudaStreamWaitEvent(0, event, 0));
     check_data(data, 1000, "what the importer has written");
+    for (int i = 0; i < rounds; i++) {
+        copy_in(data, 10 * i);
+        meet(from, to, 'e');
+        meet(from, to, 'i');
+        check_data(data, 10 * i + 5, "what the importer has copied");
+    }
     wait_for<<<1, 1>>>(flag, 7); // the other one will set it
     CHECK(cudaEventRecord(event));
     meet(from, to, 'b');
@@ -143,49 +159,9 @@ static void forge(const cudaIpcMemHandle_t &right)
     }
 }
 
-static void import_all(int from, int to, pid_t exporter)
+// What is left of them when the exporter is killed.
+static void orphaned(const handles &got, int *data, cudaEvent_t event, pid_t exporter)
 {
-    handles got;
-    int *data, *again, *flag;
-    cudaEvent_t event;
-    cudaStream_t first, second;
-    CHECK(cudaFree(0));
-    receive(from, &got, sizeof got);
-    forge(got.large);
-    CHECK(cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess));
-    CHECK(cudaIpcOpenMemHandle((void **)&again, got.large, cudaIpcMemLazyEnablePeerAccess));
-    if (again != data)
-        fail("the same handle, opened twice, is at two addresses");
-    CHECK(cudaIpcCloseMemHandle(again));
-    CHECK(cudaIpcOpenMemHandle((void **)&flag, got.small, cudaIpcMemLazyEnablePeerAccess));
-    CHECK(cudaIpcOpenEventHandle(&event, got.event));
-    CHECK(cudaEventSynchronize(event));
-    check_data(data, 5, "what the exporter has written");
-    expect(cudaFree(data), cudaErrorInvalidValue, "cudaFree of imported memory");
-    expect(cudaIpcOpenMemHandle((void **)&again, got.large, 0), cudaErrorInvalidValue, "flags 0");
-    fill<<<(count + 255) / 256, 256>>>(data, count, 1000);
-    CHECK(cudaEventRecord(event));
-    meet(from, to, 'a');
-    meet(from, to, 'b'); // its kernel waits for our flag; both need the GPU
-    CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
-    CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
-    expect(cudaEventQuery(event), cudaErrorNotReady, "an event that the exporter has recorded");
-    CHECK(cudaStreamWaitEvent(first, event, 0));
-    fill<<<(count + 255) / 256, 256, 0, first>>>(data, count, 3000);
-    expect(cudaStreamQuery(first), cudaErrorNotReady, "a stream that waits for it");
-    set<<<1, 1, 0, second>>>(flag, 7);
-    CHECK(cudaStreamSynchronize(first));
-    expect(cudaEventQuery(event), cudaSuccess, "the event, afterwards");
-    check_data(data, 3000, "what came after the event");
-    meet(from, to, 'c');
-    for (int i = 0; i < rounds; i++) {
-        meet(from, to, 'r');
-        CHECK(cudaEventSynchronize(event));
-        meet(from, to, 's');
-    }
-    check_data(data, rounds - 1, "what came before the last of many recordings");
-    meet(from, to, 'd');
-    expect(cudaEventQuery(event), cudaErrorNotReady, "an event behind an endless kernel");
     kill(exporter, SIGKILL);
     CHECK(cudaEventSynchronize(event)); // whoever recorded it is gone
     if (waitpid(exporter, nullptr, 0) != exporter)
@@ -210,6 +186,58 @@ static void import_all(int from, int to, pid_t exporter)
     CHECK(cudaMemGetInfo(&free_bytes, &total));
     if (total - free_bytes > 64 << 20)
         fail("%zu bytes are in use after all", total - free_bytes);
+}
+
+static void import_all(int from, int to, pid_t exporter)
+{
+    handles got;
+    int *data, *again, *flag;
+    cudaEvent_t event;
+    cudaStream_t first, second;
+    CHECK(cudaFree(0));
+    receive(from, &got, sizeof got);
+    forge(got.large);
+    CHECK(cudaIpcOpenMemHandle((void **)&data, got.large, cudaIpcMemLazyEnablePeerAccess));
+    CHECK(cudaIpcOpenMemHandle((void **)&again, got.large, cudaIpcMemLazyEnablePeerAccess));
+    if (again != data)
+        fail("the same handle, opened twice, is at two addresses");
+    CHECK(cudaIpcCloseMemHandle(again));
+    CHECK(cudaIpcOpenMemHandle((void **)&flag, got.small, cudaIpcMemLazyEnablePeerAccess));
+    CHECK(cudaIpcOpenEventHandle(&event, got.event));
+    CHECK(cudaEventSynchronize(event));
+    check_data(data, 5, "what the exporter has written");
+    expect(cudaFree(data), cudaErrorInvalidValue, "cudaFree of imported memory");
+    expect(cudaIpcOpenMemHandle((void **)&again, got.large, 0), cudaErrorInvalidValue, "flags 0");
+    fill<<<(count + 255) / 256, 256>>>(data, count, 1000);
+    CHECK(cudaEventRecord(event));
+    meet(from, to, 'a');
+    for (int i = 0; i < rounds; i++) {
+        meet(from, to, 'e');
+        check_data(data, 10 * i, "what the exporter has copied");
+        copy_in(data, 10 * i + 5);
+        meet(from, to, 'i');
+    }
+    meet(from, to, 'b'); // its kernel waits for our flag; both need the GPU
+    CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    expect(cudaEventQuery(event), cudaErrorNotReady, "an event that the exporter has recorded");
+    CHECK(cudaStreamWaitEvent(first, event, 0));
+    fill<<<(count + 255) / 256, 256, 0, first>>>(data, count, 3000);
+    expect(cudaStreamQuery(first), cudaErrorNotReady, "a stream that waits for it");
+    set<<<1, 1, 0, second>>>(flag, 7);
+    CHECK(cudaStreamSynchronize(first));
+    expect(cudaEventQuery(event), cudaSuccess, "the event, afterwards");
+    check_data(data, 3000, "what came after the event");
+    meet(from, to, 'c');
+    for (int i = 0; i < rounds; i++) {
+        meet(from, to, 'r');
+        CHECK(cudaEventSynchronize(event));
+        meet(from, to, 's');
+    }
+    check_data(data, rounds - 1, "what came before the last of many recordings");
+    meet(from, to, 'd');
+    expect(cudaEventQuery(event), cudaErrorNotReady, "an event behind an endless kernel");
+    orphaned(got, data, event, exporter);
 }
 
 int main()
