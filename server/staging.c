@@ -84,19 +84,23 @@ CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, v
     return rc;
 }
 
-CUresult staging_make(struct staging *staging, CUdevice device)
+/* `ordinary`: not pinned. */
+static CUresult slots_make(struct staging *staging, CUdevice device, bool ordinary)
 {
-    if (staging->slots != NULL) {
-        return CUDA_SUCCESS;
-    }
+    size_t bytes = (size_t)staging->count * WIRE_CHUNK;
     struct staging_slot *slots = calloc(staging->count, sizeof *slots);
     if (slots == NULL || GA_FAILPOINT("backend: pinned memory")) {
         free(slots);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     void *arena = NULL;
-    CUresult rc = staging_pin(staging->driver, device, (size_t)staging->count * WIRE_CHUNK,
-                              CU_MEMHOSTALLOC_PORTABLE, &arena);
+    CUresult rc;
+    if (ordinary) {
+        arena = malloc(bytes);
+        rc = arena != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    } else {
+        rc = staging_pin(staging->driver, device, bytes, CU_MEMHOSTALLOC_PORTABLE, &arena);
+    }
     if (rc != CUDA_SUCCESS) {
         free(slots);
         return rc;
@@ -110,6 +114,16 @@ CUresult staging_make(struct staging *staging, CUdevice device)
     }
     pthread_mutex_unlock(&staging->lock);
     return CUDA_SUCCESS;
+}
+
+CUresult staging_make(struct staging *staging, CUdevice device)
+{
+    return staging->slots != NULL ? CUDA_SUCCESS : slots_make(staging, device, false);
+}
+
+CUresult staging_make_ordinary(struct staging *staging)
+{
+    return staging->slots != NULL ? CUDA_SUCCESS : slots_make(staging, 0, true);
 }
 
 void *staging_memory(const struct staging *staging, size_t *bytes)

@@ -41,6 +41,10 @@ void staging_init(struct staging *staging, const struct cuda_driver *driver, uin
 /* Makes the slots with the primary context of `device`. Does nothing when they are there. */
 CUresult staging_make(struct staging *staging, CUdevice device);
 
+/* The same with memory that is not pinned: when the GPU has had a fault the driver gives none, but
+ * bytes are still on their way here. */
+CUresult staging_make_ordinary(struct staging *staging);
+
 /* The memory of all slots; only after staging_make. */
 void *staging_memory(const struct staging *staging, size_t *bytes);
 

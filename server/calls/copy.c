@@ -52,8 +52,13 @@ struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_
     if (!bulk_fits(conn, header, values, bytes)) {
         return NULL;
     }
-    if (conn->current == NULL ||
-        staging_make(&conn->staging, conn->current->session->real) != CUDA_SUCCESS) {
+    CUresult rc = conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
+                                        : CUDA_ERROR_INVALID_CONTEXT;
+    if (server_is_fault(rc)) {
+        server_note(conn, rc);
+        rc = staging_make_ordinary(&conn->staging);
+    }
+    if (rc != CUDA_SUCCESS) {
         server_fail(conn, "no pinned memory, or a copy without a context");
         return NULL;
     }
