@@ -1,11 +1,11 @@
 /* A call on its way; see call.h. */
 #include "client/call.h"
-#include "client/copy.h"
 
 #include <assert.h>
 
 #include "api/call_info.h"
 #include "base/log.h"
+#include "client/copy.h"
 #include "client/state.h"
 #include "client/trace.h"
 #include "client/twin.h"

@@ -47,11 +47,11 @@ struct client_call {
     bool lends;                 /* the program's memory, until it is done; for the next call made */
 };
 
-enum client_work client_work_of(const struct client_call *call);
-
 /* What a call leaves to be done on a GPU: nothing, so that what was done before it still is; what
  * ends by itself and soon, tells the program nothing and uses none of its memory; anything else. */
 enum client_work { WORK_NONE, WORK_SHORT, WORK_LASTING };
+enum client_work client_work_of(const struct client_call *call);
+
 /* A reply that cannot be read is the end of the link. */
 CUresult client_call_enter(struct client_call *call, uint16_t op);
 /* The same for a call with a handle that has a context: it needs no current one, which is then

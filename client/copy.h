@@ -17,6 +17,16 @@ void client_copy_source(const void *from, uint64_t bytes);
 /* The source has been taken when it returns. */
 CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
                         uint64_t stream);
+/* As client_copy_in, but memory that the server shares or reaches is copied in place: its source
+ * has been taken when it returns only with `wait`. */
+CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
+                               uint64_t bytes, uint64_t stream, bool wait);
+/* `wait`, or into memory that is not pinned: the bytes are there when it returns. */
+CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
+                         uint64_t stream, bool wait);
+
+/* ---- blocking copies to the device (copy_over.c) */
+
 /* A copy to the device that waits in CUDA has been sent: waits, if the program could tell that it
  * is not over yet. */
 CUresult client_copy_over(struct client_call *call, uint64_t stream);
@@ -31,13 +41,6 @@ void client_copy_mark(struct client_link *link);
 void client_copy_forget(struct client_context *context);
 /* All work counts as done: the last of it are copies that have returned. */
 bool client_copy_done(const struct client_context *context);
-/* As client_copy_in, but memory that the server shares or reaches is copied in place: its source
- * has been taken when it returns only with `wait`. */
-CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
-                               uint64_t bytes, uint64_t stream, bool wait);
-/* `wait`, or into memory that is not pinned: the bytes are there when it returns. */
-CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
-                         uint64_t stream, bool wait);
 
 /* One side of a copy of rows: row r is at `at + r * pitch`. */
 struct copy_side {

@@ -146,7 +146,7 @@ static CUresult end_open(const struct front_side *side, struct end *end)
 /* What the copy comes behind. The stream itself is the best order that there is. */
 static CUresult order(struct client_call *call, uint64_t stream, struct end *from, struct end *to)
 {
-    if (stream == 0 || stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
+    if (client_stream_known(stream) == 0) {
         CUresult rc = client_context_synchronize(call->context);
         if (rc == CUDA_SUCCESS && from->session != NULL) {
             rc = client_session_wait(from->session);

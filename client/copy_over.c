@@ -33,8 +33,7 @@ static bool rests(struct client_context *context)
 CUresult client_copy_over(struct client_call *call, uint64_t stream)
 {
     struct client_context *context = call->context;
-    bool legacy = stream == 0 || stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
-    if (legacy && !shows(context) && rests(context)) {
+    if (client_stream_known(stream) == 0 && !shows(context) && rests(context)) {
         atomic_store(&call->link->owing, context->object.handle); /* before `owed`: see settle() */
         client_link_raise(&context->owed, client_mark_of(call->link, call->sequence));
         if (!shows(context)) {

@@ -73,7 +73,7 @@ static CUresult context_of(CUcontext handle, struct client_context **context)
 /* Inside the sender's lock. */
 static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
-    event->stream = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
+    event->stream = client_stream_known(stream);
     event->mark = client_stream_mark(call->link);
     atomic_store(&event->twin_stream, stream);
     atomic_store(&event->twin_mark, client_twins_mark());

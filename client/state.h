@@ -314,6 +314,11 @@ unsigned long long client_stream_id(const struct client_context *context,
  * whether that is known to be done, without asking. */
 #define CLIENT_MARK_SEQUENCE ((UINT64_C(1) << 56) - 1)
 uint64_t client_stream_mark(const struct client_link *link);
+/* 0 for both names of the legacy stream. */
+static inline uint64_t client_stream_known(uint64_t wire)
+{
+    return wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : wire;
+}
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
 uint64_t client_mark_of(const struct client_link *link, uint64_t sequence);

@@ -166,8 +166,8 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
 
 void client_stream_waited(const struct client_call *call, uint64_t stream)
 {
-    uint64_t wire = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
-    client_stream_reached(call->context, wire, client_mark_of(call->link, call->sequence));
+    client_stream_reached(call->context, client_stream_known(stream),
+                          client_mark_of(call->link, call->sequence));
 }
 
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
@@ -185,9 +185,8 @@ bool client_context_passed(const struct client_context *context, uint64_t mark)
 CUresult client_stream_wait(struct client_call *call, uint64_t stream)
 {
     const struct ga_stream_synchronize_args args = {.stream = stream};
-    uint64_t known = stream == (uint64_t)(uintptr_t)CU_STREAM_LEGACY ? 0 : stream;
     CUresult rc;
-    if (client_stream_idle(call->context, known)) {
+    if (client_stream_idle(call->context, client_stream_known(stream))) {
         return client_context_told(call->context);
     }
     call->op = API_OP_ga_stream_synchronize;
