@@ -2,27 +2,13 @@
 // faults and what kernels print included, and what comes behind is not waited for. Each case in a
 // process of its own, whose first such copy it is: they fork before their first CUDA call.
 // semantics S125
-#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check_driver.h"
+#include "late.h"
 
 static const size_t n = 100000;
-
-__device__ unsigned noise;
-
-// Takes its time, and writes last.
-__global__ void write_late(unsigned char *to, size_t count, unsigned char value)
-{
-    unsigned x = value;
-    for (int i = 0; i < 20000000; i++)
-        x = x * 1664525u + 1013904223u;
-    if (x == 1)
-        noise = x;
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
-        to[i] = value;
-}
 
 // Work, and a copy that comes behind it.
 static unsigned char *written(unsigned char value)
@@ -109,25 +95,17 @@ static void endless_kernel()
     CHECK(cudaDeviceSynchronize());
 }
 
-static sem_t let_go;
-
-static void CUDART_CB hold(void *)
-{
-    while (sem_wait(&let_go) != 0)
-        ;
-}
-
 // The same with a host function.
 static void host_function()
 {
     cudaStream_t stream;
     unsigned char *device = written(5);
-    if (sem_init(&let_go, 0, 0) != 0)
+    if (sem_init(&late_gate, 0, 0) != 0)
         fail("sem_init");
-    CHECK(cudaLaunchHostFunc(0, hold, nullptr));
+    hold_stream(0);
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     look(device, stream, 5);
-    sem_post(&let_go);
+    sem_post(&late_gate);
     CHECK(cudaDeviceSynchronize());
 }
 

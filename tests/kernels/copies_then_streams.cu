@@ -3,15 +3,13 @@
 // later, for graphs, for the host, and for what the program asks.
 // semantics S125
 #include <atomic>
-#include <semaphore.h>
 
-#include "check.h"
+#include "late.h"
 
 static const size_t n = (1 << 20) + 321, pitch = 1100, width = 1000, rows = 900;
 static std::atomic<int> called(0);
 
 __device__ unsigned char symbol[100000];
-__device__ unsigned noise;
 
 __global__ void take(unsigned char *to, const unsigned char *from, size_t count)
 {
@@ -23,18 +21,6 @@ __global__ void take_symbol(unsigned char *to)
 {
     for (size_t i = threadIdx.x; i < sizeof symbol; i += blockDim.x)
         to[i] = symbol[i];
-}
-
-// Takes its time, and writes last.
-__global__ void write_late(unsigned char *to, size_t count, unsigned char value)
-{
-    unsigned x = value;
-    for (int i = 0; i < 5000000; i++)
-        x = x * 1664525u + 1013904223u;
-    if (x == 1)
-        noise = x;
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
-        to[i] = value;
 }
 
 static unsigned char pattern(size_t i, unsigned seed)
@@ -120,20 +106,12 @@ static void work_before(const buffers &b)
     }
 }
 
-static sem_t let_go;
-
-static void CUDART_CB hold(void *)
-{
-    while (sem_wait(&let_go) != 0)
-        ;
-}
-
 // Questions of the program find it over, too; and not what has been begun since.
 static void questions(const buffers &b)
 {
     cudaEvent_t begin, end, later;
     float took;
-    if (sem_init(&let_go, 0, 0) != 0)
+    if (sem_init(&late_gate, 0, 0) != 0)
         fail("sem_init");
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
@@ -151,7 +129,7 @@ static void questions(const buffers &b)
         CHECK(cudaStreamQuery(0));
         write_late<<<1, 32>>>(b.device + 4096, 100000, 9);
         CHECK(cudaGetLastError());
-        CHECK(cudaLaunchHostFunc(0, hold, nullptr));
+        hold_stream(0);
         CHECK(cudaEventRecord(later));
         CHECK(cudaEventQuery(end));
         cudaError_t error = cudaEventQuery(later);
@@ -160,7 +138,7 @@ static void questions(const buffers &b)
         error = cudaStreamQuery(0);
         if (error != cudaErrorNotReady)
             fail("a stream with work behind the copy: %s", cudaGetErrorName(error));
-        sem_post(&let_go);
+        sem_post(&late_gate);
         CHECK(cudaEventElapsedTime(&took, begin, end));
         if (!(took > 0))
             fail("a kernel took %g ms", (double)took);
