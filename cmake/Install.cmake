@@ -1,17 +1,14 @@
-# cmake --install: what users get, laid out as in the build folder: so programs find each other.
+# cmake --install: what users get, laid out as in the build folder: so programs find each other. The
+# target `installed` builds that, and nothing else (./dev build --installed).
 include(GNUInstallDirs)
-foreach(_target gpuaasd gpuaas)
-    if(TARGET ${_target})
-        install(TARGETS ${_target} RUNTIME DESTINATION bin)
-    endif()
-endforeach()
-foreach(_pair client_cuda:gpuaas softgpu_cuda:softgpu jit_nvrtc:gpuaas/jit jit_nvJitLink:gpuaas/jit)
+add_custom_target(installed)
+foreach(_pair gpuaasd:bin gpuaas:bin client_cuda:lib/gpuaas softgpu_cuda:lib/softgpu
+        jit_nvrtc:lib/gpuaas/jit jit_nvJitLink:lib/gpuaas/jit)
     string(REPLACE ":" ";" _pair ${_pair})
     list(GET _pair 0 _target)
     list(GET _pair 1 _folder)
-    if(TARGET ${_target})
-        install(TARGETS ${_target} LIBRARY DESTINATION lib/${_folder})
-    endif()
+    install(TARGETS ${_target} RUNTIME DESTINATION ${_folder} LIBRARY DESTINATION ${_folder})
+    add_dependencies(installed ${_target})
 endforeach()
 install(FILES docs/man/gpuaas.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/gpuaasd.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)

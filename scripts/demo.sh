@@ -99,7 +99,7 @@ run() { # PROGRAM [ARGUMENTS]
 need_setup
 find_cuda
 say "Building (release)"
-configure_and_build release gpuaasd gpuaas client_cuda softgpu_cuda
+configure_and_build release installed
 say "Compiling the programs with plain nvcc"
 mkdir -p "$out"
 sources=(tests/kernels/{devices,vector_add,matrix_mul,nbody}.cu

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `cmake --install` lays out works from where it was put, and has its manual pages, which are
-those of these programs."""
+those of these programs. The demo and `./dev build --installed` build all of it; from nothing that
+is done only where GPUAAS_TEST_FULL is set, for it takes minutes."""
 
 import glob
 import os
@@ -12,7 +13,9 @@ import tempfile
 import harness
 from harness import expect
 
-DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+DOCS = os.path.join(ROOT, "docs")
+BUILD_SECONDS = 3000
 
 
 def installed(build, prefix):
@@ -30,6 +33,51 @@ def test_installed_programs(build):
             command = [os.path.join(prefix, "bin", "gpuaas"), "run", "--servers", server.address,
                        "--", build.program("vector_add")]
             harness.run_passing(command, build.environment())
+
+
+def files_below(folder):
+    """Their paths from there on."""
+    return {os.path.relpath(os.path.join(at, name), folder)
+            for at, _, names in os.walk(folder) for name in names}
+
+
+def test_one_target_builds_what_is_installed(build):
+    """Asked of ninja: all that is installed and was built, and no test besides."""
+    process = harness.run(["ninja", "-C", build.folder, "-t", "commands", "installed"],
+                          build.environment(preload=False))
+    made = set(process.out.text.split())
+    with tempfile.TemporaryDirectory() as prefix:
+        installed(build, prefix)
+        built = {path for path in files_below(prefix) if not path.startswith("share/")}
+    expect({"bin/gpuaas", "bin/gpuaasd"} < built, f"installed: {built}")
+    expect(built < made, f"`installed` does not build {built - made}")
+    tests = [path for path in made if re.match(r"(tests|kernels|perf)/", path)]
+    expect(not tests, f"`installed` builds {tests}")
+
+
+def test_demo_and_build_use_that_target(_):
+    for name in ("dev", os.path.join("scripts", "demo.sh")):
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+            expect("configure_and_build release installed\n" in file.read(), name)
+
+
+def test_build_from_nothing(build):
+    """In a copy of what git knows, by the commands of the README."""
+    if not os.environ.get("GPUAAS_TEST_FULL") or not os.path.exists(os.path.join(ROOT, ".git")):
+        print("  (left out: GPUAAS_TEST_FULL is not set)")
+        return
+    env = build.environment(preload=False, extra={"CUDA_HOME": build.cuda})
+    with tempfile.TemporaryDirectory() as folder:
+        tree, prefix = os.path.join(folder, "tree"), os.path.join(folder, "prefix")
+        os.mkdir(tree)
+        harness.run(["sh", "-c", 'git -C "$1" ls-files -z | tar -C "$1" -c --null -T - | '
+                     'tar -C "$2" -x', "sh", ROOT, tree], env)
+        built = harness.run([os.path.join(tree, "dev"), "build", "--installed"], env, BUILD_SECONDS)
+        print(f"  built from nothing in {built.seconds:.0f} s")
+        harness.run(["cmake", "--install", os.path.join(tree, "build", "release"), "--prefix",
+                     prefix], env)
+        expect({"bin/gpuaas", "bin/gpuaasd", "lib/gpuaas/libcuda.so.1", "lib/softgpu/libcuda.so.1"}
+               < files_below(prefix), f"installed: {files_below(prefix)}")
 
 
 def manual(name):
