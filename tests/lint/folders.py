@@ -18,6 +18,7 @@ MAY_INCLUDE = {
                "gmap"},
     "ctl": {"base", "conf"},
     "jit": {"api"},
+    "cmd": {"base", "api"},
 }
 
 # These may include anything.
@@ -54,6 +55,7 @@ MAY_USE = {
     "server": {"cuda", "libuv", "libmicrohttpd", "libseccomp", "xxhash", "uthash"},
     "ctl": {"jansson", "ncurses", "uthash"},
     "jit": {"cuda"},
+    "cmd": {"cuda"},
 }
 
 

@@ -1,11 +1,11 @@
-"""Only client, jit, server, softgpu and front (and tests, and generated code, which is not
+"""Only client, cmd, jit, server, softgpu and front (and tests, and generated code, which is not
 committed) know the driver API's result type. Everybody else speaks enum ga_status."""
 
 import re
 
 import folders
 
-KNOW = {"client", "jit", "server", "softgpu", "front"} | folders.FREE
+KNOW = {"client", "cmd", "jit", "server", "softgpu", "front"} | folders.FREE
 RESULT = re.compile(r"\b(CUresult|CUDA_ERROR_[A-Z_]+|CUDA_SUCCESS)\b")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 

@@ -3,7 +3,7 @@
  * What a reader would get wrong: who asks for devices is expected to use the first one soon, and a
  * backend process is made ready for it (ticket.c), but for programs that choose devices. So we
  * choose: all. */
-#include "client/gpuaas_devices.h"
+#include "cmd/devices.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

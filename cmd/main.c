@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/gpuaas_devices.h"
+#include "cmd/devices.h"
 
 /* As env(1) and nohup(1) have them. */
 enum { EXIT_USAGE = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };

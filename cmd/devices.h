@@ -1,6 +1,6 @@
 /* What `gpuaas` asks the client library about devices. */
-#ifndef GPUAAS_DEVICES_H
-#define GPUAAS_DEVICES_H
+#ifndef CMD_DEVICES_H
+#define CMD_DEVICES_H
 
 #include <stdbool.h>
 
