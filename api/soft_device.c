@@ -25,18 +25,23 @@ _Static_assert(sizeof soft_keys / sizeof soft_keys[0] <= 64, "a bit for each");
 
 #define SOFT_MEMORY_MOST (UINT64_C(4) << 30) /* unless it is given, or a model's */
 
+#define SOFT_CAPABILITY_LEAST 75
+
 struct model {
     const char *key;
+    unsigned capability; /* of the GPU that it is like; 0: of none */
     struct soft_device device;
 };
 
-#define SOFT_MODEL(key_, name_, memory_, sms_, clock_, cores_, f64_, mbs_, bus_, l2_, engines_,    \
-                   overlap_, pcie_, latency_)                                                      \
+#define SOFT_MODEL(key_, name_, capability_, memory_, sms_, clock_, cores_, f64_, mbs_, bus_, l2_, \
+                   engines_, overlap_, pcie_, latency_)                                            \
     {.key = key_,                                                                                  \
+     .capability = capability_,                                                                    \
      .device = {.name = name_,                                                                     \
                 .memory = UINT64_C(memory_) << 30,                                                 \
                 .sms = sms_,                                                                       \
-                .capability = 75,                                                                  \
+                .capability =                                                                      \
+                    capability_ > SOFT_CAPABILITY_LEAST ? capability_ : SOFT_CAPABILITY_LEAST,     \
                 .vmm = true,                                                                       \
                 .clock_mhz = clock_,                                                               \
                 .cores = cores_,                                                                   \
@@ -60,7 +65,11 @@ static const struct model models[] = {
 };
 #define MODELS (sizeof models / sizeof models[0])
 
-static const char *const capabilities[] = {"7.5", "8.0", "8.6", "8.9", "9.0"};
+static const struct {
+    const char *text;
+    uint32_t number;
+} capabilities[] = {{"7.5", 75}, {"8.0", 80},   {"8.6", 86},  {"8.9", 89},
+                    {"9.0", 90}, {"10.0", 100}, {"12.0", 120}};
 
 size_t soft_key_find(const char *name)
 {
@@ -134,8 +143,8 @@ static bool model_read(const char *text, uint32_t *model)
 static bool capability_read(const char *text, uint32_t *capability)
 {
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
-        if (strcmp(text, capabilities[i]) == 0) {
-            *capability = (uint32_t)((text[0] - '0') * 10 + text[2] - '0');
+        if (strcmp(text, capabilities[i].text) == 0) {
+            *capability = capabilities[i].number;
             return true;
         }
     }
@@ -286,7 +295,12 @@ const char *soft_device_wrong(const struct soft_device *device)
                                                : NULL;
 }
 
-const char *soft_model_name(uint32_t model)
+void soft_model_name(const struct soft_device *device, char *name, size_t size)
 {
-    return models[model].device.name;
+    const struct model *model = &models[device->model];
+    int used = snprintf(name, size, "%s", model->device.name);
+    if (model->capability != 0 && model->capability != device->capability) {
+        snprintf(name + used, size - (size_t)used, " (which has compute capability %u.%u)",
+                 model->capability / 10, model->capability % 10);
+    }
 }

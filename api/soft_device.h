@@ -73,8 +73,9 @@ void soft_device_write(FILE *out, const struct soft_device *device, uint64_t giv
 void soft_device_complete(struct soft_device *device, uint64_t given);
 /* NULL, or which keys of a complete device do not go together and what is allowed. */
 const char *soft_device_wrong(const struct soft_device *device);
-/* What its cuDeviceGetName says unless it has a name. */
-const char *soft_model_name(uint32_t model);
+/* What the cuDeviceGetName of a complete device says unless it has a name: also, where it has not
+ * the compute capability of the GPU that it is like, what that has. Up to SOFT_NAME_BYTES. */
+void soft_model_name(const struct soft_device *device, char *name, size_t size);
 
 /* "1024", "4 MiB". False: it is not of this form, or does not fit. */
 bool soft_bytes_read(const char *text, uint64_t *bytes);

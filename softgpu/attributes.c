@@ -89,7 +89,8 @@ static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {
 static const struct sg_capability capabilities[] = {
     {75, 64 << 10, 64 << 10, 0, 1024, 16},      {80, 164 << 10, 163 << 10, 1024, 2048, 32},
     {86, 100 << 10, 99 << 10, 1024, 1536, 16},  {89, 100 << 10, 99 << 10, 1024, 1536, 24},
-    {90, 228 << 10, 227 << 10, 1024, 2048, 32},
+    {90, 228 << 10, 227 << 10, 1024, 2048, 32}, {100, 228 << 10, 227 << 10, 1024, 2048, 32},
+    {120, 100 << 10, 99 << 10, 1024, 1536, 24},
 };
 
 const struct sg_capability *sg_device_capability(const struct sg_device *device)

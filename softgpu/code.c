@@ -26,17 +26,6 @@ static CUresult load_result(enum sg_load_result result)
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* "9.0" after ".version" as 90. */
-static int ptx_version(const char *text)
-{
-    int major = 0, minor = 0;
-    const char *at = strstr(text, ".version");
-    if (at == NULL || sscanf(at, ".version %d.%d", &major, &minor) != 2) {
-        return 0;
-    }
-    return major * 10 + minor;
-}
-
 static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg_program **program)
 {
     struct sg_unit *units = calloc(texts->count, sizeof *units);
@@ -66,7 +55,6 @@ static CUresult code_parse(const struct sg_texts *texts, struct front_jit_log *l
         sg_tell("PTX refused: %s", buffer[0] != 0 ? buffer : "out of memory");
         return result;
     }
-    code->ptx_version = ptx_version(texts->items[0].bytes);
     struct sg_target target = sg_program_target(code->program);
     code->sm = target.sm;
     code->only = target.only;

@@ -157,7 +157,7 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
         return GA_INVALID;
     }
     if (!reading.name) {
-        snprintf(device->name, sizeof device->name, "%s", soft_model_name(device->model));
+        soft_model_name(device, device->name, sizeof device->name);
     }
     if (!device->execute) {
         size_t used = strlen(device->name);

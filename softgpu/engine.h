@@ -124,6 +124,7 @@ struct sg_param {
 
 struct sg_kernel { /* borrowed from the program */
     const char *name;
+    unsigned sm; /* what its module's .target says: 75 for sm_75 */
     const struct sg_param *params;
     uint32_t param_count, param_bytes;
     uint32_t shared_bytes; /* static */

@@ -22,9 +22,8 @@
 struct sg_code {
     unsigned references;
     struct sg_program *program;
-    int ptx_version; /* 90 for PTX ISA 9.0 */
-    unsigned sm;     /* the compute capability it was made for, 75 for 7.5 */
-    unsigned only;   /* the one that it runs on, and on no later one; 0: there is none */
+    unsigned sm;   /* the compute capability it was made for, 75 for 7.5 */
+    unsigned only; /* the one that it runs on, and on no later one; 0: there is none */
 };
 
 /* What an application set for a kernel on a device. */

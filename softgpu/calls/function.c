@@ -5,7 +5,6 @@
 /* A function, or a kernel on a device, as the attribute calls see it. */
 struct subject {
     const struct sg_kernel *kernel;
-    const struct sg_code *code;
     struct sg_kernel_settings *settings;
     const struct sg_capability *capability; /* of the device */
 };
@@ -30,7 +29,9 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
         *value = (int)kernel->registers;
         return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* the virtual architecture, not the version of PTX ISA */
+        *value = (int)kernel->sm;
+        return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         *value = (int)subject->capability->number;
         return CUDA_SUCCESS;
@@ -121,7 +122,6 @@ static CUresult function_enter(CUfunction handle, struct sg_function **function)
 static struct subject function_subject(struct sg_function *function)
 {
     return (struct subject){.kernel = function->kernel,
-                            .code = function->module->code,
                             .settings = function->settings,
                             .capability = sg_device_capability(function->module->context->device)};
 }
@@ -251,7 +251,6 @@ static CUresult kernel_enter(CUkernel handle, CUdevice dev, struct subject *subj
         return sg_leave(result);
     }
     *subject = (struct subject){.kernel = kernel->kernel,
-                                .code = kernel->library->code,
                                 .settings = &kernel->settings[device->ordinal],
                                 .capability = sg_device_capability(device)};
     return CUDA_SUCCESS;

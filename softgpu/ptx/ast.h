@@ -180,6 +180,7 @@ struct sg_ptx_func {
     uint32_t maxntid[3], reqntid[3], min_blocks;
     uint32_t cluster[3], max_cluster; /* .reqnctapercluster, .maxclusterrank; 0: none */
     bool explicit_cluster;
+    unsigned sm; /* of its unit's .target */
     struct sg_ptx_func *next;
     /* decoding */
     uint32_t call_mark; /* kernel pass in which it was reached */

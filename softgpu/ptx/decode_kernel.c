@@ -220,6 +220,7 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
     kernel->params = params;
     kernel->param_count = func->params.count;
     kernel->param_bytes = (uint32_t)func->param_bytes;
+    kernel->sm = func->sm;
     kernel->min_blocks = func->min_blocks;
     memcpy(kernel->cluster, func->cluster, sizeof kernel->cluster);
     kernel->explicit_cluster = func->explicit_cluster;

@@ -175,7 +175,7 @@ void sg_parse_signature(struct sg_parser *parser)
 void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage linkage)
 {
     /* The name comes after the return parameters: they are parsed into a function of their own. */
-    struct sg_ptx_func head = {.entry = entry};
+    struct sg_ptx_func head = {.entry = entry, .sm = parser->sm};
     struct sg_scope scope;
     struct sg_scope *module_scope = parser->scope;
     parser->func = &head;

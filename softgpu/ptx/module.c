@@ -15,8 +15,9 @@ static void parse_version(struct sg_parser *parser)
 }
 
 /* sm_75, sm_90a, sm_100f */
-static bool take_architecture(struct sg_target *target, struct sg_text name)
+static bool take_architecture(struct sg_parser *parser, struct sg_text name)
 {
+    struct sg_target *target = &parser->module->target;
     unsigned sm = 0;
     uint32_t at = 3;
     if (!sg_text_starts(name, "sm_")) {
@@ -29,6 +30,7 @@ static bool take_architecture(struct sg_target *target, struct sg_text name)
     if (at == 3 || (at != name.len && !only)) {
         return false;
     }
+    parser->sm = sm;
     target->sm = sm > target->sm ? sm : target->sm;
     target->only = only ? sm : target->only;
     return true;
@@ -40,7 +42,7 @@ static void parse_target(struct sg_parser *parser)
         struct sg_place place = parser->token.place;
         struct sg_text name = sg_parse_name(parser, "a target like sm_75");
         /* map_f64_to_f32 is of GPUs without f64 (sm_1x) and has no effect on others. */
-        if (!take_architecture(&parser->module->target, name) && !sg_text_is(name, "debug") &&
+        if (!take_architecture(parser, name) && !sg_text_is(name, "debug") &&
             !sg_text_starts(name, "texmode_") && !sg_text_is(name, "map_f64_to_f32")) {
             sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place, "target '%.*s' is not supported",
                          SG_TEXT_ARGS(name));
@@ -145,6 +147,7 @@ struct sg_ptx_module *sg_parse_module(struct sg_load *load)
         bool terminated = unit->bytes && unit->text[unit->bytes - 1] == '\0';
         memset(parser->buckets, 0, sizeof parser->buckets);
         parser->scope = sg_load_alloc(load, &load->scratch, sizeof *parser->scope);
+        parser->sm = 0;
         sg_lexer_init(&parser->lexer, load, unit->text, unit->bytes - terminated, (uint16_t)i);
         parse_unit(parser);
     }

@@ -48,12 +48,30 @@ Test(config, models_are_overridden_by_keys_wherever_these_stand)
         GA_OK, "%s", why);
     cr_assert_eq(config.devices[0].sms, 4);
     cr_assert_eq(config.devices[0].memory_mbs, 4800000);
-    cr_assert_eq(config.devices[0].capability, 75);
+    cr_assert_eq(config.devices[0].capability, 90);
     cr_assert_str_eq(config.devices[0].name, "gpuaas software GPU like an H200");
     cr_assert_eq(config.devices[1].sms, 4);
     cr_assert_eq(config.devices[1].memory, (uint64_t)1 << 30);
     cr_assert_eq(config.devices[1].copy_engines, 1);
     cr_assert_str_eq(config.devices[1].name, "Q");
+}
+
+Test(config, models_imply_their_capability)
+{
+    cr_assert_eq(sg_config_read("model=a100;model=c2050;model=h200,capability=8.9;model=gtx1080ti,"
+                                "name=G;capability=12.0",
+                                &config, why, sizeof why),
+                 GA_OK, "%s", why);
+    static const unsigned due[] = {80, 75, 89, 75, 120};
+    static const char *const names[] = {
+        "gpuaas software GPU like an A100",
+        "gpuaas software GPU like a Tesla C2050 (which has compute capability 2.0)",
+        "gpuaas software GPU like an H200 (which has compute capability 9.0)", "G",
+        "gpuaas software GPU"};
+    for (unsigned i = 0; i < 5; i++) {
+        cr_assert_eq(config.devices[i].capability, due[i], "device %u", i);
+        cr_assert_str_eq(config.devices[i].name, names[i]);
+    }
 }
 
 Test(config, uuids_are_stable_and_distinct)

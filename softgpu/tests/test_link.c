@@ -229,6 +229,19 @@ Test(link, refusals_name_the_unit)
 
 /* A function's address is the same in all units: one uses it before another defines it, a third
  * holds it in a variable. */
+Test(link, a_kernel_is_for_what_its_unit_is_for)
+{
+    static const char *const texts[] = {
+        HEAD KERNEL("first", "mov.u32 %r1, 1;"),
+        ".version 9.0\n.target sm_80, debug\n.address_size 64\n" KERNEL("second",
+                                                                        "mov.u32 %r1, 2;")};
+    load(texts, 2);
+    cr_assert_eq(sg_program_kernel_find(engine.program, "first")->sm, 75);
+    cr_assert_eq(sg_program_kernel_find(engine.program, "second")->sm, 80);
+    cr_assert_eq(sg_program_target(engine.program).sm, 80);
+    engine_close(&engine);
+}
+
 Test(link, addresses_of_functions_of_other_units)
 {
     static const char *const texts[] = {

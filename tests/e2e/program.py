@@ -7,7 +7,7 @@ import argparse
 import sys
 
 import harness
-from programs import CAPABILITIES, PARTS
+from programs import PARTS, capabilities
 
 DEVICES = "name=Soft A,memory=1GiB,capability={0};name=Soft B,memory=2GiB,capability={0}"
 # Less than the program does by itself, where a sanitizer makes each wait long.
@@ -23,11 +23,18 @@ def run_both(build, name, env, shared_env=None):
               f"{process.out.lines[-2] if len(process.out.lines) > 1 else ''}")
 
 
-def run_remote(build, name):
+def run_local(build, name, capability):
+    devices = DEVICES.format(capability)
+    if name in PARTS:
+        devices = devices.replace(",memory", f",sms={PARTS[name]},memory")
+    run_both(build, name, build.local(devices))
+
+
+def run_remote(build, name, capability):
     lines = harness.configuration(2).splitlines(keepends=True)
-    capability = f"capability = {CAPABILITIES.get(name, '7.5')}\n"
-    capability += f"sms = {PARTS[name]}\n" if name in PARTS else ""
-    config = "".join(line + (capability if line.startswith("driver") else "") for line in lines)
+    keys = f"capability = {capability}\n"
+    keys += f"sms = {PARTS[name]}\n" if name in PARTS else ""
+    config = "".join(line + (keys if line.startswith("driver") else "") for line in lines)
     with harness.serving(build, config=config) as server:
         traces = harness.Traces(server)
         run_both(build, name, build.remote([server]),
@@ -42,15 +49,10 @@ def main():
     build, arguments = harness.parse_arguments(parser)
     name = arguments.name
 
-    def test():
-        if arguments.mode == "local":
-            devices = DEVICES.format(CAPABILITIES.get(name, "7.5"))
-            if name in PARTS:
-                devices = devices.replace(",memory", f",sms={PARTS[name]},memory")
-            run_both(build, name, build.local(devices))
-        else:
-            run_remote(build, name)
-    sys.exit(harness.run_tests([(f"{arguments.mode} {name}", test)]))
+    run = run_local if arguments.mode == "local" else run_remote
+    sys.exit(harness.run_tests([(f"{arguments.mode} {name} on {capability}",
+                                 lambda capability=capability: run(build, name, capability))
+                                for capability in capabilities(name)]))
 
 
 if __name__ == "__main__":

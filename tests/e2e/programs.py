@@ -5,16 +5,22 @@ of 7.5."""
 TWO_DEVICES = {"copies_3d", "copies_between", "events_across", "lasting_errors", "libraries",
                "mixed_copies", "peer_access", "pinned_address", "pointers", "two_devices",
                "virtual_memory", "wrong_peer"}
-CAPABILITIES = {"clusters": "9.0"}
+# Compute capabilities, from the least that will do: on software GPUs it runs on each
+CAPABILITIES = {"capabilities": ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0"),
+                "clusters": ("9.0",)}
 # Multiprocessors, of software GPUs, for a program that is about parts of them; else the default
 PARTS = {"green_contexts": 8, "context_parts": 8}
+
+
+def capabilities(name):
+    return CAPABILITIES.get(name, ("7.5",))
 
 
 def lacks(name, devices, capability):
     """What `devices` devices of `capability` ("9.0") lack for it; empty: nothing."""
     if name in TWO_DEVICES and devices < 2:
         return f"it needs two devices, there is {devices}"
-    wanted = CAPABILITIES.get(name, "7.5")
+    wanted = capabilities(name)[0]
     if [int(part) for part in capability.split(".")] < [int(part) for part in wanted.split(".")]:
         return f"it needs a device of {wanted}, this one is of {capability}"
     return ""
