@@ -65,6 +65,15 @@ static CUresult interface_primary_context(CUcontext *context, CUdevice device)
     return rc == CUDA_SUCCESS ? front_host.primary_context(device, context) : rc;
 }
 
+/* Runtimes of CUDA 13.1 and newer call this once when they start, without arguments (the registers
+ * hold what getenv has left there), and give an error that it answers to the program. A driver
+ * loads its compilers then (so ZLUDA). Here is nothing to load: whoever loads a module compiles it,
+ * the software GPU or the server's driver, and what it lacks for that is the error of that load. */
+static CUresult interface_compilers(void)
+{
+    return CUDA_SUCCESS;
+}
+
 /* The runtime wants two zeroed buffers of ours for its tools; no tool is ever attached. */
 static void hooks_large(void **buffer, size_t *count)
 {
@@ -208,6 +217,7 @@ static const struct table tables[] = {
 static void fill(void)
 {
     CUDART_INTERFACE[2] = (const void *)interface_primary_context;
+    CUDART_INTERFACE[12] = (const void *)interface_compilers;
     RUNTIME_CALLBACK_HOOKS[2] = (const void *)hooks_large;
     RUNTIME_CALLBACK_HOOKS[6] = (const void *)hooks_small;
     TOOLS_TLS[2] = (const void *)cuCtxGetCurrent;

@@ -81,6 +81,7 @@ Test(tables, start_of_a_runtime)
     cr_assert_eq(SLOT(CUresult(*)(CUcontext *, CUdevice), table(INTERFACE), 2)(&primary, 1),
                  CUDA_SUCCESS);
     cr_assert_eq(primary, FAKE_PRIMARY(1));
+    cr_assert_eq(SLOT(CUresult(*)(void), table(INTERFACE), 12)(), CUDA_SUCCESS);
     SLOT(void (*)(void **, size_t *), table(HOOKS), 2)(&buffer, &count);
     cr_assert_not_null(buffer);
     cr_assert_geq(count, 14);
