@@ -48,28 +48,12 @@ def test_devices_by_uuid(build):
 
 def test_arguments_and_status(build):
     env = build.environment(preload=False)
-    process = harness.run([gpuaas(build), "run", "--servers=a,b:1", "--", "sh", "-c",
+    process = harness.run([gpuaas(build), "run", "--servers=a,b:1", "--force", "--", "sh", "-c",
                            'echo "$GPUAAS_SERVERS|$LD_LIBRARY_PATH|$1"; exit 7', "x", "--servers"],
                           env, status=7)
     servers, path, argument = process.out.lines[0].split("|")
     expect(servers == "a,b:1" and argument == "--servers", process.report())
     expect(path.split(":")[0] == build.path("lib", "gpuaas"), process.report())
-
-
-def test_mistakes(build):
-    env = build.environment(preload=False)
-    for words, status, text in (
-            (["run"], 125, "no program"),
-            (["run", "--", "true"], 125, "GPUAAS_SERVERS"),
-            (["run", "--server", "a", "true"], 125, "--server"),
-            (["run", "--servers"], 125, "--servers"),
-            (["run", "--devices", "0"], 125, "no program"),
-            (["walk"], 125, "walk"),
-            ([], 125, "usage"),
-            (["run", "--servers", "a", "--", "no-such-program"], 127, "no-such-program"),
-            (["run", "--servers", "a", "--", "/etc/passwd"], 126, "/etc/passwd")):
-        process = harness.run([gpuaas(build), *words], env, 30, status)
-        expect(text in process.err.text, f"{text!r} is missing\n{process.report()}")
 
 
 def test_trace_summary(build):

@@ -54,6 +54,47 @@ def test_silent(build):
     expect(process.seconds < 30, f"it took {process.seconds:.1f} s")
 
 
+def gpuaas(build, *words, status, **env):
+    command = [build.path("bin", "gpuaas"), *words]
+    return harness.run(command, build.environment(extra=env), seconds=60, status=status)
+
+
+def test_run_ends_before_the_program(build):
+    """125, as what env and timeout say when they themselves fail; the program is not started."""
+    first, second = refusing_address(), refusing_address()
+    process = gpuaas(build, "run", "--servers", f"{first},{second}", "--", "echo", "started",
+                     status=125)
+    expect(not process.out.text, f"the program has run\n{process.report()}")
+    expect(len(lines_about(process, first)) == 1 and "refused" in process.err.text and
+           "--force" in process.err.lines[-1] and len(process.err.lines) == 2, process.report())
+    for words in (["--compilers", "ptx"], ["--compilers", "machine"]):
+        gpuaas(build, "run", "--servers", first, *words, "--", "echo", "started", status=125)
+
+
+def test_run_is_forced(build):
+    process = gpuaas(build, "run", "--servers", refusing_address(), "--force", "--", "sh", "-c",
+                     "echo started; exit 3", status=3)
+    expect(process.out.lines == ["started"] and not process.err.text, process.report())
+
+
+def test_run_without_a_device(build):
+    """Servers answer, and the choice leaves none of their devices."""
+    with harness.serving(build, gpus=1) as server:
+        words = ["run", "--servers", server.address, "--", "echo", "started"]
+        for env, cause in (({"GPUAAS_DEVICES": "7"}, "GPUAAS_DEVICES=7 chooses none"),
+                           ({"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES is set and empty")):
+            process = gpuaas(build, *words, status=125, **env)
+            expect(not process.out.text and cause in process.err.text, process.report())
+        process = gpuaas(build, *words, status=0, GPUAAS_DEVICES="0")
+        expect(process.out.lines == ["started"], process.report())
+
+
+def test_devices_without_a_server(build):
+    address = refusing_address()
+    process = gpuaas(build, "devices", "--servers", address, status=1)
+    expect(len(lines_about(process, address)) == 1, process.report())
+
+
 def test_one_of_two_serves(build):
     refusing = refusing_address()
     with harness.serving(build, gpus=1) as server:

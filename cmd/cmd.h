@@ -1,0 +1,57 @@
+/* What the files of the command `gpuaas` share: its sub-commands, options and exit statuses. */
+#ifndef CMD_H
+#define CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit statuses of gpuaas itself, as env(1), timeout(1) and docker-run(1) have them. */
+enum { CMD_FAILED = 125, CMD_CANNOT_RUN = 126, CMD_NOT_FOUND = 127 };
+
+/* What stands behind the sub-command. */
+struct cmd_options {
+    const char *servers, *devices, *gpus, *compilers; /* NULL: not given */
+    bool local, force, json, help;
+    char **rest; /* what follows the options; NULL ends */
+};
+
+struct cmd_sub {
+    const char *name, *arguments, *summary, *more; /* `more`: lines of its --help */
+    const char *options[8];                        /* NULL ends */
+    int (*run)(const struct cmd_options *options); /* the exit status */
+};
+extern const struct cmd_sub cmd_subs[];
+extern const size_t cmd_sub_count;
+
+int cmd_run(const struct cmd_options *options);
+int cmd_devices(const struct cmd_options *options);
+int cmd_status(const struct cmd_options *options);
+
+/* ---- options.c */
+
+/* Reads the words behind the sub-command's name. 0, or the exit status after saying what is wrong
+ * on stderr. */
+int cmd_options_read(const struct cmd_sub *sub, char **words, struct cmd_options *options);
+/* Lines of --help: the options of this sub-command. */
+void cmd_options_print(const struct cmd_sub *sub);
+
+/* ---- wrong.c */
+
+/* Says "gpuaas: ..." on stderr: cause and cure. Gives `status` back. */
+int cmd_wrong(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* ", did you mean WORD?" for the sub-command that was probably meant, or for one of a sub-command's
+ * options, or ""; kept until the next call. */
+const char *cmd_meant(const char *text, const struct cmd_sub *sub);
+
+/* ---- environment.c: what a program finds there */
+
+/* The CUDA driver that the options ask for: the client library, or the software GPU (--local). Puts
+ * into the environment what it reads there. 0, or the exit status after saying what is wrong. */
+int cmd_environment_driver(const struct cmd_options *options, char *library, size_t size);
+/* Makes it what the dynamic loader finds as CUDA driver; `ptx`: and what compiles at run time keep
+ * PTX. False: no memory. */
+bool cmd_environment_program(const char *library, bool ptx);
+/* The variable that chooses no device, because it is empty; NULL: none is. */
+const char *cmd_environment_chooses_none(void);
+
+#endif

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The command lines of gpuaas and gpuaasd: help everywhere, and a mistake is answered by one line
+that says what is wrong and what to do."""
+
+import os
+import re
+import tempfile
+
+import harness
+from harness import expect
+
+SUBS = ("run", "devices")
+
+
+def answer(build, program, words, status, env=None):
+    command = [build.path("bin", program), *words]
+    return harness.run(command, build.environment(preload=False, extra=env), 30, status)
+
+
+def expect_line(build, program, words, status, *texts, env=None):
+    """One line on stderr, by the program, and nothing on stdout."""
+    process = answer(build, program, words, status, env)
+    expect(len(process.err.lines) == 1 and not process.out.text and
+           re.match(rf"{program}(\[\d+\] error)?: ", process.err.text),
+           f"one line of {program} is due for {words}\n{process.report()}")
+    for text in texts:
+        expect(text in process.err.text, f"{text!r} is missing\n{process.report()}")
+
+
+def test_help(build):
+    shown = answer(build, "gpuaas", ["--help"], 0).out.text
+    for sub in SUBS:
+        expect(f"gpuaas {sub} " in shown, f"{sub} is missing in --help\n{shown}")
+        texts = {answer(build, "gpuaas", words, 0).out.text
+                 for words in ([sub, "--help"], [sub, "-h"], ["help", sub], [sub, "--help", "x"])}
+        expect(len(texts) == 1, f"different helps of {sub}: {texts}")
+        text = texts.pop()
+        expect(f"usage: gpuaas {sub}" in text and "--servers" in text and "Exit status" in text,
+               text)
+    process = answer(build, "gpuaas", [], 125)
+    expect(process.err.text == shown and not process.out.text, process.report())
+
+
+def test_help_of_the_program_is_its_own(build):
+    words = ["run", "--servers", "127.0.0.1:1", "--force", "sh", "-c", 'echo "$1"', "x", "--help"]
+    expect(answer(build, "gpuaas", words, 0).out.text == "--help", "the program's option")
+
+
+def test_version(build):
+    for program in ("gpuaas", "gpuaasd"):
+        process = answer(build, program, ["--version"], 0)
+        expect(re.fullmatch(rf"{program} \d+\.\d+\.\d+", process.out.text), process.report())
+
+
+def test_wrong_words(build):
+    for words, texts in (
+            (["walk"], ["no sub-command walk"]),
+            (["rnu", "--", "true"], ["did you mean run?"]),
+            (["device"], ["did you mean devices?"]),
+            (["help", "devcies"], ["did you mean devices?"]),
+            (["--versoin"], ["did you mean --version?"]),
+            (["--servers", "a", "run"], ["gpuaas run --servers"]),
+            (["run", "--server", "a", "true"], ["--server,", "did you mean --servers?"]),
+            (["run", "--device=1", "true"], ["did you mean --devices?"]),
+            (["run", "--bogus", "true"], ["no option --bogus", "gpuaas run --help"]),
+            (["run", "-s", "a", "true"], ["no option -s"]),
+            (["devices", "--force"], ["devices has no option --force"]),
+            (["run", "--servers"], ["--servers needs a value"]),
+            (["run", "--servers=", "true"], ["--servers needs a value"]),
+            (["run", "--servers", "--", "true"], ["--servers needs a value"]),
+            (["run", "--local=2", "true"], ["--local takes no value"]),
+            (["run", "--servers", "a"], ["no program"]),
+            (["run", "--servers", "a", "--compilers=quick", "true"], ["auto, ptx or machine"]),
+            (["run", "--gpus", "sms=1", "true"], ["--local"]),
+            (["run", "--local", "--servers", "a", "true"], ["--local uses no server"]),
+            (["run", "--local", "--devices", "0", "true"], ["--gpus"]),
+            (["devices", "gpu1"], ["no argument gpu1"])):
+        expect_line(build, "gpuaas", words, 125, *texts)
+
+
+def test_no_server_named(build):
+    for servers in (None, "", " ", ",", " ,\t"):
+        env = {"GPUAAS_SERVERS": servers} if servers is not None else None
+        for words in (["run", "--", "true"], ["devices"]):
+            expect_line(build, "gpuaas", words, 125, "GPUAAS_SERVERS", "--local", env=env)
+
+
+def test_programs_that_cannot_run(build):
+    with tempfile.TemporaryDirectory() as folder:
+        plain, script = os.path.join(folder, "plain"), os.path.join(folder, "script")
+        with open(plain, "w", encoding="ascii") as file:
+            file.write("text")
+        with open(script, "w", encoding="ascii") as file:
+            file.write("#!/nonexistent/interpreter\n")
+        os.chmod(script, 0o755)
+        for program, status, text in (("no-such-program", 127, "in no folder of PATH"),
+                                      (folder + "/none", 127, "there is no program"),
+                                      (plain, 126, "chmod +x"),
+                                      (script, 126, "interpreter"),
+                                      (folder, 126, "is a directory")):
+            words = ["run", "--servers", "127.0.0.1:1", "--force", "--", program]
+            expect_line(build, "gpuaas", words, status, program, text)
+
+
+def test_output_that_cannot_be_written(build):
+    words = ["sh", "-c", '"$1" --help >/dev/full', "sh", build.path("bin", "gpuaas")]
+    process = harness.run(words, build.environment(preload=False), 30, 125)
+    expect("standard output" in process.err.text, process.report())
+
+
+if __name__ == "__main__":
+    harness.main(globals())
