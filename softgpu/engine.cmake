@@ -170,6 +170,7 @@ foreach(name
     wmma
     half
     conversions
+    carry
     video
     accuracy)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
