@@ -128,6 +128,21 @@ Test(handshake, a_granularity_is_a_power_of_two)
     }
 }
 
+/* A server counts what a ticket was used for by its kind. */
+Test(handshake, a_kind_is_one_of_those_that_there_are)
+{
+    for (uint32_t kind = 0; kind <= HANDSHAKE_BULK + 1; kind++) {
+        const struct handshake_data_hello in = {
+            .magic = WIRE_MAGIC, .major = WIRE_MAJOR, .kind = kind};
+        struct handshake_data_hello out;
+        struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+        handshake_data_hello_write(&w, &in);
+        struct ga_reader r = ga_reader_of(bytes, w.at);
+        cr_expect_eq(handshake_data_hello_read(&r, &out),
+                     kind <= HANDSHAKE_BULK ? GA_OK : GA_INVALID, "%u", kind);
+    }
+}
+
 Test(handshake, data_hello_tells_signatures)
 {
     struct handshake_data_hello out;
