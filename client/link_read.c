@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "client/host_function.h"
 #include "client/link.h"
 #include "client/trace.h"
@@ -105,6 +106,7 @@ static bool wanted(struct client_link *link)
 static void leave(struct client_link *link)
 {
     if (!wanted(link)) {
+        (void)GA_FAILPOINT("client: before the reader leaves");
         atomic_store(&link->reading, false);
         if (!wanted(link) || !role_take(link)) {
             return;

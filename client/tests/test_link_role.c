@@ -1,0 +1,58 @@
+/* The reader's role when two threads meet at its edge. What hangs here ends by its time limit. */
+#include "client/tests/peer.h"
+
+#ifdef GPUAAS_FAILPOINTS
+
+static char file[] = "/tmp/gpuaas-failpoint-XXXXXX";
+
+static void disarm(void)
+{
+    unlink(file);
+}
+
+struct asker {
+    struct client_link *link;
+    struct link_record *record;
+};
+
+static void *finish_with_zero(void *at)
+{
+    struct asker *asker = at;
+    cr_assert_eq(finish(asker->link, asker->record, NULL), 0);
+    return NULL;
+}
+
+static void *answer_one(void *at)
+{
+    struct wire_header header;
+    uint8_t content[256];
+    cr_assert(peer_call(at, &header, content));
+    cr_assert(peer_reply(at, WIRE_REPLY, header.sequence, 0, 0));
+    return NULL;
+}
+
+/* Who reads has seen that nobody waits, and stands still before the role is free. The next one
+ * finds it taken and sleeps: who leaves must look again, for nobody else would wake him. */
+Test(link, who_comes_while_the_reader_leaves_is_woken, .fini = disarm, .timeout = 60)
+{
+    int fd = mkstemp(file);
+    cr_assert(fd >= 0 && dprintf(fd, "1 delay:700 client: before the reader leaves\n") > 0);
+    close(fd);
+    setenv("GPUAAS_FAILPOINT", file, 1);
+    struct peer peer = peer_connect();
+    pthread_t leaver, answerer;
+    struct asker first = {.link = peer.link, .record = call_with(peer.link, 0, true, NULL)};
+    pthread_create(&leaver, NULL, finish_with_zero, &first);
+    (void)answer_one(&peer);
+    while (access(file, F_OK) == 0) {
+        usleep(1000);
+    }
+    struct asker second = {.link = peer.link, .record = call_with(peer.link, 1, true, NULL)};
+    pthread_create(&answerer, NULL, answer_one, &peer);
+    (void)finish_with_zero(&second);
+    pthread_join(leaver, NULL);
+    pthread_join(answerer, NULL);
+    close(peer.fd);
+}
+
+#endif
