@@ -1,8 +1,10 @@
 /* The configuration: the smallest file, every kind of value, and what wrong files are told. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/wire.h"
 #include "conf/conf.h"
 #include "conf/key.h"
 
@@ -169,6 +171,114 @@ Test(conf, wrong_server_values)
         snprintf(text, sizeof text, form, cases[i].line);
         expect_one(text, cases[i].part);
     }
+}
+
+/* What a key holds, as a number; false: it is no number. */
+static bool number_of(const struct conf_key *key, const void *from, uint64_t *number)
+{
+    const void *member = (const char *)from + key->offset;
+    enum conf_type type = key->type;
+    if (type == CONF_TYPE_SOFT) {
+        const struct soft_key *soft = &soft_keys[soft_key_find(key->name)];
+        member = (const char *)&((const struct conf_gpu *)from)->soft + soft->offset;
+        type = soft->type == SOFT_TYPE_NUMBER                                  ? CONF_TYPE_NUMBER
+               : soft->type == SOFT_TYPE_BYTES || soft->type == SOFT_TYPE_TIME ? CONF_TYPE_BYTES
+                                                                               : CONF_TYPE_FLAG;
+    }
+    if (type == CONF_TYPE_NUMBER) {
+        *number = *(const uint32_t *)member;
+    } else if (type == CONF_TYPE_BYTES) {
+        *number = *(const uint64_t *)member;
+    } else if (type == CONF_TYPE_PORTS) {
+        *number = ((const struct conf_ports *)member)->last;
+    }
+    return type == CONF_TYPE_NUMBER || type == CONF_TYPE_BYTES || type == CONF_TYPE_PORTS;
+}
+
+static bool is_time(const struct conf_key *key)
+{
+    return key->type == CONF_TYPE_SOFT &&
+           soft_keys[soft_key_find(key->name)].type == SOFT_TYPE_TIME;
+}
+
+static void expect_limit(const struct conf_key *key, uint64_t number, bool allowed)
+{
+    struct conf conf = {0};
+    void *into = key->section == CONF_SECTION_SERVER ? (void *)&conf.server : (void *)conf.gpus;
+    char text[64];
+    uint64_t read = 0, before = 0;
+    snprintf(text, sizeof text, "%" PRIu64 "%s", number, is_time(key) ? "ns" : "");
+    cr_assert(number_of(key, into, &before));
+    cr_expect_eq(conf_key_read(key, text, 1, into), allowed, "%s = %s", key->name, text);
+    cr_assert(number_of(key, into, &read));
+    cr_expect_eq(read, allowed ? number : before, "%s = %s", key->name, text);
+}
+
+Test(conf, numbers_are_allowed_as_far_as_the_table_says_and_no_further)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < conf_key_count; i++) {
+        const struct conf_key *key = &conf_keys[i];
+        uint64_t number;
+        struct conf conf = {0};
+        if (!number_of(
+                key, key->section == CONF_SECTION_SERVER ? (void *)&conf.server : (void *)conf.gpus,
+                &number)) {
+            continue;
+        }
+        count++;
+        expect_limit(key, key->least, true);
+        expect_limit(key, key->most, true);
+        expect_limit(key, key->most + 1, false);
+        if (key->least > 0) {
+            expect_limit(key, key->least - 1, false);
+        }
+    }
+    cr_assert_gt(count, 25);
+}
+
+/* The limits themselves, where something else than the table depends on them. */
+Test(conf, limits_that_others_rely_on)
+{
+    static const struct {
+        const char *name;
+        uint64_t least, most;
+    } cases[] = {{"session_queue_bytes", 1u << 20, 1u << 30},
+                 {"bulk_connections", 0, WIRE_BULKS_MOST},
+                 {"clients", 1, 65536},
+                 {"data_ports", 0, 65535},
+                 {"device", 0, 255},
+                 {"dead_after_s", 2, 3600}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t at = 0;
+        while (at < conf_key_count && strcmp(conf_keys[at].name, cases[i].name) != 0) {
+            at++;
+        }
+        cr_assert_lt(at, conf_key_count, "%s", cases[i].name);
+        cr_expect_eq(conf_keys[at].least, cases[i].least, "%s", cases[i].name);
+        cr_expect_eq(conf_keys[at].most, cases[i].most, "%s", cases[i].name);
+    }
+}
+
+Test(conf, texts_are_as_long_as_the_table_says_and_no_longer)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < conf_key_count; i++) {
+        const struct conf_key *key = &conf_keys[i];
+        struct conf conf = {0};
+        void *into = key->section == CONF_SECTION_SERVER ? (void *)&conf.server : (void *)conf.gpus;
+        char text[CONF_TEXT_MOST + 2] = "/";
+        if (key->type != CONF_TYPE_TEXT) {
+            continue;
+        }
+        count++;
+        bool path = conf_key_read(key, text, 1, into);
+        memset(text, path ? '/' : 'x', key->most);
+        cr_expect(conf_key_read(key, text, 1, into), "%s", key->name);
+        text[key->most] = text[0];
+        cr_expect_not(conf_key_read(key, text, 1, into), "%s", key->name);
+    }
+    cr_assert_gt(count, 5);
 }
 
 Test(conf, all_errors_are_reported_at_once)
