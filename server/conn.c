@@ -184,7 +184,7 @@ enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t
 static enum ga_status conn_wait_room(struct server_conn *conn)
 {
     GA_TRY(completer_wait_room(&conn->completer));
-    if (atomic_load(&conn->out.bytes) < conn->queue_bytes) {
+    if (!out_is_full(&conn->out, conn->queue_bytes)) {
         return GA_OK;
     }
     conn_flush(conn);

@@ -435,10 +435,15 @@ void out_rest(struct server_out *out, uint64_t now_ns)
     pthread_mutex_unlock(&out->lock);
 }
 
+bool out_is_full(const struct server_out *out, uint64_t bytes)
+{
+    return atomic_load(&out->bytes) >= bytes;
+}
+
 enum ga_status out_wait_room(struct server_out *out, uint64_t bytes)
 {
     pthread_mutex_lock(&out->lock);
-    while (out->bytes >= bytes && !out->lost) {
+    while (out_is_full(out, bytes) && !out->lost) {
         pthread_cond_wait(&out->drained, &out->lock);
     }
     enum ga_status status = out->lost ? GA_LOST : GA_OK;

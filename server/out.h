@@ -102,6 +102,8 @@ GA_CHECKED enum ga_status out_flush(struct server_out *out);
 bool out_is_empty(struct server_out *out);
 /* Now and then: memory of a connection that carries nothing goes back. */
 void out_rest(struct server_out *out, uint64_t now_ns);
+/* Whether `bytes` or more are queued. */
+bool out_is_full(const struct server_out *out, uint64_t bytes);
 /* Waits until fewer than `bytes` are queued. GA_LOST: the connection has ended. */
 GA_CHECKED enum ga_status out_wait_room(struct server_out *out, uint64_t bytes);
 /* The connection has ended: frees what is queued and wakes whoever waits. */

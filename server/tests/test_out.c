@@ -270,3 +270,85 @@ Test(out, what_is_stored_stays_in_order_and_keeps_its_slot)
     append_store(5);
     cr_expect_eq(slots_free(), 8 - 1);
 }
+
+/* ---- the bound */
+
+static atomic_bool has_room;
+
+static void *wait_below(void *argument)
+{
+    cr_expect_eq(out_wait_room(&out, *(const uint64_t *)argument), GA_OK);
+    atomic_store(&has_room, true);
+    return NULL;
+}
+
+Test(out, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
+{
+    pthread_t waiter;
+    append(0, false);
+    append(1, true);
+    uint64_t queued = out.bytes, less = queued - 1;
+    cr_assert_eq(queued, 2 * 32 + WIRE_CHUNK);
+    cr_expect(out_is_full(&out, less));
+    cr_expect(out_is_full(&out, queued));
+    cr_expect_not(out_is_full(&out, queued + 1));
+    cr_assert_eq(out_wait_room(&out, queued + 1), GA_OK, "it does not wait");
+    for (unsigned i = 0; i < 2; i++) {
+        atomic_store(&has_room, false);
+        pthread_create(&waiter, NULL, wait_below, i == 0 ? &queued : &less);
+        usleep(20000);
+        cr_expect_not(atomic_load(&has_room));
+        if (i == 0) {
+            expect_frame(0);
+        } else {
+            static uint8_t rest[32 + WIRE_CHUNK];
+            read_all(rest, sizeof rest);
+        }
+        pthread_join(waiter, NULL);
+        append(2, false);
+        append(3, true);
+        queued = out.bytes;
+        less = queued - 1;
+    }
+}
+
+/* ---- bulk connections */
+
+/* Queues bulk of so many KiB; which of the connections gets it. */
+static unsigned chosen_for(uint32_t kib)
+{
+    struct out_frame *frame = out_frame_make(&frames, 8, WIRE_REPLY, 1, 0);
+    frame->slot = staging_take(&staging);
+    frame->bulk = frame->slot->bytes;
+    frame->bulk_bytes = kib << 10;
+    out_append(&out, frame);
+    cr_assert(frame->apart);
+    uint32_t connection;
+    memcpy(&connection, frame->prefix + sizeof(struct wire_header), sizeof connection);
+    return connection;
+}
+
+Test(out, bulk_goes_where_the_least_waits)
+{
+    struct transport_conn beside[3];
+    int others[3];
+    for (unsigned i = 0; i < 3; i++) {
+        int ends[2];
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+        others[i] = ends[0];
+        beside[i] = (struct transport_conn){.ops = transport_all[0], .fd = ends[1]};
+        out_bulk_use(&out, &beside[i]);
+    }
+    /* In turns, as long as all have the same: the first turn is the second one's. */
+    cr_expect_eq(chosen_for(128), 2);
+    cr_expect_eq(chosen_for(64), 3);
+    cr_expect_eq(chosen_for(192), 1);
+    cr_expect_eq(chosen_for(80), 3, "64 KiB wait there, elsewhere 128 and 192");
+    cr_expect_eq(chosen_for(80), 2, "128 KiB: fewer than 144 and 192");
+    cr_expect_eq(chosen_for(64), 3, "144 KiB: fewer than 192 and 208");
+    cr_expect_eq(chosen_for(64), 1, "192 KiB: fewer than 208 and 208");
+    for (unsigned i = 0; i < 3; i++) {
+        close(others[i]);
+        close(beside[i].fd);
+    }
+}
