@@ -142,6 +142,37 @@ Test(frame, bulk_goes_past_the_buffer)
     close(end.peer);
 }
 
+/* Values may be all of a frame, and no more; and what a buffer of 256 bytes can hold. */
+Test(frame, values_lie_in_their_frame)
+{
+    static const struct {
+        uint32_t length;
+        size_t values;
+        enum ga_status status;
+    } cases[] = {{32, 32, GA_OK},
+                 {32, 33, GA_INVALID},
+                 {32, 48, GA_INVALID},
+                 {256, 256 * 3 / 4 - sizeof(struct wire_header), GA_OK},
+                 {256, 256 * 3 / 4 - sizeof(struct wire_header) + 1, GA_INVALID}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct wire_end end = wire_open();
+        struct frame_reader reader;
+        struct wire_header header;
+        const uint8_t *values;
+        enum ga_status status;
+        cr_assert_eq(frame_reader_init(&reader, 256), GA_OK);
+        put(end.peer, 70, 1, cases[i].length, 0);
+        put(end.peer, 71, 2, 64, 0);
+        do {
+            cr_assert_eq(frame_fill(&reader, &end.conn), GA_OK);
+        } while ((status = frame_values(&reader, cases[i].values, &header, &values)) == GA_AGAIN);
+        cr_expect_eq(status, cases[i].status, "%zu", i);
+        frame_reader_fini(&reader);
+        end.conn.ops->close(&end.conn);
+        close(end.peer);
+    }
+}
+
 Test(frame, wrong_lengths_are_invalid)
 {
     struct wire_end end = wire_open();
