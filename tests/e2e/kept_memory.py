@@ -102,19 +102,27 @@ def test_beside_work_that_does_not_end(build):
         wait_until(lambda: other.ask("take 16") == "took", 30, "what the dead one held is free")
 
 
+def expect_give_waits(player):
+    player.say("give")
+    time.sleep(1)
+    expect(len(player.out.lines) == player.answers and player.running(), "it waits for the kernel")
+
+
 def expect_waiting(one, other):
     expect(one.ask(f"take {KEPT}") == "took", one.report())
     expect(one.ask("give") == "gave", one.report())
     expect(one.free() - other.free() < USED, "nothing is kept")
     expect(one.ask(f"take {KEPT}") == "took", one.report())
     expect(one.ask("spin") == "spins", one.report())
-    one.say("give")
-    time.sleep(1)
-    expect(len(one.out.lines) == one.answers and one.running(), "it waits for the kernel")
+    expect_give_waits(one)
+    other.ask("bit")
+    expect(other.ask("spin") == "spins", other.report())
+    expect_give_waits(other)
 
 
 def test_without(build):
-    """semantics S115: a program or a server that will have none of it."""
+    """semantics S115: a program or a server that will have none of it. Memory that is a part of a
+    block waits as all other: the next allocation gets it."""
     with two_players(build, GPUAAS_CLIENT_CACHE="0") as (one, other):
         expect_waiting(one, other)
     with two_players(build, cache="0") as (one, other):

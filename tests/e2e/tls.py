@@ -131,6 +131,29 @@ def test_one_speaks_tls_and_the_other_does_not(build):
         expect("is not encrypted" in server.err.text, server.report())
 
 
+def test_nothing_older_than_tls_1_3(build):
+    """Where clients connect; neither of our ends takes part in it."""
+    with harness.serving(build, config=config_with_tls()) as server:
+        for version, good in (("-tls1_3", True), ("-tls1_2", False)):
+            stranger = subprocess.run(
+                ["openssl", "s_client", version, "-connect", server.place, "-CAfile",
+                 harness.authority().ca], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=60, check=False)
+            made = "Cipher is TLS_" in stranger.stdout or "Cipher is ECDHE" in stranger.stdout
+            expect(made == good, f"{version}\n{stranger.stdout}{stranger.stderr}")
+        expect("protocol version" in stranger.stderr, stranger.stderr)
+        expect(transport(build, server) == "tls", "and it serves on")
+    cert, key = harness.certificate("127.0.0.1")
+    for version, words in (("-tls1_3", "no answer within"), ("-tls1_2", "does not speak TLS 1.3")):
+        with harness.running(["openssl", "s_server", version, "-accept", "127.0.0.1:0", "-cert",
+                              cert, "-key", key, "-www"], dict(os.environ)) as stranger:
+            port = stranger.wait_for_line(r"ACCEPT 127\.0\.0\.1:(\d+)", 30).group(1)
+            env = build.remote([], GPUAAS_CA=harness.authority().ca)
+            env["GPUAAS_SERVERS"] = f"tls://127.0.0.1:{port}"
+            process = harness.run([build.program("devices")], env, seconds=60, status=1)
+            expect(words in process.err.text, process.report())
+
+
 def test_mistakes_of_the_configuration(build):
     key = harness.certificate("127.0.0.1")[1]
     other = harness.authority().sign("other", "DNS:other")[1]

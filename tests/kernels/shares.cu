@@ -1,6 +1,7 @@
 // shares: does what its input says, a word per line, and answers each with a line. A helper of the
 // end-to-end tests, which run several of it on one GPU and kill some.
 //   take MIB     allocates; says "took" or the error's name
+//   bit          allocates some bytes, which share a block with others; answers as take
 //   give         frees all
 //   free         says how many MiB are free
 //   work COUNT   launches so many kernels, one after the other, and waits for each; says "worked"
@@ -24,10 +25,10 @@ __global__ void spin(volatile int *flag)
         ;
 }
 
-static void take(int count)
+static void take(size_t bytes)
 {
     void *memory;
-    cudaError_t error = cudaMalloc(&memory, count * mib);
+    cudaError_t error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess)
         held.push_back(memory);
     (void)cudaGetLastError();
@@ -88,7 +89,9 @@ int main()
     CHECK(cudaMemset(counter, 0, sizeof *counter));
     while (scanf("%15s", word) == 1) {
         if (!strcmp(word, "take") && scanf("%d", &number) == 1) {
-            take(number);
+            take(number * mib);
+        } else if (!strcmp(word, "bit")) {
+            take(64);
         } else if (!strcmp(word, "give")) {
             give();
         } else if (!strcmp(word, "free")) {
