@@ -89,7 +89,10 @@ static bool entry_poll(void *user, struct completion *base)
         entry->events_done += rc == CUDA_SUCCESS;
     }
     if (rc == CUDA_ERROR_NOT_READY) {
-        return false;
+        if (!atomic_load_explicit(&entry_event(entry)->context->ended, memory_order_relaxed)) {
+            return false;
+        }
+        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     entry->rc = entry->rc == CUDA_SUCCESS ? rc : entry->rc;
     return true;

@@ -148,7 +148,6 @@ CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t
 /* Puts a new object of the driver under the client's handle, or destroys it. */
 CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
                            void *real);
-CUresult server_handle_drop(struct server_conn *conn, uint64_t wire);
 
 /* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
  * ends. It is sent after whatever has finished before it. */

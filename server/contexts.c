@@ -17,10 +17,18 @@ void stream_apply(struct server_conn *conn, const struct server_stream *stream)
     }
 }
 
+static CUresult mark_add(struct server_conn *conn, struct server_context *context, CUstream stream,
+                         struct completer_entry *entry)
+{
+    CUresult rc = event_mark(&conn->completer, context, stream, &entry->events[entry->event_count]);
+    entry->event_count += rc == CUDA_SUCCESS;
+    return rc;
+}
+
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry)
 {
-    size_t streams = 1; /* the null stream */
+    size_t streams = context->heir != NULL ? 2 : 1; /* the null stream besides */
     ga_list_each (at, next, &context->streams) {
         streams++;
     }
@@ -28,27 +36,22 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
     if (entry->events == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct ga_list *next = context->streams.next;
-    const struct server_stream *stream = NULL;
-    for (;;) {
-        if (stream != NULL) {
-            stream_apply(conn, stream);
-        }
-        CUresult rc = event_mark(&conn->completer, context, stream != NULL ? stream->real : NULL,
-                                 &entry->events[entry->event_count]);
-        if (rc == CUDA_SUCCESS) {
-            entry->event_count++;
-        }
-        if (rc != CUDA_SUCCESS || next == &context->streams) {
-            if (conn->elsewhere) {
-                context_apply(conn, context);
-                conn->elsewhere = false;
-            }
-            return rc;
-        }
-        stream = ga_container(next, struct server_stream, link);
-        next = next->next;
+    CUresult rc = mark_add(conn, context, NULL, entry);
+    if (rc == CUDA_SUCCESS && context->heir != NULL) {
+        rc = mark_add(conn, context, context->heir, entry);
     }
+    ga_list_each (at, next, &context->streams) {
+        const struct server_stream *stream = ga_container(at, struct server_stream, link);
+        if (rc == CUDA_SUCCESS) {
+            stream_apply(conn, stream);
+            rc = mark_add(conn, context, stream->real, entry);
+        }
+    }
+    if (conn->elsewhere) {
+        context_apply(conn, context);
+        conn->elsewhere = false;
+    }
+    return rc;
 }
 
 static void drained(struct server_conn *conn, struct completer_entry *entry)
@@ -57,23 +60,38 @@ static void drained(struct server_conn *conn, struct completer_entry *entry)
     *(bool *)(uintptr_t)entry->job_values[0] = true;
 }
 
-/* Waits until the work of the context is done and told: no entry looks at its events any more. */
-static CUresult context_drain(struct server_conn *conn, struct server_context *context)
+/* Waits for the entry, and for all that have been handed in before it and are ready. */
+static CUresult wait_drained(struct server_conn *conn, struct completer_entry *entry)
 {
     bool done = false;
+    entry->job = drained;
+    entry->job_values[0] = (uint64_t)(uintptr_t)&done;
+    completer_add(&conn->completer, entry);
+    return conn_wait(conn, &done) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
+/* Waits until the work of the context is done. */
+static CUresult context_drain(struct server_conn *conn, struct server_context *context)
+{
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult rc = context_mark(conn, context, entry);
-    entry->job = drained;
-    entry->job_values[0] = (uint64_t)(uintptr_t)&done;
-    completer_add(&conn->completer, entry); /* also when marking failed: what is there drains */
-    if (conn_wait(conn, &done) != GA_OK) {
-        return CUDA_ERROR_UNKNOWN;
+    CUresult waited = wait_drained(conn, entry); /* also when marking failed */
+    if (waited != CUDA_SUCCESS) {
+        return waited;
     }
-    output_of_context(conn);
+    output_of_context(conn); /* the driver waits for what could not be marked */
     return rc;
+}
+
+/* Until no entry refers to the context any more: what its driver still does is told as an error. */
+static CUresult context_abandon(struct server_conn *conn, struct server_context *context)
+{
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    atomic_store(&context->ended, true);
+    return entry != NULL ? wait_drained(conn, entry) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 #if CUDA_VERSION >= 12040
@@ -100,21 +118,17 @@ static CUresult green_mark(struct server_conn *conn, const struct server_green *
 
 CUresult green_drain(struct server_conn *conn, const struct server_green *green)
 {
-    bool done = false;
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     CUresult rc = entry != NULL ? green_mark(conn, green, entry) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         completer_entry_free(&conn->completer, entry);
         return rc;
     }
-    entry->job = drained;
-    entry->job_values[0] = (uint64_t)(uintptr_t)&done;
-    completer_add(&conn->completer, entry);
-    if (conn_wait(conn, &done) != GA_OK) {
-        return CUDA_ERROR_UNKNOWN;
+    rc = wait_drained(conn, entry);
+    if (rc == CUDA_SUCCESS) {
+        output_of_context(conn);
     }
-    output_of_context(conn);
-    return CUDA_SUCCESS;
+    return rc;
 }
 #endif
 
@@ -159,7 +173,11 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
     ga_list_each (at, next, &context->streams) {
         struct server_stream *stream = ga_container(at, struct server_stream, link);
         keep_first(&first, conn->driver->cuStreamDestroy_v2(stream->real));
-        (void)server_handle_drop(conn, stream->handle);
+        stream_drop(conn, stream);
+    }
+    if (context->heir != NULL) {
+        keep_first(&first, conn->driver->cuStreamDestroy_v2(context->heir));
+        context->heir = NULL;
     }
     conditions_free(conn, context);
     ga_list_each (at, next, &context->free_events) {
@@ -199,8 +217,10 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     struct server_context *before = conn->current;
     CUresult first = driver->cuCtxSetCurrent(context->real);
     keep_first(&first, context_drain(conn, context));
-    if (atomic_load(&conn->ended)) {
-        return first; /* the process ends, and that frees everything */
+    CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(conn, context);
+    keep_first(&first, abandoned);
+    if (atomic_load(&conn->ended) || abandoned != CUDA_SUCCESS) {
+        return first; /* the process ends, and that frees everything; or the context stays */
     }
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));

@@ -123,14 +123,10 @@ CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, u
     return type == GA_HANDLE_STREAM ? stream_put(conn, wire, real) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult server_handle_drop(struct server_conn *conn, uint64_t wire)
+void stream_drop(struct server_conn *conn, struct server_stream *stream)
 {
-    struct server_stream *stream = ga_handle_table_remove(&conn->objects.streams, wire);
-    if (stream == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
+    (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
     ga_list_remove(&stream->link);
     graph_build_end(conn, stream);
     free(stream);
-    return CUDA_SUCCESS;
 }

@@ -42,6 +42,8 @@ struct server_context {
     struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
+    CUstream heir;               /* waits for work of streams that are gone; NULL: there is none */
+    _Atomic bool ended;          /* nothing of it is waited for any more */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
@@ -220,7 +222,8 @@ void context_apply(struct server_conn *conn, const struct server_context *contex
 void stream_apply(struct server_conn *conn, const struct server_stream *stream);
 
 /* Puts events on all streams of the context, which must be current, into an entry that waits for
- * nothing yet: together they are all of its work. After an error some may be there. */
+ * nothing yet: together they are all of its work, that of streams which are gone included. After an
+ * error some may be there. */
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry);
 /* Waits for the work of the context, then frees all its objects; not `keep`: itself too. An error
@@ -243,6 +246,8 @@ CUresult green_free(struct server_conn *conn, struct server_green *green);
  */
 void conditions_free(struct server_conn *conn, struct server_context *context);
 
+/* Forgets a stream that the driver has destroyed. */
+void stream_drop(struct server_conn *conn, struct server_stream *stream);
 /* What has been captured in a stream that goes. */
 void graph_build_end(struct server_conn *conn, struct server_stream *stream);
 

@@ -78,8 +78,6 @@ def _steps(call):
         if p.way == "make":
             out.append(f"server_handle_put(conn, GA_HANDLE_{p.handle.upper()}, args.{p.name}, "
                        f"{p.name})")
-    if call.drop:
-        out.append(f"server_handle_drop(conn, args.{call.drop.name})")
     return out
 
 

@@ -162,7 +162,7 @@ CUresult green_free(struct server_conn *conn, struct server_green *green)
             CUresult rc =
                 stream->real != NULL ? driver->cuStreamDestroy_v2(stream->real) : CUDA_SUCCESS;
             first = first == CUDA_SUCCESS ? rc : first;
-            (void)server_handle_drop(conn, stream->handle);
+            stream_drop(conn, stream);
         }
     }
     CUresult rc = driver->cuGreenCtxDestroy(green->real);

@@ -1,0 +1,68 @@
+/* The end of a stream. What it has to do is done all the same, and is work of its context, of which
+ * the driver still knows and nobody here: so another stream, the heir, waits for it, which is never
+ * given anything else. Whoever marks the context marks the heir too. */
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/conn.h"
+
+/* The heir waits for what the stream has to do; the stream's context is current. */
+static CUresult inherit(struct server_conn *conn, const struct server_stream *stream)
+{
+    const struct cuda_driver *driver = conn->driver;
+    struct server_context *context = stream->context;
+    struct event_ref *ref;
+    CUresult rc = CUDA_SUCCESS;
+    if (context->heir == NULL) {
+        rc = driver->cuStreamCreate(&context->heir, CU_STREAM_NON_BLOCKING);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_mark(&conn->completer, context, stream->real, &ref);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuStreamWaitEvent(context->heir, ref->real, 0);
+        event_drop(&conn->completer, ref);
+    }
+    return rc;
+}
+
+/* One that captures has nothing to do. */
+static bool has_work(const struct server_conn *conn, const struct server_stream *stream)
+{
+    return stream->build == NULL &&
+           conn->driver->cuStreamQuery(stream->real) == CUDA_ERROR_NOT_READY;
+}
+
+/* When nobody can inherit the stream stays, as one that no client can name. */
+static CUresult destroy(struct server_conn *conn, struct server_stream *stream)
+{
+    CUresult rc = CUDA_SUCCESS;
+    if (has_work(conn, stream)) {
+        context_apply(conn, stream->context);
+        rc = inherit(conn, stream);
+        context_apply(conn, conn->current);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->driver->cuStreamDestroy_v2(stream->real);
+    }
+    if (rc == CUDA_SUCCESS) {
+        stream_drop(conn, stream);
+    }
+    return rc;
+}
+
+bool server_call_cuStreamDestroy_v2(struct server_conn *conn, const struct wire_header *header,
+                                    struct ga_reader *reader)
+{
+    struct cuStreamDestroy_v2_args args;
+    cuStreamDestroy_v2_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args.hStream);
+    CUresult rc =
+        stream != NULL && stream->real != NULL ? destroy(conn, stream) : CUDA_ERROR_INVALID_HANDLE;
+    if (rc != CUDA_SUCCESS) {
+        server_async_error(conn, header, rc);
+    }
+    return true;
+}

@@ -1,0 +1,130 @@
+/* Streams that end before their work: by a scripted client, which decides when that goes on. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "api/cuda_names.h"
+#include "base/handle.h"
+#include "server/tests/script.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { COPIES = 3, BYTES = 4096 };
+
+static struct script_server server;
+static struct script_app app;
+
+static void start(void)
+{
+    script_server_start(&server, "");
+    script_app_start(&app, server.url, 0);
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), CUDA_SUCCESS);
+}
+
+static void stop(void)
+{
+    script_app_close(&app);
+    script_server_wait_backends(&server, 0);
+    script_server_stop(&server); /* its sanitizer has found nothing */
+}
+
+TestSuite(streams, .init = start, .fini = stop, .timeout = 60);
+
+#define SAY(name, ...)                                                                             \
+    do {                                                                                           \
+        const struct name##_args args_ = {__VA_ARGS__};                                            \
+        name##_args_write(script_begin(&app.data), &args_);                                        \
+        script_send(&app.data, API_OP_##name, 1, app.sequence++);                                  \
+    } while (0)
+
+/* What a stream does not get past before the client says so. */
+struct hold {
+    uint64_t sequence;
+    uint32_t ticket;
+};
+
+static struct hold hold(uint64_t stream)
+{
+    struct hold held = {.sequence = app.sequence};
+    SAY(ga_host_function, .stream = stream);
+    script_expect(&app.data, WIRE_DONE);
+    cr_assert_eq(app.data.header.sequence, held.sequence);
+    cr_assert_eq(ga_read_i32(&app.data.values), CUDA_SUCCESS);
+    held.ticket = ga_read_u32(&app.data.values);
+    return held;
+}
+
+static void let_go(const struct hold *held)
+{
+    ga_write_u32(script_begin(&app.side), held->ticket);
+    script_send(&app.side, WIRE_HOST_DONE, 0, held->sequence);
+}
+
+static uint64_t copy_out(uint64_t stream)
+{
+    uint64_t first = app.sequence;
+    for (int i = 0; i < COPIES; i++) {
+        SAY(ga_copy_out, .src = app.window, .bytes = BYTES, .stream = stream);
+    }
+    return first;
+}
+
+/* The bytes come, and then their answers. */
+static void expect_copies(uint64_t first)
+{
+    for (uint64_t i = 0; i < COPIES; i++) {
+        script_expect(&app.data, WIRE_DATA);
+        cr_assert_eq(app.data.header.sequence, first + i);
+        script_expect(&app.data, WIRE_REPLY);
+        cr_assert_eq(ga_read_i32(&app.data.values), CUDA_SUCCESS);
+    }
+}
+
+static void expect_reply(uint64_t sequence)
+{
+    script_expect(&app.data, WIRE_REPLY);
+    cr_assert_eq(app.data.header.sequence, sequence);
+    int32_t result = ga_read_i32(&app.data.values);
+    cr_assert_eq(result, CUDA_SUCCESS, "%d", result);
+}
+
+static uint64_t synchronize(void)
+{
+    (void)script_begin(&app.data);
+    script_send(&app.data, API_OP_ga_context_synchronize, 1, app.sequence);
+    return app.sequence++;
+}
+
+static uint64_t context_new(uint32_t kind)
+{
+    uint64_t context = ga_handle_make(GA_HANDLE_CONTEXT, 1, 2 + kind), sequence = app.sequence;
+    SAY(ga_context_create, .context = context, .kind = kind);
+    expect_reply(sequence);
+    script_context(&app, context);
+    return context;
+}
+
+/* Whoever waits for a context, or ends it, waits for what its streams had to do. semantics S126 */
+Test(streams, work_of_a_stream_that_is_gone_is_its_contexts)
+{
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        uint64_t context = context_new(kind), stream = script_stream(&app, 10 + kind);
+        struct hold first = hold(stream);
+        uint64_t copies = copy_out(stream);
+        SAY(cuStreamDestroy_v2, .hStream = stream);
+        uint64_t waited = synchronize();
+        let_go(&first);
+        expect_copies(copies);
+        expect_reply(waited);
+
+        stream = script_stream(&app, 20 + kind);
+        struct hold second = hold(stream);
+        copies = copy_out(stream);
+        SAY(cuStreamDestroy_v2, .hStream = stream);
+        uint64_t ended = app.sequence;
+        SAY(ga_context_destroy, .context = context);
+        let_go(&second);
+        expect_copies(copies);
+        expect_reply(ended);
+        script_context(&app, app.context);
+    }
+}
