@@ -42,7 +42,7 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
     }
     ga_list_each (at, next, &context->streams) {
         const struct server_stream *stream = ga_container(at, struct server_stream, link);
-        if (rc == CUDA_SUCCESS) {
+        if (rc == CUDA_SUCCESS && stream->build == NULL) { /* a capture is no work */
             stream_apply(conn, stream);
             rc = mark_add(conn, context, stream->real, entry);
         }

@@ -128,3 +128,40 @@ Test(streams, work_of_a_stream_that_is_gone_is_its_contexts)
         script_context(&app, app.context);
     }
 }
+
+/* A stream that captures has nothing to do, whatever else the context does. */
+Test(streams, captures_are_not_waited_for)
+{
+    uint64_t stream = script_stream(&app, 1), exec = ga_handle_make(GA_HANDLE_EXEC, 1, 1);
+    SAY(ga_graph_begin, .stream = stream);
+    expect_reply(synchronize());
+    SAY(ga_graph_node, .stream = stream, .empty = 1);
+    uint64_t waited = app.sequence;
+    SAY(ga_memory_unmap, .wait_for_work = 1);
+    expect_reply(waited);
+    uint64_t made = app.sequence;
+    SAY(ga_graph_end, .stream = stream, .exec = exec);
+    expect_reply(made);
+}
+
+/* Work that nobody waits for, because the stream captures (which no client of ours does), is told
+ * as an error before its context goes: nothing is read or written there any more. */
+Test(streams, a_context_ends_while_nobody_waits_for_its_work)
+{
+    uint64_t context = context_new(1), stream = script_stream(&app, 1);
+    struct hold held = hold(stream);
+    uint64_t copies = copy_out(stream);
+    SAY(ga_graph_begin, .stream = stream);
+    uint64_t ended = app.sequence;
+    SAY(ga_context_destroy, .context = context);
+    for (uint64_t i = 0; i < COPIES; i++) {
+        script_expect(&app.data, WIRE_REPLY);
+        cr_assert_eq(app.data.header.sequence, copies + i);
+        cr_assert_neq(ga_read_i32(&app.data.values), CUDA_SUCCESS);
+    }
+    let_go(&held);
+    script_expect(&app.data, WIRE_REPLY);
+    cr_assert_eq(app.data.header.sequence, ended);
+    script_context(&app, app.context);
+    cr_assert_eq(script_stream_synchronize(&app, 0), CUDA_SUCCESS);
+}
