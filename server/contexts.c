@@ -126,6 +126,8 @@ CUresult green_drain(struct server_conn *conn, const struct server_green *green)
     }
     rc = wait_drained(conn, entry);
     if (rc == CUDA_SUCCESS) {
+        (void)conn->driver->cuCtxSetCurrent(green->as_context); /* of no other is waited for */
+        conn->elsewhere = true;
         output_of_context(conn);
     }
     return rc;

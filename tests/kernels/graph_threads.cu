@@ -1,5 +1,5 @@
-// Graphs are made executable, launched and given up in one thread while others wait for the context,
-// also to free memory: neither is in the other's way. semantics S85
+// One thread makes graphs executable, launches them and gives them up while others wait for the
+// context, also to free memory: neither is in the other's way. semantics S85
 #include <atomic>
 #include <thread>
 #include <vector>

@@ -233,6 +233,23 @@ static void check_capture(const part *mine)
     CHECK_DRIVER(cuEventDestroy(event));
 }
 
+// Who ends a green context waits for the work of no other. semantics S6
+static void check_end(const part *mine, CUdeviceptr data)
+{
+    CUstream other, writer;
+    CHECK_DRIVER(cuMemsetD32(data, 0, 1));
+    CHECK_DRIVER(cuCtxSynchronize());
+    CHECK_DRIVER(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    CHECK_DRIVER(cuStreamCreate(&writer, CU_STREAM_NON_BLOCKING));
+    CHECK_DRIVER(cuStreamWaitValue32(other, data, 1, CU_STREAM_WAIT_VALUE_EQ));
+    CHECK_DRIVER(cuGreenCtxDestroy(mine->green));
+    EXPECT_DRIVER(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+    CHECK_DRIVER(cuStreamWriteValue32(writer, data, 1, 0));
+    CHECK_DRIVER(cuStreamSynchronize(other));
+    CHECK_DRIVER(cuStreamDestroy(other));
+    CHECK_DRIVER(cuStreamDestroy(writer));
+}
+
 int main()
 {
     CUdevResource all, groups[2];
@@ -261,7 +278,7 @@ int main()
     check_capture(&parts[0]);
     CUstream dead = parts[0].stream;
     for (unsigned i = 0; i < count; i++)
-        CHECK_DRIVER(cuGreenCtxDestroy(parts[i].green));
+        check_end(&parts[i], data);
     EXPECT_DRIVER(cuStreamQuery(dead), CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT_DRIVER(cuStreamDestroy(dead), CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT_DRIVER(cuGreenCtxDestroy(parts[0].green), CUDA_ERROR_INVALID_CONTEXT);
