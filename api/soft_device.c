@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/digits.h"
+#include "base/amount.h"
 
 #define SOFT_KEY(name_, type_, member_, standard_, least_, most_, allowed_, help_)                 \
     {.name = name_,                                                                                \
@@ -80,51 +80,11 @@ size_t soft_key_find(const char *name)
     return i;
 }
 
-struct unit {
-    const char *name;
-    uint64_t factor;
-};
-
-/* A number and one of the units. */
-static bool amount_read(const char *text, const struct unit *units, size_t count, uint64_t *amount)
-{
-    const char *unit;
-    uint64_t number;
-    if (!ga_digits_read(text, &unit, &number)) {
-        return false;
-    }
-    unit += strspn(unit, " ");
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(unit, units[i].name) == 0) {
-            return !__builtin_mul_overflow(number, units[i].factor, amount);
-        }
-    }
-    return false;
-}
-
-bool soft_bytes_read(const char *text, uint64_t *bytes)
-{
-    static const struct unit units[] = {{"", 1},
-                                        {"B", 1},
-                                        {"KiB", UINT64_C(1) << 10},
-                                        {"MiB", UINT64_C(1) << 20},
-                                        {"GiB", UINT64_C(1) << 30},
-                                        {"TiB", UINT64_C(1) << 40}};
-    return amount_read(text, units, sizeof units / sizeof *units, bytes);
-}
-
-static bool time_read(const char *text, uint64_t *ns)
-{
-    static const struct unit units[] = {
-        {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-    return amount_read(text, units, sizeof units / sizeof *units, ns);
-}
-
 static bool number_read(const struct soft_key *key, const char *text, uint64_t *number)
 {
     const char *end = "";
-    bool read = key->type == SOFT_TYPE_BYTES  ? soft_bytes_read(text, number)
-                : key->type == SOFT_TYPE_TIME ? time_read(text, number)
+    bool read = key->type == SOFT_TYPE_BYTES  ? ga_bytes_read(text, number)
+                : key->type == SOFT_TYPE_TIME ? ga_time_read(text, number)
                                               : ga_digits_read(text, &end, number);
     return read && *end == 0 && *number >= key->least && *number <= key->most;
 }

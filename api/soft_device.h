@@ -77,7 +77,4 @@ const char *soft_device_wrong(const struct soft_device *device);
  * the compute capability of the GPU that it is like, what that has. Up to SOFT_NAME_BYTES. */
 void soft_model_name(const struct soft_device *device, char *name, size_t size);
 
-/* "1024", "4 MiB". False: it is not of this form, or does not fit. */
-bool soft_bytes_read(const char *text, uint64_t *bytes);
-
 #endif

@@ -2,12 +2,12 @@
 #include "client/environment.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/amount.h"
 #include "base/log.h"
 #include "client/trace.h"
 
@@ -122,24 +122,10 @@ static uint64_t cache_bytes = UINT64_MAX;
 
 static void read_cache(void)
 {
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } units[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
     const char *text = getenv("GPUAAS_CLIENT_CACHE");
-    if (text == NULL || text[0] == 0) {
-        return;
+    if (text != NULL && text[0] != 0 && !ga_bytes_read(text, &cache_bytes)) {
+        ga_warn("GPUAAS_CLIENT_CACHE=%s: it can be 0, or bytes: " GA_BYTES_FORM, text);
     }
-    char *unit;
-    errno = 0;
-    unsigned long long value = strtoull(text, &unit, 10);
-    for (unsigned i = 0; i < 4 && errno == 0 && isdigit((unsigned char)text[0]); i++) {
-        if (strcmp(unit, units[i].name) == 0 && value <= UINT64_MAX >> units[i].shift) {
-            cache_bytes = (uint64_t)value << units[i].shift;
-            return;
-        }
-    }
-    ga_warn("GPUAAS_CLIENT_CACHE=%s: it can be a number of bytes, as 0, 64MiB or 1GiB", text);
 }
 
 uint64_t client_environment_cache_bytes(void)

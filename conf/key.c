@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digits.h"
+#include "base/amount.h"
 
 #define CONF_MEMBER_SERVER(member) offsetof(struct conf_server, member)
 #define CONF_MEMBER_GPU(member)    offsetof(struct conf_gpu, member)
@@ -164,7 +164,7 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         *(uint32_t *)member = (uint32_t)number;
         return true;
     case CONF_TYPE_BYTES:
-        if (!soft_bytes_read(text, &number) || number < key->least || number > key->most) {
+        if (!ga_bytes_read(text, &number) || number < key->least || number > key->most) {
             return false;
         }
         *(uint64_t *)member = number;

@@ -1,5 +1,6 @@
 /* Which devices a list means. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "client/environment.h"
 
@@ -18,6 +19,21 @@ static void expect_chosen(const char *text, int count, const int *due)
     for (int i = 0; i < count; i++) {
         cr_assert_eq(chosen[i], due[i], "%s: entry %d", said, i);
     }
+}
+
+static uint64_t cache_of(const char *text)
+{
+    setenv("GPUAAS_CLIENT_CACHE", text, 1);
+    client_environment_apply();
+    return client_environment_cache_bytes();
+}
+
+Test(environment, cache_takes_the_units_of_configurations)
+{
+    cr_assert_eq(cache_of("1Mb"), UINT64_MAX, "what is none changes nothing");
+    cr_assert_eq(cache_of("64M"), 64u << 20);
+    cr_assert_eq(cache_of("1 GiB"), 1u << 30);
+    cr_assert_eq(cache_of("0"), 0);
 }
 
 Test(environment, indices)

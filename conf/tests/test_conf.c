@@ -124,6 +124,14 @@ Test(conf, model_says_what_the_section_does_not)
     expect_one(SMALLEST "concurrent_kernels = 1\n", "yes or no");
 }
 
+Test(conf, sizes_take_short_and_long_units)
+{
+    cr_assert_eq(model_read("memory = 3G\nl2 = 512K\n").memory, UINT64_C(3) << 30);
+    cr_assert_eq(model_read("memory = 3 M\nl2 = 512K\n").l2_bytes, 512u << 10);
+    cr_assert_eq(model_read("memory = 1T\n").memory, model_read("memory = 1TiB\n").memory);
+    expect_one(SMALLEST "memory = 3 m\n", "K, M, G or T");
+}
+
 Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
 {
     expect_one(SMALLEST "sms = 0\n", "f:5: [gpu.0] sms: \"0\" is not allowed; allowed: 1 to 1024");
@@ -131,6 +139,10 @@ Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
     expect_one(SMALLEST "capability = 9.9\n", "8.0");
     expect_one(SMALLEST "memory = 1 GB\n", "f:5: [gpu.0] memory");
     expect_one(SMALLEST "memory = 99999999999999999999\n", "2MiB to 16TiB");
+    expect_one(SMALLEST "memory = 1Gb\n",
+               "allowed: 2MiB to 16TiB: a number and K, M, G or T (as KiB to TiB)");
+    expect_one(SMALLEST "switch_time = 5\n",
+               "allowed: none, or up to 1s: a number and ns, us, ms or s");
 }
 
 Test(conf, wrong_server_values)
