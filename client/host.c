@@ -1,6 +1,7 @@
 /* What front/ asks of the library that it is part of. */
 #include <string.h>
 
+#include "client/asked.h"
 #include "client/host_function.h"
 #include "client/state.h"
 #include "front/front.h"
@@ -138,7 +139,7 @@ static int peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute 
 }
 
 const struct front_host front_host = {
-    .forwards = true,
+    .servers = &client_asked_table,
     .init = client_process_start,
     .device_count = device_count,
     .process_state = process_state,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "client/asked.h"
 #include "client/environment.h"
 #include "client/exchange.h"
 #include "client/state.h"
@@ -295,25 +296,30 @@ static void add_device(struct client_server *server, uint32_t index,
     client_devices[client_device_count++] = device;
 }
 
-static bool pool_known(const char *pool)
+static const struct client_server *server_of_pool(const char *pool)
 {
-    for (struct client_server *at = client_servers; at != NULL; at = at->next) {
-        if (strcmp(at->pool, pool) == 0) {
-            return true;
-        }
+    const struct client_server *at = client_servers;
+    while (at != NULL && strcmp(at->pool, pool) != 0) {
+        at = at->next;
     }
-    return false;
+    return at;
 }
 
 static void accept_server(struct attempt *attempt)
 {
     struct client_server *server = attempt->server;
-    if (pool_known(attempt->welcome.pool)) {
+    const struct client_server *known = server_of_pool(attempt->welcome.pool);
+    if (known != NULL) {
+        char why[340];
+        snprintf(why, sizeof why, "it is the same server as %s", known->address);
+        client_asked_add(attempt->text, known, why);
         fail(attempt, "");
         return;
     }
+    client_asked_add(attempt->text, server, "");
     snprintf(server->pool, sizeof server->pool, "%s", attempt->welcome.pool);
     snprintf(server->node, sizeof server->node, "%s", attempt->welcome.node);
+    snprintf(server->build, sizeof server->build, "%s", attempt->welcome.build);
     server->driver_version = attempt->welcome.driver_version;
     for (uint32_t i = 0; i < attempt->welcome.device_count; i++) {
         add_device(server, i, &attempt->welcome.devices[i]);
@@ -373,7 +379,8 @@ static CUresult report(const struct attempt *attempts, int count)
             continue;
         }
         if (answered != 0) {
-            ga_warn("server %s is left out: %s", attempts[i].text, attempts[i].why);
+            ga_log(client_asked_level(GA_LOG_WARN), "server %s is left out: %s", attempts[i].text,
+                   attempts[i].why);
         } else if (used < sizeof line - 1) {
             used += (size_t)snprintf(line + used, sizeof line - used, "%s%s (%s)",
                                      used != 0 ? ", " : "", attempts[i].text, attempts[i].why);
@@ -383,7 +390,8 @@ static CUresult report(const struct attempt *attempts, int count)
         return CUDA_SUCCESS;
     }
     if (!atomic_exchange(&told, true)) {
-        ga_error("no server of " ENVIRONMENT_SERVERS " can be used: %s", line);
+        ga_log(client_asked_level(GA_LOG_ERROR),
+               "no server of " ENVIRONMENT_SERVERS " can be used: %s", line);
     }
     return refusal;
 }
@@ -395,6 +403,7 @@ static CUresult ask_servers(const char *servers)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     int count = split(servers, attempts);
+    client_asked_begin();
     attempts[0].guess = getenv(DEVICES_OF_OWNER) == NULL && getenv(DEVICES_OF_USER) == NULL;
     ask_all(attempts, count);
     CUresult rc = report(attempts, count);
@@ -402,6 +411,8 @@ static CUresult ask_servers(const char *servers)
         struct handshake_device *devices = attempts[i].welcome.devices;
         if (attempts[i].state == ANSWERED) {
             accept_server(&attempts[i]);
+        } else {
+            client_asked_add(attempts[i].text, NULL, attempts[i].why);
         }
         free(devices);
     }

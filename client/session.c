@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "client/asked.h"
 #include "client/environment.h"
 #include "client/opening.h"
 #include "client/trace.h"
@@ -299,9 +300,12 @@ CUresult client_session_open(const struct client_context *context, struct client
     client_trace_setup(opening.round_trips);
     if (status != GA_OK) {
         bool told = ended_before(server) != 0;
-        ga_log(told ? GA_LOG_DEBUG : GA_LOG_ERROR, "device %d (%s of %s) cannot be used: %s",
-               device->ordinal, device->name, server->address, opening.why);
+        ga_log(told ? GA_LOG_DEBUG : client_asked_level(GA_LOG_ERROR),
+               "device %d (%s of %s) cannot be used: %s", device->ordinal, device->name,
+               server->address, opening.why);
         free(session);
+        free(device->refused);
+        device->refused = strdup(opening.why);
         return opening.result;
     }
     session->link = link;

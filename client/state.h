@@ -29,7 +29,7 @@ struct client_context;
 struct client_server {
     struct client_server *next;
     char address[300];
-    char pool[128], node[128];
+    char pool[128], node[128], build[64];
     int32_t driver_version;
     struct transport_conn control;
     bool tls; /* and so must be what carries its data, but for shared memory */
@@ -63,6 +63,7 @@ struct client_device {
     pthread_mutex_t open_lock;              /* opening the session, primary context life */
     struct client_session *_Atomic session; /* NULL: not opened; never closed */
     struct client_context *primary;
+    char *refused; /* why opening the session has failed; NULL: it has not */
 };
 
 /* What every object begins with. */

@@ -16,6 +16,18 @@
 
 enum { DEVICES_MOST = 1024 };
 
+/* A table may have grown since: then it has what we know, and more. */
+static const struct cuda_driver_servers *servers_of(const struct cmd_driver *driver)
+{
+    static const CUuuid uuid = {.bytes = CUDA_DRIVER_SERVERS_UUID};
+    const void *table = NULL;
+    if (driver->table(&table, &uuid) != CUDA_SUCCESS) {
+        return NULL;
+    }
+    const struct cuda_driver_servers *servers = table;
+    return servers->bytes >= sizeof *servers ? servers : NULL;
+}
+
 bool cmd_driver_open(const char *path, struct cmd_driver *driver)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -30,11 +42,16 @@ bool cmd_driver_open(const char *path, struct cmd_driver *driver)
     driver->memory = (__typeof__(driver->memory))dlsym(library, "cuDeviceTotalMem_v2");
     driver->attribute = (__typeof__(driver->attribute))dlsym(library, "cuDeviceGetAttribute");
     driver->table = (__typeof__(driver->table))dlsym(library, "cuGetExportTable");
+    driver->retain = (__typeof__(driver->retain))dlsym(library, "cuDevicePrimaryCtxRetain");
+    driver->set_current = (__typeof__(driver->set_current))dlsym(library, "cuCtxSetCurrent");
+    driver->memory_info = (__typeof__(driver->memory_info))dlsym(library, "cuMemGetInfo_v2");
     bool whole = driver->init && driver->count && driver->name && driver->uuid && driver->memory &&
-                 driver->attribute && driver->table;
+                 driver->attribute && driver->table && driver->retain && driver->set_current &&
+                 driver->memory_info;
     if (!whole) {
         (void)cmd_wrong(0, "%s is not gpuaas's: install it anew", path);
     }
+    driver->servers = whole ? servers_of(driver) : NULL;
     return whole;
 }
 

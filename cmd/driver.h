@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "api/driver_servers.h"
 #include "cmd/json.h"
 
 struct cmd_driver {
@@ -16,6 +17,10 @@ struct cmd_driver {
     __typeof__(&cuDeviceTotalMem_v2) memory;
     __typeof__(&cuDeviceGetAttribute) attribute;
     __typeof__(&cuGetExportTable) table;
+    __typeof__(&cuDevicePrimaryCtxRetain) retain;
+    __typeof__(&cuCtxSetCurrent) set_current;
+    __typeof__(&cuMemGetInfo_v2) memory_info;
+    const struct cuda_driver_servers *servers; /* of the client library; else NULL */
 };
 
 struct cmd_device {

@@ -28,6 +28,17 @@ const struct cmd_sub cmd_subs[] = {
      .more = "Exit status: 0; 1 if there is none; 125 if the command line is wrong.\n",
      .options = {"--servers", "--devices", "--local", "--gpus", "--json", "--help"},
      .run = cmd_devices},
+    {.name = "status",
+     .arguments = "[OPTIONS]",
+     .summary = "ask each server, and use each of its devices for a moment",
+     .more = "Shows of each server its node, or why it cannot be reached, and of its devices the\n"
+             "memory that is free for a program, the way its data goes, and how long a call takes\n"
+             "that waits for the server.\n"
+             "\n"
+             "Exit status: 0 if all servers and all devices can be used, 1 if some cannot or none\n"
+             "is left, 2 if no server can; 125 if the command line is wrong.\n",
+     .options = {"--servers", "--devices", "--json", "--help"},
+     .run = cmd_status},
 };
 const size_t cmd_sub_count = sizeof cmd_subs / sizeof cmd_subs[0];
 

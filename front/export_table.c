@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "api/driver_open.h"
+#include "api/driver_servers.h"
 #include "base/log.h"
 #include "front/front.h"
 #include "front/tables.h"
 
 static const CUuuid forwards_uuid = {.bytes = CUDA_DRIVER_FORWARDS_UUID};
+static const CUuuid servers_uuid = {.bytes = CUDA_DRIVER_SERVERS_UUID};
 static const CUuuid traits_uuid = {.bytes = CUDA_DRIVER_TRAITS_UUID};
 
 static int device_traits(int device, unsigned *traits)
@@ -82,11 +84,12 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
         return CUDA_ERROR_INVALID_VALUE;
     }
     *ppExportTable = NULL;
-    if (memcmp(pExportTableId->bytes, forwards_uuid.bytes, sizeof forwards_uuid.bytes) == 0) {
-        if (!front_host.forwards) {
+    bool servers = memcmp(pExportTableId->bytes, servers_uuid.bytes, sizeof servers_uuid) == 0;
+    if (servers || memcmp(pExportTableId->bytes, forwards_uuid.bytes, sizeof forwards_uuid) == 0) {
+        if (front_host.servers == NULL) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        *ppExportTable = &forwards_uuid;
+        *ppExportTable = servers ? (const void *)front_host.servers : &forwards_uuid;
         return CUDA_SUCCESS;
     }
     if (memcmp(pExportTableId->bytes, traits_uuid.bytes, sizeof traits_uuid.bytes) == 0) {

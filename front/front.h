@@ -78,8 +78,9 @@ struct front_stream_facts {
 /* Every member is set. All may be called from any thread; all but `init` only after init answered
  * CUDA_SUCCESS. Outputs are set only on success; contexts are never NULL. */
 struct front_host {
-    /* The library forwards calls to servers: no server may use it as its driver. */
-    bool forwards;
+    /* NULL unless the library forwards calls to servers: then no server may use it as its
+     * driver. */
+    const struct cuda_driver_servers *servers;
 
     /* cuInit. Called again as long as it fails; never by two threads at once. */
     CUresult (*init)(void);

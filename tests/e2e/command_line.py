@@ -9,7 +9,7 @@ import tempfile
 import harness
 from harness import expect
 
-SUBS = ("run", "devices")
+SUBS = ("run", "devices", "status")
 
 
 def answer(build, program, words, status, env=None):
@@ -74,6 +74,8 @@ def test_wrong_words(build):
             (["run", "--gpus", "sms=1", "true"], ["--local"]),
             (["run", "--local", "--servers", "a", "true"], ["--local uses no server"]),
             (["run", "--local", "--devices", "0", "true"], ["--gpus"]),
+            (["status", "--local"], ["no option --local"]),
+            (["status", "--jsn"], ["did you mean --json?"]),
             (["devices", "gpu1"], ["no argument gpu1"])):
         expect_line(build, "gpuaas", words, 125, *texts)
 
@@ -81,7 +83,7 @@ def test_wrong_words(build):
 def test_no_server_named(build):
     for servers in (None, "", " ", ",", " ,\t"):
         env = {"GPUAAS_SERVERS": servers} if servers is not None else None
-        for words in (["run", "--", "true"], ["devices"]):
+        for words in (["run", "--", "true"], ["devices"], ["status"]):
             expect_line(build, "gpuaas", words, 125, "GPUAAS_SERVERS", "--local", env=env)
 
 

@@ -94,7 +94,8 @@ def test_config_manual_is_of_this_build(build):
 
 def test_manuals_name_every_option(build):
     for words, page in ((["gpuaasd"], "gpuaasd.8"), (["gpuaas"], "gpuaas.1"),
-                        (["gpuaas", "run"], "gpuaas.1"), (["gpuaas", "devices"], "gpuaas.1")):
+                        (["gpuaas", "run"], "gpuaas.1"), (["gpuaas", "devices"], "gpuaas.1"),
+                        (["gpuaas", "status"], "gpuaas.1")):
         text = manual(page).replace("\\-", "-")
         process = harness.run([build.path("bin", words[0]), *words[1:], "--help"],
                               build.environment(preload=False))
