@@ -11,7 +11,7 @@
 const char *client_exchange_cause(const struct transport_conn *conn, enum ga_status status)
 {
     const char *trouble = transport_trouble(conn);
-    return status != GA_LOST ? "it speaks something else"
+    return status != GA_LOST ? CLIENT_EXCHANGE_FOREIGN
            : trouble != NULL ? trouble
                              : "it closed the connection";
 }

@@ -7,6 +7,9 @@
 #include "base/status.h"
 #include "transport/transport.h"
 
+/* What somebody says who does not speak our protocol. */
+#define CLIENT_EXCHANGE_FOREIGN "it speaks something else; is this the port of gpuaasd?"
+
 struct client_frame {
     uint8_t *bytes; /* header and values; room for WIRE_HANDSHAKE_MOST */
     struct ga_writer writer;

@@ -142,7 +142,7 @@ static void read_welcome(struct attempt *attempt, struct ga_reader *values)
     attempt->welcome.devices = calloc(HANDSHAKE_DEVICES_MOST, sizeof(struct handshake_device));
     if (attempt->welcome.devices == NULL ||
         handshake_welcome_read(values, &attempt->welcome) != GA_OK) {
-        fail(attempt, "it speaks something else");
+        fail(attempt, CLIENT_EXCHANGE_FOREIGN);
         return;
     }
     if (attempt->welcome.major != WIRE_MAJOR) {
@@ -185,7 +185,7 @@ static void read_answer(struct attempt *attempt)
     } else if (header.opcode == WIRE_REFUSED) {
         read_refused(attempt, &values);
     } else {
-        fail(attempt, "it speaks something else");
+        fail(attempt, CLIENT_EXCHANGE_FOREIGN);
     }
 }
 
@@ -242,7 +242,10 @@ static void ask_all(struct attempt *attempts, int count)
     }
     for (int i = 0; i < count; i++) {
         if (is_waiting(&attempts[i])) {
-            fail(&attempts[i], "no answer within 2 s");
+            fail(&attempts[i],
+                 attempts[i].state == CONNECTING
+                     ? "no answer within 2 s; is it up, does a firewall let this port through?"
+                     : "no answer within 2 s; it takes connections, but is it gpuaasd?");
         }
     }
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "client/asked.h"
 #include "client/environment.h"
+#include "client/exchange.h"
 #include "client/opening.h"
 #include "client/trace.h"
 #include "client/window.h"
@@ -106,7 +107,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
         return GA_DENIED;
     }
     if (opcode != WIRE_DATA_WELCOME || handshake_data_welcome_read(values, welcome) != GA_OK) {
-        snprintf(opening->why, sizeof opening->why, "it speaks something else");
+        snprintf(opening->why, sizeof opening->why, CLIENT_EXCHANGE_FOREIGN);
         return GA_INVALID;
     }
     for (uint32_t i = 0; i < welcome->lacking_count; i++) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "conf/key.h"
 
 #define CONF_FILE_MOST (1u << 20) /* a longer file is no configuration */
@@ -113,18 +114,33 @@ static const struct conf_key *key_find(enum conf_section section, const char *na
     return NULL;
 }
 
+/* Says which key was probably meant, or all that there are. */
 static void complain_unknown_key(struct reading *r, const char *section, enum conf_section kind,
                                  const char *name)
 {
     char allowed[400] = "";
+    struct ga_nearest nearest = ga_nearest_to(name, strlen(name));
+    bool elsewhere = false;
     for (size_t i = 0; i < conf_key_count; i++) {
         if (conf_keys[i].section == kind) {
             size_t used = strlen(allowed);
             snprintf(allowed + used, sizeof allowed - used, "%s%s", used != 0 ? ", " : "",
                      conf_keys[i].name);
+            ga_nearest_offer(&nearest, conf_keys[i].name);
+        } else {
+            elsewhere |= strcmp(conf_keys[i].name, name) == 0;
         }
     }
-    complain_at(r, r->line, "[%s] %s: there is no such key; allowed: %s", section, name, allowed);
+    if (elsewhere) {
+        complain_at(r, r->line, "[%s] %s: this key belongs in a section %s", section, name,
+                    kind == CONF_SECTION_GPU ? "[server]" : "[gpu.N]");
+    } else if (nearest.word != NULL) {
+        complain_at(r, r->line, "[%s] %s: there is no such key, did you mean %s?", section, name,
+                    nearest.word);
+    } else {
+        complain_at(r, r->line, "[%s] %s: there is no such key; allowed: %s", section, name,
+                    allowed);
+    }
 }
 
 /* "gpu.N": N, or -1. */
@@ -296,21 +312,32 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
     return status;
 }
 
+static const char *open_cure(int error)
+{
+    return error == ENOENT   ? "; gpuaasd --example-config writes one"
+           : error == EISDIR ? "; give a file in it"
+           : error == EACCES ? "; let the user that gpuaasd runs as read it"
+                             : "";
+}
+
 enum ga_status conf_read_file(const char *path, struct conf *conf, conf_complain *complain,
                               void *user)
 {
     char line[600];
     FILE *file = fopen(path, "re");
+    int error = file == NULL ? errno : 0;
     char *text = malloc(CONF_FILE_MOST + 1);
     size_t size = file != NULL && text != NULL ? fread(text, 1, CONF_FILE_MOST + 1, file) : 0;
-    const char *wrong = file == NULL || ferror(file)                 ? strerror(errno)
+    error = file != NULL && ferror(file) ? errno : error;
+    const char *wrong = error != 0                                   ? strerror(error)
                         : text == NULL                               ? "no memory"
                         : size > CONF_FILE_MOST                      ? "longer than 1 MiB"
                         : size != 0 && memchr(text, 0, size) != NULL ? "not a text"
                                                                      : NULL;
     enum ga_status status = GA_INVALID;
     if (wrong != NULL) {
-        snprintf(line, sizeof line, "%s: %s", path, wrong);
+        snprintf(line, sizeof line, "cannot read the configuration %.400s: %s%s", path, wrong,
+                 open_cure(error));
         complain(user, line);
     } else {
         text[size] = 0; /* NOLINT: no text is one of the reasons above */

@@ -99,7 +99,8 @@ enum ga_status control_listen(struct control *control)
             status = address.ops->listen(&address, &listener->listener, why, sizeof why);
         }
         if (status != GA_OK) {
-            ga_error("%s", why);
+            ga_error("[server] listen = %s (line %u): %s", control->conf->server.listen[i].url,
+                     control->conf->server.listen[i].line, why);
             return status;
         }
         listener->control = control;

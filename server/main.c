@@ -1,17 +1,22 @@
 /* gpuaasd's command line. The same program is control process and, with --backend, backend
  * process: what a reader would look for elsewhere. */
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "conf/conf.h"
 #include "server/backend.h"
 #include "server/control.h"
 
-static void usage(FILE *out)
+enum { EXIT_USAGE = 2 };
+
+static void usage(void)
 {
     fputs(
         "usage: gpuaasd --config FILE [--check-config]\n"
@@ -24,8 +29,58 @@ static void usage(FILE *out)
         "  --config FILE      what to serve and where; see --example-config\n"
         "  --check-config     only say what is wrong with FILE\n"
         "  --example-config   write a commented configuration file to stdout\n"
-        "  --config-manual    write the man page gpuaasd.conf(5) to stdout\n",
-        out);
+        "  --config-manual    write the man page gpuaasd.conf(5) to stdout\n"
+        "  --help, --version  print this, or the version\n"
+        "\n"
+        "Exit status: 0 after a graceful end; 1 if the configuration is wrong or nothing can be\n"
+        "served; 2 if the command line is wrong.\n",
+        stdout);
+}
+
+/* One line: cause and cure. */
+__attribute__((format(printf, 1, 2))) static int wrong(const char *format, ...)
+{
+    va_list args;
+    fputs("gpuaasd: ", stderr);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    fputs(" (gpuaasd --help)\n", stderr);
+    return EXIT_USAGE;
+}
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
+    {"example-config", no_argument, NULL, 'e'}, {"config-manual", no_argument, NULL, 'm'},
+    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'v'},
+    {"backend", no_argument, NULL, 'b'},        {NULL, 0, NULL, 0},
+};
+
+/* `word` is no option, or has a value that it does not take. */
+static int wrong_option(const char *word)
+{
+    const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : word;
+    size_t length = strcspn(name, "=");
+    struct ga_nearest nearest = ga_nearest_to(name, length);
+    for (const struct option *at = options; at->val != 'b'; at++) {
+        if (strlen(at->name) == length && strncmp(at->name, name, length) == 0) {
+            return wrong("--%s takes no value", at->name);
+        }
+        ga_nearest_offer(&nearest, at->name);
+    }
+    return nearest.word != NULL
+               ? wrong("there is no option %s, did you mean --%s?", word, nearest.word)
+               : wrong("there is no option %s", word);
+}
+
+/* A full disk must not look like a configuration. */
+static int written(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return 0;
+    }
+    fprintf(stderr, "gpuaasd: cannot write to standard output: %s\n", strerror(errno));
+    return 1;
 }
 
 static void complain(void *user, const char *line)
@@ -52,18 +107,13 @@ static int serve(const char *file, bool check_only)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
-        {"example-config", no_argument, NULL, 'e'}, {"config-manual", no_argument, NULL, 'm'},
-        {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'v'},
-        {"backend", no_argument, NULL, 'b'},        {NULL, 0, NULL, 0},
-    };
     const char *file = NULL;
     bool check_only = false;
     int option;
+    opterr = 0;
     signal(SIGPIPE, SIG_IGN);
     ga_log_set_name("gpuaasd");
-    while ((option = getopt_long(argc, argv, "c:hv", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, ":c:hv", options, NULL)) != -1) {
         switch (option) {
         case 'c':
             file = optarg;
@@ -73,26 +123,31 @@ int main(int argc, char **argv)
             break;
         case 'e':
             conf_example_write(stdout);
-            return 0;
+            return written();
         case 'm':
             conf_manual_write(stdout);
-            return 0;
+            return written();
         case 'h':
-            usage(stdout);
-            return 0;
+            usage();
+            return written();
         case 'v':
             printf("gpuaasd %s\n", GPUAAS_VERSION);
-            return 0;
+            return written();
         case 'b':
             return backend_main();
+        case ':':
+            return wrong("--config needs a value: --config FILE");
         default:
-            usage(stderr);
-            return 2;
+            return wrong_option(argv[optind - 1]);
         }
     }
-    if (file == NULL || optind != argc) {
-        usage(stderr);
-        return 2;
+    if (optind != argc) {
+        return wrong("%s belongs to no option%s", argv[optind],
+                     file == NULL ? "; the configuration is given by --config FILE" : "");
+    }
+    if (file == NULL) {
+        return wrong("no configuration is given: gpuaasd --config FILE; gpuaasd --example-config "
+                     "writes one to start with");
     }
     return serve(file, check_only);
 }

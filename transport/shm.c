@@ -91,7 +91,8 @@ static enum ga_status shm_listen(const struct transport_address *address,
 {
     int fd = shm_socket();
     if (fd < 0 || listen_at(fd, address->host) != GA_OK) {
-        snprintf(why, why_size, "cannot listen on shm:%s: %s", address->host, strerror(errno));
+        snprintf(why, why_size, "cannot listen on shm:%s: %s%s", address->host, strerror(errno),
+                 errno == EADDRINUSE ? "; another gpuaasd does" : "");
         if (fd >= 0) {
             close(fd);
         }
@@ -124,7 +125,8 @@ static enum ga_status shm_connect_begin(const struct transport_address *address,
     }
     if (connect(fd, (struct sockaddr *)&at, size) != 0) {
         /* EAGAIN: too many wait there */
-        snprintf(why, why_size, "%s", strerror(errno));
+        snprintf(why, why_size, "%s%s", strerror(errno),
+                 errno == ECONNREFUSED ? "; no gpuaasd of this machine listens there" : "");
         close(fd);
         return GA_LOST;
     }

@@ -24,10 +24,23 @@ static enum ga_status tcp_resolve(const struct transport_address *address, int f
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
     int rc = getaddrinfo(address->host, address->port, &hints, list);
     if (rc != 0) {
-        snprintf(why, why_size, "%s: %s", address->host, gai_strerror(rc));
+        snprintf(why, why_size, "%.100s: %s", address->host,
+                 rc == EAI_NONAME ? "there is no host of this name" : gai_strerror(rc));
         return GA_INVALID;
     }
     return GA_OK;
+}
+
+/* What people should look at when it is not possible to listen, or to connect. */
+static const char *tcp_cure(int error)
+{
+    return error == EADDRINUSE ? "; another program listens there, perhaps another gpuaasd"
+           : error == EADDRNOTAVAIL
+               ? "; this machine has no such address (0.0.0.0: all that it has)"
+           : error == EACCES       ? "; ports below 1024 are for root"
+           : error == ECONNREFUSED ? "; nobody listens there: is gpuaasd started, is this its port?"
+           : error == ETIMEDOUT    ? "; is the machine up, does a firewall let this port through?"
+                                   : "";
 }
 
 static int tcp_socket(const struct addrinfo *info)
@@ -70,8 +83,8 @@ static enum ga_status tcp_listen(const struct transport_address *address,
         close(fd);
     }
     freeaddrinfo(list);
-    snprintf(why, why_size, "cannot listen on %s:%s: %s", address->host, address->port,
-             strerror(error));
+    snprintf(why, why_size, "cannot listen on %s:%s: %s%s", address->host, address->port,
+             strerror(error), tcp_cure(error));
     return GA_INVALID;
 }
 
@@ -125,7 +138,7 @@ static enum ga_status attempt_next(struct transport_conn *conn, char *why, size_
             descriptor_put(conn, fd);
             return GA_OK;
         }
-        snprintf(why, why_size, "%s", strerror(errno));
+        snprintf(why, why_size, "%s%s", strerror(errno), tcp_cure(errno));
         if (fd >= 0) {
             close(fd);
         }
@@ -137,6 +150,10 @@ static enum ga_status tcp_connect_begin(const struct transport_address *address,
                                         struct transport_conn *out, char *why, size_t why_size)
 {
     struct addrinfo *list;
+    if (strcmp(address->port, "0") == 0) {
+        snprintf(why, why_size, "nobody listens on port 0: the port is 1 to 65535");
+        return GA_INVALID;
+    }
     GA_TRY(tcp_resolve(address, 0, &list, why, why_size));
     struct attempt *attempt = malloc(sizeof *attempt);
     if (attempt == NULL) {
@@ -163,7 +180,7 @@ static enum ga_status tcp_connect_end(struct transport_conn *conn, char *why, si
         error = errno;
     }
     if (error != 0) {
-        snprintf(why, why_size, "%s", strerror(error));
+        snprintf(why, why_size, "%s%s", strerror(error), tcp_cure(error));
         bool more = conn->state != NULL && attempt_next(conn, why, why_size) == GA_OK;
         return more ? GA_AGAIN : GA_LOST;
     }

@@ -161,6 +161,10 @@ Test(conf, wrong_server_values)
         {"listen =", "[server] listen: \"\" is not allowed"},
         {"listen = ,", "[server] listen"},
         {"colour = red", "f:5: [server] colour: there is no such key; allowed: listen, data_ports"},
+        {"poool = a", "f:5: [server] poool: there is no such key, did you mean pool?"},
+        {"memory = 1GiB", "f:5: [server] memory: this key belongs in a section [gpu.N]"},
+        {"[gpu.1]\ndriver = soft\nlisten = shm:", "f:7: [gpu.1] listen: this key belongs in a "
+                                                  "section [server]"},
         {"pool = a\npool = b", "f:6: [server] pool: given twice, first in line 5"},
         {"[gpus]\na = b", "f:6: [gpus]: there is no such section; allowed: [server], [gpu.0]"},
         {"[gpu.1024]\na = b", "f:6: [gpu.1024]"},
@@ -342,7 +346,9 @@ Test(conf, missing_file_is_named)
     struct conf conf;
     struct complaints complaints = {0};
     cr_assert_eq(conf_read_file("/nowhere/c.conf", &conf, collect, &complaints), GA_INVALID);
-    cr_assert_str_eq(complaints.text, "/nowhere/c.conf: No such file or directory\n");
+    cr_assert_str_eq(complaints.text,
+                     "cannot read the configuration /nowhere/c.conf: No such file or directory; "
+                     "gpuaasd --example-config writes one\n");
 }
 
 Test(conf, example_is_the_smallest_file_and_names_every_key)

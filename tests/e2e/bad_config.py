@@ -33,6 +33,17 @@ def test_unknown_key(build):
     expect_words(text, r":3\b", "lissten")
 
 
+def test_mistyped_key(build):
+    text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = soft\n"
+                              "memry = 1GiB\n")
+    expect_words(text, r":5\b", "memry", "did you mean memory")
+
+
+def test_key_of_another_section(build):
+    text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\nmemory = 1GiB\n")
+    expect_words(text, r":3\b", "memory", r"\[gpu\.N\]")
+
+
 def test_unknown_section(build):
     text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n\n[sever]\nlisten = x\n")
     expect_words(text, r":[45]\b", "sever")

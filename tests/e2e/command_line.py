@@ -4,6 +4,7 @@ that says what is wrong and what to do."""
 
 import os
 import re
+import socket
 import tempfile
 
 import harness
@@ -105,9 +106,56 @@ def test_programs_that_cannot_run(build):
 
 
 def test_output_that_cannot_be_written(build):
-    words = ["sh", "-c", '"$1" --help >/dev/full', "sh", build.path("bin", "gpuaas")]
-    process = harness.run(words, build.environment(preload=False), 30, 125)
-    expect("standard output" in process.err.text, process.report())
+    for program, word, status in (("gpuaas", "--help", 125), ("gpuaasd", "--example-config", 1)):
+        words = ["sh", "-c", '"$1" "$2" >/dev/full', "sh", build.path("bin", program), word]
+        process = harness.run(words, build.environment(preload=False), 30, status)
+        expect("standard output" in process.err.text, process.report())
+
+
+def test_server_words(build):
+    process = answer(build, "gpuaasd", ["--help"], 0)
+    for word in ("usage: gpuaasd --config FILE", "--help", "--version", "Exit status"):
+        expect(word in process.out.text, process.report())
+    for words, texts in (
+            ([], ["--config FILE", "--example-config"]),
+            (["--config"], ["--config needs a value"]),
+            (["--confg", "a"], ["no option --confg, did you mean --config?"]),
+            (["--example-confg"], ["did you mean --example-config?"]),
+            (["--versoin"], ["did you mean --version?"]),
+            (["--bogus"], ["no option --bogus", "gpuaasd --help"]),
+            (["-x"], ["no option -x"]),
+            (["--version=1"], ["--version takes no value"]),
+            (["gpuaasd.conf"], ["gpuaasd.conf", "--config FILE"]),
+            (["--config", "a", "b"], ["b belongs to no option"])):
+        expect_line(build, "gpuaasd", words, 2, *texts)
+
+
+def test_server_configurations(build):
+    """What is not there, no file, not a text; the wrong lines of a file are bad_config.py's."""
+    with tempfile.TemporaryDirectory() as folder:
+        binary = os.path.join(folder, "binary")
+        with open(binary, "wb") as file:
+            file.write(b"[server]\0\xff")
+        for path, texts in ((folder + "/none", ["No such file", "--example-config"]),
+                            (folder, ["Is a directory", "give a file"]),
+                            (binary, ["not a text"])):
+            expect_line(build, "gpuaasd", ["--config", path], 1, path, *texts)
+            expect_line(build, "gpuaasd", ["--config", path, "--check-config"], 1, path, *texts)
+
+
+def test_server_without_a_place(build):
+    """What cannot be listened on: which line of the configuration, why, and what to do."""
+    with tempfile.TemporaryDirectory() as folder, \
+            socket.create_server(("127.0.0.1", 0)) as busy:
+        config = os.path.join(folder, "gpuaasd.conf")
+        taken = f"tcp://127.0.0.1:{busy.getsockname()[1]}"
+        for url, texts in ((taken, ["in use", "another gpuaasd"]),
+                           ("tcp://192.0.2.1:0", ["no such address"]),
+                           ("tcp://no-such-host.invalid:0", ["no host of this name"])):
+            with open(config, "w", encoding="ascii") as file:
+                file.write(f"[server]\nlisten = {url}\n[gpu.0]\ndriver = soft\n")
+            expect_line(build, "gpuaasd", ["--config", config], 1, f"listen = {url} (line 2)",
+                        *texts)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ address and why."""
 import contextlib
 import re
 import socket
+import threading
 
 import harness
 from harness import expect
@@ -39,7 +40,7 @@ def test_refused(build):
     first, second = refusing_address(), refusing_address()
     process = run_devices(build, f"{first},{second}")
     lines = lines_about(process, first)
-    expect(len(lines) == 1 and second in lines[0] and "refused" in lines[0],
+    expect(len(lines) == 1 and second in lines[0] and "is gpuaasd started" in lines[0],
            f"one line that names both addresses and why\n{process.report()}")
     expect(process.seconds < 20, f"it took {process.seconds:.1f} s")
 
@@ -112,6 +113,25 @@ def test_nonsense(build):
     lines = lines_about(process, "localhost:99999")
     expect(len(lines) == 1 and "port" in lines[0] and "no-such-host.invalid" in lines[0],
            f"one line that names both and why\n{process.report()}")
+
+
+def test_port_zero(build):
+    process = run_devices(build, "127.0.0.1:0")
+    expect("the port is 1 to 65535" in process.err.text, process.report())
+
+
+def test_another_protocol(build):
+    """Something answers that is no gpuaasd."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def greet():
+            with contextlib.suppress(OSError):
+                connection = listener.accept()[0]
+                with connection:
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n")
+                    connection.recv(4096)
+        threading.Thread(target=greet, daemon=True).start()
+        process = run_devices(build, "127.0.0.1:%d" % listener.getsockname()[1])
+    expect("is this the port of gpuaasd?" in process.err.text, process.report())
 
 
 def test_too_long(build):
