@@ -63,7 +63,8 @@ enum wire_opcode {
     WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: the next piece of a copy to the host */
     WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished; or u32 ticket: a
                         host function's turn has come */
-    WIRE_ERROR = 23, /* i32 CUresult, u32 opcode: a call that nobody waits for failed */
+    WIRE_ERROR = 23, /* i32 CUresult, u32 opcode, u64 context handle: a call that nobody waits for
+                        failed; it ran in that context (0: in none, or an older server says it) */
     WIRE_FAULT = 24, /* i32 CUresult, string: the process is condemned (an execution fault) */
     WIRE_OUTPUT =
         25, /* u32 1 stdout, 2 stderr, u32 bytes, then they: what kernels have printed. Only

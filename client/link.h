@@ -31,7 +31,7 @@
 #define LINK_LOST     719        /* CUDA_ERROR_LAUNCH_FAILED: what a lost connection gives */
 #define LINK_APART    65536u     /* bulk from here on may leave over a bulk connection */
 #define LINK_PREFIX   32u        /* a WIRE_BULK frame */
-#define LINK_SWITCHES 256u       /* context switches remembered for late errors */
+#define LINK_SWITCHES 256u       /* context switches remembered: late errors of older servers */
 
 struct client_link;
 

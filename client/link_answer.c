@@ -85,15 +85,16 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
 static enum ga_status take_error(struct client_link *link, const struct wire_header *header,
                                  const uint8_t *values)
 {
-    if (header->length < 8) {
+    struct ga_reader r = ga_reader_of(values, header->length);
+    int32_t result = ga_read_i32(&r);
+    uint32_t opcode = ga_read_u32(&r);
+    uint64_t context = ga_read_u64(&r);
+    if (r.failed) {
         return GA_INVALID;
     }
-    int32_t result;
-    uint32_t opcode;
-    memcpy(&result, values, sizeof result);
-    memcpy(&opcode, values + 4, sizeof opcode);
     if (link->on_error != NULL && result != 0) {
-        link->on_error(link_context_of(link, header->sequence), result, (uint16_t)opcode);
+        context = context != 0 ? context : link_context_of(link, header->sequence);
+        link->on_error(context, result, (uint16_t)opcode);
     }
     return GA_OK;
 }

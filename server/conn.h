@@ -166,7 +166,7 @@ void server_reply_end(struct server_conn *conn);
     } while (0)
 /* A reply without results. */
 void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-/* A call that nobody waits for has failed. */
+/* A call that nobody waits for has failed, in the current context. */
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
 /* A reply without results once `ref` (taken over; NULL: now) has finished. */
 void server_reply_after(struct server_conn *conn, const struct wire_header *header,

@@ -135,5 +135,6 @@ void server_async_error(struct server_conn *conn, const struct wire_header *head
     }
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_u32(&frame->writer, header->opcode);
+    ga_write_u64(&frame->writer, conn->current != NULL ? conn->current->handle : 0);
     out_append(&conn->out, frame);
 }

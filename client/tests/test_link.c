@@ -422,6 +422,21 @@ static void note_late(uint64_t context, int result, uint16_t opcode)
     late_opcode = opcode;
 }
 
+static void say_error(struct peer *peer, uint64_t sequence, uint64_t context)
+{
+    const struct {
+        struct wire_header header;
+        int32_t result;
+        uint32_t opcode;
+        uint64_t context;
+    } error = {.header = {.length = 16, .opcode = WIRE_ERROR, .sequence = sequence},
+               .result = 1,
+               .opcode = 620,
+               .context = context};
+    peer_write(peer, &error, sizeof error);
+}
+
+/* An older server does not say which it is. */
 Test(link, a_late_error_finds_its_context)
 {
     struct peer peer = peer_connect();
@@ -430,15 +445,7 @@ Test(link, a_late_error_finds_its_context)
     struct link_record *first = call_with(peer.link, 0, true, &one);
     uint64_t sequence = first->sequence;
     struct link_record *second = call_with(peer.link, 0, true, &two);
-    struct {
-        struct wire_header header;
-        int32_t result;
-        uint32_t opcode;
-        uint64_t zero;
-    } error = {.header = {.length = 16, .opcode = WIRE_ERROR, .sequence = sequence},
-               .result = 1,
-               .opcode = 620};
-    peer_write(&peer, &error, sizeof error);
+    say_error(&peer, sequence, 0);
     peer_reply(&peer, WIRE_REPLY, second->sequence, 0, 0);
     peer_reply(&peer, WIRE_REPLY, sequence, 0, 0);
     cr_assert_eq(finish(peer.link, second, NULL), 0);
@@ -446,4 +453,22 @@ Test(link, a_late_error_finds_its_context)
     cr_assert_eq(late_context, 11);
     cr_assert_eq(late_result, 1);
     cr_assert_eq(late_opcode, 620);
+}
+
+/* However many switches have come since. */
+Test(link, a_late_error_says_its_context)
+{
+    struct peer peer = peer_connect();
+    struct link_want wants[2] = {{.context = 11}, {.context = 22}};
+    peer.link->on_error = note_late;
+    struct link_record *failed = call_with(peer.link, 0, true, &wants[0]), *last = failed;
+    for (unsigned i = 1; i <= 3 * LINK_SWITCHES; i++) {
+        last = call_with(peer.link, 0, true, &wants[i % 2]);
+        peer_reply(&peer, WIRE_REPLY, last->sequence, 0, 0);
+        cr_assert_eq(finish(peer.link, last, NULL), 0);
+    }
+    say_error(&peer, failed->sequence, 11);
+    peer_reply(&peer, WIRE_REPLY, failed->sequence, 0, 0);
+    cr_assert_eq(finish(peer.link, failed, NULL), 0);
+    cr_assert_eq(late_context, 11);
 }

@@ -227,6 +227,7 @@ static void expect_error(uint16_t opcode, int32_t result)
     script_expect(&app.data, WIRE_ERROR);
     cr_expect_eq(ga_read_i32(&app.data.values), result);
     cr_expect_eq(ga_read_u32(&app.data.values), opcode);
+    cr_expect_eq(ga_read_u64(&app.data.values), app.context, "in which it ran");
     cr_expect_eq(app.data.header.sequence, app.sequence - 1);
 }
 

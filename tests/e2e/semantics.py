@@ -174,11 +174,14 @@ print(cuda.cuMemcpyDtoD_v2(memory[0], memory[1], size),
 def test_refused_after_it_returned(build):
     """semantics S37"""
     with harness.serving(build) as server:
-        process = harness.run_passing([build.program("late_error")], build.remote([server]))
-        # 2: cudaErrorMemoryAllocation
-        expect("late error 2" in process.out.text, process.report())
-        lines = [line for line in process.err.lines if "after it had returned" in line]
-        expect(len(lines) == 1 and "cuStreamCreate" in lines[0], f"one line\n{process.report()}")
+        for turns in ("0", "10", "1000"):
+            process = harness.run_passing([build.program("late_error"), turns],
+                                          build.remote([server]))
+            # 2: cudaErrorMemoryAllocation
+            expect("late error 2" in process.out.text, process.report())
+            lines = [line for line in process.err.lines if "after it had returned" in line]
+            expect(len(lines) == 1 and "cuStreamCreate" in lines[0],
+                   f"one line\n{process.report()}")
 
 
 def test_between_servers(build):
