@@ -179,8 +179,7 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
     if (shape->dynamic_shared > sg_dynamic_shared_max(kernel, function->settings)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (threads > sg_occupancy_threads_max(kernel) ||
-        kernel->shared_bytes > SG_SHARED_BLOCK_DEFAULT) {
+    if (threads > sg_occupancy_threads_max(kernel)) {
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
     CUresult result = sg_cluster_check(function, shape->grid, shape->cluster);

@@ -101,7 +101,9 @@ static void load_variables(struct sg_load *load, const struct sg_ptx_module *mod
     program->variable_count = module->variable_count;
 }
 
-static uint32_t const_bytes(const struct sg_program *program)
+#define CONST_BYTES_MOST 65536u /* of a module, on every GPU */
+
+static uint32_t const_bytes(struct sg_load *load, const struct sg_program *program)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < program->variable_count; i++) {
@@ -111,7 +113,12 @@ static uint32_t const_bytes(const struct sg_program *program)
             total += variable->bytes;
         }
     }
-    return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+    if (total > CONST_BYTES_MOST) {
+        sg_load_fail(load, SG_LOAD_SYNTAX, (struct sg_place){0},
+                     "the .const variables have %llu bytes, %u are the most",
+                     (unsigned long long)total, CONST_BYTES_MOST);
+    }
+    return (uint32_t)total;
 }
 
 static uint64_t next_code_range(void)
@@ -168,7 +175,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
         kernels += func->entry && func->defined;
     }
     program->codes = sg_load_alloc(load, load->keep, (kernels + 1) * sizeof *program->codes);
-    uint32_t pass = 0, const_total = const_bytes(program);
+    uint32_t pass = 0, const_total = const_bytes(load, program);
     for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
         if (func->entry && func->defined) {
             struct sg_code *code = &program->codes[program->code_count++];

@@ -11,6 +11,7 @@ static void parse_version(struct sg_parser *parser)
     if (parser->token.kind != SG_TOKEN_F64) {
         sg_parse_unexpected(parser, "a version like 9.0");
     }
+    memcpy(&parser->version, &parser->token.value, sizeof parser->version);
     sg_parse_advance(parser);
 }
 

@@ -51,6 +51,7 @@ struct sg_parser {
     struct sg_scope *scope;
     struct sg_ptx_func *func; /* being parsed, or NULL */
     unsigned sm;              /* what the unit's .target says, 75 for sm_75 */
+    double version;           /* of PTX ISA, by the unit's .version */
     uint64_t frame_cursor;
     struct sg_source source; /* what the last .loc has said */
     uint32_t depth;          /* of blocks and lists: recursion must end before our own stack does */

@@ -438,6 +438,26 @@ static void declare_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
     symbol->count = 1;
 }
 
+/* What a kernel's parameters have together (PTX ISA 9.0, .entry) */
+#define PARAM_BYTES_MOST 32764u /* from PTX ISA 8.1 and sm_70 on */
+#define PARAM_BYTES_OLD  4352u
+
+static void place_kernel_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
+{
+    struct sg_ptx_func *func = parser->func;
+    bool wide = parser->version >= 8.1 && parser->sm >= 70;
+    uint32_t most = wide ? PARAM_BYTES_MOST : PARAM_BYTES_OLD;
+    var->offset = (func->param_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
+    func->param_bytes = var->offset + var->bytes;
+    if (func->param_bytes > most) {
+        sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place,
+                     "kernel '%.*s' has more than %u bytes of parameters, the most that there can "
+                     "be%s",
+                     SG_TEXT_ARGS(func->name), most,
+                     wide ? "" : " (32764 from PTX ISA 8.1 and sm_70 on)");
+    }
+}
+
 struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
 {
     struct sg_ptx_func *func = parser->func;
@@ -448,7 +468,7 @@ struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
     struct declaration d = parse_declaration(parser);
     struct sg_ptx_var *var = parse_variable(parser, &d, SG_PTX_PARAM);
     var->in_register = in_register;
-    if (var->unsized || var->bytes > 65536) {
+    if (var->unsized || (!func->entry && var->bytes > 65536)) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, var->place,
                      "parameters without size, or of more than 64 KiB, are not supported");
     }
@@ -456,9 +476,7 @@ struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "a register is no array");
     }
     if (func->entry) {
-        uint64_t at = (func->param_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
-        var->offset = at;
-        func->param_bytes = at + var->bytes;
+        place_kernel_parameter(parser, var);
     } else {
         place_in_frame(parser, var);
     }

@@ -116,6 +116,39 @@ Test(load, refusals_say_what_and_where)
     }
 }
 
+Test(load, sizes_that_no_gpu_has_are_refused)
+{
+    static const struct {
+        const char *version, *body;
+        enum sg_load_result result;
+        const char *message;
+    } cases[] = {
+        {"8.1", ".visible .entry k(.param .b8 a[32760], .param .b32 b) { ret; }", SG_LOAD_OK, ""},
+        {"8.1", ".visible .entry k(.param .b8 a[32762], .param .b32 b) { ret; }", SG_LOAD_SYNTAX,
+         "kernel 'k' has more than 32764 bytes of parameters"},
+        {"8.0", ".visible .entry k(.param .b8 a[4352]) { ret; }", SG_LOAD_OK, ""},
+        {"8.0", ".visible .entry k(.param .b8 a[4353]) { ret; }", SG_LOAD_SYNTAX,
+         "more than 4352 bytes of parameters, the most that there can be (32764 from PTX ISA 8.1"},
+        {"9.0", ".visible .entry k(.param .b8 a[4294967297]) { ret; }", SG_LOAD_SYNTAX, "32764"},
+        {"9.0", ".visible .func f(.param .b8 a[40000]) { ret; }", SG_LOAD_OK, ""},
+        {"9.0", ".visible .entry k() { .shared .b8 s[49152]; st.shared.u8 [s], 1; ret; }",
+         SG_LOAD_OK, ""},
+        {"9.0", ".visible .entry k() { .shared .b8 s[49153]; st.shared.u8 [s], 1; ret; }",
+         SG_LOAD_SYNTAX, "49153 bytes of static shared memory, 49152 are the most"},
+        {"9.0", ".const .b8 c[65536];", SG_LOAD_OK, ""},
+        {"9.0", ".const .b8 c[40000]; .const .b8 d[25537];", SG_LOAD_SYNTAX,
+         "the .const variables have 65537 bytes, 65536 are the most"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256], messages[512];
+        snprintf(text, sizeof text, ".version %s\n.target sm_75\n.address_size 64\n%s\n",
+                 cases[i].version, cases[i].body);
+        cr_expect_eq(load(text, messages, sizeof messages), cases[i].result, "%zu: %s", i,
+                     messages);
+        cr_expect_not_null(strstr(messages, cases[i].message), "%zu: %s", i, messages);
+    }
+}
+
 Test(load, targets_and_their_options)
 {
     char messages[256];
