@@ -23,6 +23,7 @@
 #define WIRE_CHUNK          262144u      /* bulk bytes per copy frame, at most */
 #define WIRE_BULKS_MOST     16           /* bulk connections of one data connection, at most */
 #define WIRE_VALUES_MOST    65536u       /* values of one call without bulk, at most */
+#define WIRE_NAMES_MOST     (256u << 10) /* names of functions in one answer, at most */
 #define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */
 
 struct wire_header {

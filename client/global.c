@@ -6,6 +6,7 @@
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
+#include "front/front.h"
 
 static struct client_global *known_global(struct client_module *module, const char *name)
 {
@@ -47,7 +48,8 @@ CUresult client_module_global(struct client_module *module, const char *name, ui
 {
     struct client_global *global = known_global(module, name);
     if (strlen(name) > CLIENT_NAME_MOST) {
-        return CUDA_ERROR_NOT_FOUND;
+        return front_unsupported("a variable whose name has more than 60000 characters, over the "
+                                 "network");
     }
     if (global == NULL) {
         CUresult rc = fetch_global(module, name, &global);

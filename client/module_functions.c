@@ -7,6 +7,7 @@
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
+#include "front/front.h"
 
 /* ---- functions */
 
@@ -80,6 +81,8 @@ static CUresult fetch_function(struct client_module *module, struct client_funct
         bool good = known || !reader.failed;
         rc = good ? take_facts(&facts, function) : CUDA_ERROR_INVALID_VALUE;
         rc = rc == CUDA_ERROR_INVALID_VALUE ? client_call_broken(&call) : rc;
+    } else if (rc == CUDA_ERROR_NOT_SUPPORTED) {
+        (void)front_unsupported("a kernel of more than 4096 parameters, over the network");
     }
     client_call_end(&call);
     return rc;
@@ -105,7 +108,8 @@ CUresult client_module_function(struct client_module *module, const char *name,
         return CUDA_SUCCESS;
     }
     if (strlen(name) > CLIENT_NAME_MOST) {
-        return CUDA_ERROR_NOT_FOUND;
+        return front_unsupported("a function whose name has more than 60000 characters, over the "
+                                 "network");
     }
     pthread_mutex_lock(&one); /* two threads must not both make it */
     *function = known_function(module, name);
@@ -158,58 +162,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
     return rc;
 }
 
-/* ---- names of all functions */
-
-/* Takes `names` over. Another thread may have been quicker, and read its list just now. */
-static void keep_names(struct client_module *module, char *names, size_t bytes, uint32_t count)
-{
-    pthread_mutex_lock(&client_state_lock);
-    if (!atomic_load(&module->listed)) {
-        module->names = names;
-        module->names_bytes = bytes;
-        module->function_count = count;
-        atomic_store(&module->listed, true);
-        names = NULL;
-    }
-    pthread_mutex_unlock(&client_state_lock);
-    free(names);
-}
-
-CUresult client_module_names(struct client_module *module)
-{
-    struct client_call call;
-    struct ga_module_list_args args = {.module = module->object.handle};
-    if (atomic_load(&module->listed)) {
-        return CUDA_SUCCESS;
-    }
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_list, module->object.context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_module_list_args_bound(&args));
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct ga_reader reader;
-    struct ga_module_list_results list;
-    ga_module_list_args_write(&call.writer, &args);
-    rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
-    if (rc == CUDA_SUCCESS) {
-        ga_module_list_results_read(&reader, &list);
-        rc = reader.failed ? client_call_broken(&call) : CUDA_SUCCESS;
-    }
-    char *names = rc == CUDA_SUCCESS ? malloc(list.names_bytes + 1u) : NULL;
-    if (names != NULL) {
-        if (list.names_bytes != 0) {
-            memcpy(names, list.names, list.names_bytes);
-        }
-        names[list.names_bytes] = 0;
-        keep_names(module, names, list.names_bytes, list.count);
-    } else if (rc == CUDA_SUCCESS) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    client_call_end(&call);
-    return rc;
-}
+/* ---- all functions */
 
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {

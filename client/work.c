@@ -40,6 +40,7 @@ enum client_work client_work_of(const struct client_call *call)
     case API_OP_ga_module_function:
     case API_OP_ga_module_global:
     case API_OP_ga_module_list:
+    case API_OP_ga_module_names:
     case API_OP_ga_module_facts:
     case API_OP_cuFuncSetAttribute:
     case API_OP_cuStreamCreate:

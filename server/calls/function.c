@@ -1,5 +1,4 @@
 /* Functions of modules: handles, and the facts that clients answer questions from. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +6,9 @@
 #include "api/server_dispatch.h"
 #include "server/conn.h"
 
-#define PARAMS_MOST    4096u
-#define FUNCTION_FACTS 16  /* attributes that travel: CUfunction_attribute 0..15 */
-#define FACTS_MOST     32u /* functions of a module whose facts come with it */
+#define PARAMS_MOST    4096u /* parameters of a function, as the description of the call says */
+#define FUNCTION_FACTS 16    /* attributes that travel: CUfunction_attribute 0..15 */
+#define FACTS_MOST     32u   /* functions of a module whose facts come with it */
 #define FACTS_BYTES    32768u
 
 /* ---- one function */
@@ -18,11 +17,14 @@ static CUresult params_read(struct server_conn *conn, struct server_function *fu
 {
     struct server_param *params = NULL;
     uint32_t count = 0, capacity = 0;
-    for (; count <= PARAMS_MOST; count++) {
+    for (;; count++) {
         size_t offset, size;
         CUresult rc = conn->driver->cuFuncGetParamInfo(function->real, count, &offset, &size);
         if (rc == CUDA_ERROR_INVALID_VALUE) {
             break; /* there are no more */
+        }
+        if (rc == CUDA_SUCCESS && count == PARAMS_MOST) {
+            rc = CUDA_ERROR_NOT_SUPPORTED;
         }
         if (rc == CUDA_SUCCESS && count == capacity) {
             capacity = capacity != 0 ? 2 * capacity : 16;
@@ -80,7 +82,7 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
 
 /* What a client is told; the arrays are in `room`. */
 struct function_room {
-    uint32_t offsets[PARAMS_MOST + 1], sizes[PARAMS_MOST + 1];
+    uint32_t offsets[PARAMS_MOST], sizes[PARAMS_MOST];
 };
 
 static void function_facts(struct server_conn *conn, const struct server_function *function,
@@ -152,30 +154,57 @@ static CUresult functions_read(struct server_conn *conn, CUmodule module, unsign
     return CUDA_SUCCESS;
 }
 
-/* The names one after the other, each with its NUL. */
-static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned *count, char **names,
-                           size_t *bytes)
+/* Names of functions, one after the other, each with its NUL. */
+struct names {
+    unsigned count; /* of all functions */
+    unsigned end;   /* behind the last one that found room */
+    char *text;     /* the caller frees it */
+    size_t bytes;
+};
+
+static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned first,
+                           struct names *names)
 {
-    const struct cuda_driver *driver = conn->driver;
     CUfunction *functions;
-    CUresult rc = functions_read(conn, module, count, &functions);
+    CUresult rc = functions_read(conn, module, &names->count, &functions);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    FILE *out = open_memstream(names, bytes);
-    rc = out != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    for (unsigned i = 0; i < *count && rc == CUDA_SUCCESS; i++) {
+    names->text = malloc(WIRE_NAMES_MOST);
+    rc = names->text != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    for (names->end = first; names->end < names->count && rc == CUDA_SUCCESS; names->end++) {
         const char *name;
-        rc = driver->cuFuncGetName(&name, functions[i]);
-        if (rc == CUDA_SUCCESS) {
-            (void)fwrite(name, 1, strlen(name) + 1, out);
+        rc = conn->driver->cuFuncGetName(&name, functions[names->end]);
+        size_t bytes = rc == CUDA_SUCCESS ? strlen(name) + 1 : 0;
+        if (bytes > WIRE_NAMES_MOST - names->bytes) {
+            break;
         }
+        memcpy(names->text + names->bytes, name, bytes);
+        names->bytes += bytes;
     }
     free(functions);
-    if (out != NULL && fclose(out) != 0 && rc == CUDA_SUCCESS) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    }
     return rc;
+}
+
+bool server_call_ga_module_names(struct server_conn *conn, const struct wire_header *header,
+                                 struct ga_reader *reader)
+{
+    struct ga_module_names_args args;
+    ga_module_names_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    CUmodule real;
+    struct names names = {0};
+    CUresult rc = server_handle_module(conn, args.module, &real);
+    if (rc == CUDA_SUCCESS) {
+        rc = names_read(conn, real, args.first, &names);
+    }
+    const struct ga_module_names_results results = {
+        .count = names.count, .names_bytes = (uint32_t)names.bytes, .names = names.text};
+    SERVER_REPLY_RESULTS(conn, header, ga_module_names, rc, &results);
+    free(names.text);
+    return true;
 }
 
 bool server_call_ga_module_list(struct server_conn *conn, const struct wire_header *header,
@@ -187,17 +216,18 @@ bool server_call_ga_module_list(struct server_conn *conn, const struct wire_head
         return false;
     }
     CUmodule real;
-    unsigned count = 0;
-    char *names = NULL;
-    size_t bytes = 0;
+    struct names names = {0};
     CUresult rc = server_handle_module(conn, args.module, &real);
     if (rc == CUDA_SUCCESS) {
-        rc = names_read(conn, real, &count, &names, &bytes);
+        rc = names_read(conn, real, 0, &names);
+    }
+    if (rc == CUDA_SUCCESS && names.end < names.count) {
+        rc = CUDA_ERROR_NOT_SUPPORTED;
     }
     const struct ga_module_list_results results = {
-        .count = count, .names_bytes = (uint32_t)bytes, .names = names};
+        .count = names.count, .names_bytes = (uint32_t)names.bytes, .names = names.text};
     SERVER_REPLY_RESULTS(conn, header, ga_module_list, rc, &results);
-    free(names);
+    free(names.text);
     return true;
 }
 

@@ -56,6 +56,7 @@ static const struct {
     CALL(ga_context_reset),
     CALL(ga_module_unload),
     CALL(ga_module_list),
+    CALL(ga_module_names),
     CALL(ga_memory_map),
     CALL(ga_memory_unmap),
     CALL(ga_copy_out),
