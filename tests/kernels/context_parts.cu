@@ -15,7 +15,7 @@ __global__ void where(unsigned *seen)
 
 static size_t multiprocessors_used()
 {
-    const unsigned blocks = 96;
+    const unsigned blocks = 1024;
     std::vector<unsigned> seen(blocks);
     unsigned *on_device;
     CHECK(cudaMalloc(&on_device, blocks * sizeof(unsigned)));
