@@ -10,6 +10,7 @@ enum { CMD_FAILED = 125, CMD_CANNOT_RUN = 126, CMD_NOT_FOUND = 127 };
 
 /* What stands behind the sub-command. */
 struct cmd_options {
+    const struct cmd_sub *sub;
     const char *servers, *devices, *gpus, *compilers; /* NULL: not given */
     bool local, force, json, help;
     char **rest; /* what follows the options; NULL ends */

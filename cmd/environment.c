@@ -58,15 +58,15 @@ static int local_check(const struct cmd_options *options)
     return 0;
 }
 
-static int servers_check(void)
+static int servers_check(bool local_is_possible)
 {
     const char *servers = getenv("GPUAAS_SERVERS");
     if (servers != NULL && servers[strspn(servers, ", \t")] != 0) {
         return 0;
     }
-    return cmd_wrong(CMD_FAILED,
-                     "no server is named; give --servers HOST[:PORT],... or set GPUAAS_SERVERS, or "
-                     "use software GPUs of this machine with --local");
+    return cmd_wrong(
+        CMD_FAILED, "no server is named; give --servers HOST[:PORT],... or set GPUAAS_SERVERS%s",
+        local_is_possible ? ", or use software GPUs of this machine with --local" : "");
 }
 
 int cmd_environment_driver(const struct cmd_options *options, char *library, size_t size)
@@ -82,7 +82,7 @@ int cmd_environment_driver(const struct cmd_options *options, char *library, siz
         status = set("SOFTGPU_DEVICES", options->gpus);
     }
     if (status == 0 && !options->local) {
-        status = servers_check();
+        status = servers_check(options->sub->run != cmd_status);
     }
     return status != 0 ? status
                        : library_find(options->local ? "softgpu" : "gpuaas", library, size);

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     } else if (help) {
         return written(print_usage(stdout, 0));
     }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
         puts("gpuaas " GPUAAS_VERSION);
         return written(0);
     }

@@ -74,7 +74,7 @@ static int option_take(const struct cmd_sub *sub, char ***words, struct cmd_opti
 
 int cmd_options_read(const struct cmd_sub *sub, char **words, struct cmd_options *into)
 {
-    *into = (struct cmd_options){0};
+    *into = (struct cmd_options){.sub = sub};
     while (*words != NULL && **words == '-' && !into->help) {
         if (strcmp(*words, "--") == 0) {
             words++;

@@ -1,7 +1,9 @@
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "api/wire.h"
 #include "base/log.h"
@@ -14,11 +16,29 @@
 #define DESCRIPTORS_OF_A_CLIENT 2u
 #define DESCRIPTORS_OF_OURS     128u
 
+/* A key's file; the line that names it is not known any more. */
+static bool file_check(const char *file, const char *key, const char *path, conf_complain *complain,
+                       void *user)
+{
+    char line[900];
+    if (path[0] == 0 || access(path, R_OK) == 0) {
+        return true;
+    }
+    snprintf(line, sizeof line, "%s: [server] %s: cannot read %s: %s", file, key, path,
+             strerror(errno));
+    complain(user, line);
+    return false;
+}
+
 enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
                              void *user)
 {
     enum ga_status status = GA_OK;
-    bool certified = conf->server.tls_cert[0] != 0 && conf->server.tls_key[0] != 0;
+    const struct conf_server *server = &conf->server;
+    bool certified = server->tls_cert[0] != 0 && server->tls_key[0] != 0;
+    bool readable = file_check(file, "tls_cert", server->tls_cert, complain, user);
+    readable &= file_check(file, "tls_key", server->tls_key, complain, user);
+    readable &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
     for (unsigned i = 0; i < conf->server.listen_count; i++) {
         const struct conf_listen *listen = &conf->server.listen[i];
         struct transport_address address;
@@ -41,7 +61,7 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
             status = GA_INVALID;
         }
     }
-    return status;
+    return readable ? status : GA_INVALID;
 }
 
 /* No more than may be needed: who looks at all that are allowed would take long. */

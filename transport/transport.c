@@ -116,6 +116,10 @@ static enum ga_status plain_parse(const char *text, const char *default_port,
         host_end = host_end != NULL ? host_end : host + strlen(host);
     }
     size_t length = (size_t)(host_end - host);
+    if (strpbrk(text, " \t") != NULL) {
+        return address_error(text, "a space is in it; several are separated by commas", why,
+                             why_size);
+    }
     if (length == 0 || length >= sizeof address.host) {
         return address_error(text, "the host is missing or too long", why, why_size);
     }

@@ -59,6 +59,13 @@ def test_address_of_data_only(build):
     expect_words(text, r":2\b", "listen", "tcp://", "rdma = yes")
 
 
+def test_certificate_that_is_not_there(build):
+    """Also said by --check-config, before a restart fails of it."""
+    text = start_wrong(build, "[server]\nlisten = tls://127.0.0.1:0\ntls_cert = /nonexistent.pem\n"
+                              "tls_key = /nonexistent.key\n[gpu.0]\ndriver = soft\n")
+    expect_words(text, "tls_cert", "tls_key", "cannot read /nonexistent.pem: No such file")
+
+
 def test_bad_driver(build):
     text = start_wrong(build, "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = hard\n")
     expect_words(text, r":4\b", "driver", "soft")

@@ -85,7 +85,8 @@ def test_no_server_named(build):
     for servers in (None, "", " ", ",", " ,\t"):
         env = {"GPUAAS_SERVERS": servers} if servers is not None else None
         for words in (["run", "--", "true"], ["devices"], ["status"]):
-            expect_line(build, "gpuaas", words, 125, "GPUAAS_SERVERS", "--local", env=env)
+            expect_line(build, "gpuaas", words, 125, "GPUAAS_SERVERS", env=env)
+        expect_line(build, "gpuaas", ["run", "--", "true"], 125, "--local", env=env)
 
 
 def test_programs_that_cannot_run(build):

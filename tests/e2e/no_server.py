@@ -115,6 +115,12 @@ def test_nonsense(build):
            f"one line that names both and why\n{process.report()}")
 
 
+def test_spaces_between(build):
+    """The mistake of who knows lists of words."""
+    process = run_devices(build, "localhost localhost:1")
+    expect("separated by commas" in process.err.text, process.report())
+
+
 def test_port_zero(build):
     process = run_devices(build, "127.0.0.1:0")
     expect("the port is 1 to 65535" in process.err.text, process.report())
