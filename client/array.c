@@ -180,7 +180,7 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
 {
     struct client_call call;
     struct client_array *whole = NULL;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         whole = array_find((uint64_t)(uintptr_t)hMipmappedArray, true);
         rc = whole != NULL
@@ -209,7 +209,7 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
 static CUresult destroy(uint64_t handle, bool mipmapped)
 {
     struct client_call call;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc != CUDA_SUCCESS || client_call_exiting()) {
         return rc;
     }

@@ -49,9 +49,6 @@ CUresult client_context_current(struct client_context **context)
     static _Thread_local unsigned last_destroyed;
     CUcontext handle;
     CUresult rc = front_context_need(&handle);
-    if (atomic_load_explicit(&client_dead, memory_order_relaxed)) {
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -71,12 +68,6 @@ CUresult client_context_current(struct client_context **context)
     *context = found;
     /* NOLINTNEXTLINE: `found` was kept with the handle */
     return (CUresult)atomic_load_explicit(&found->session->link->dead, memory_order_relaxed);
-}
-
-CUresult client_ready(void)
-{
-    return atomic_load_explicit(&client_dead, memory_order_relaxed) ? CUDA_ERROR_NOT_INITIALIZED
-                                                                    : front_ready();
 }
 
 CUresult client_usable(void)
@@ -142,7 +133,7 @@ static CUresult primary_of(CUdevice ordinal, struct client_context **context)
 
 static CUresult ready_primary(CUdevice dev, struct client_context **context)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     return rc == CUDA_SUCCESS ? primary_of(dev, context) : rc;
 }
 
@@ -271,7 +262,7 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned s
 {
     struct client_device *device;
     struct client_session *session;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
     }
@@ -354,7 +345,7 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
     struct client_context *context;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = ctx == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(ctx, &context);
     }
@@ -446,7 +437,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
     struct client_context *context;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = ctx == NULL ? client_context_current(&context) : client_context_find(ctx, &context);
     }

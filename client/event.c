@@ -61,7 +61,7 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 /* An active context. */
 static CUresult context_of(CUcontext handle, struct client_context **context)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = handle == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(handle, context);
     }

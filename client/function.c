@@ -6,10 +6,11 @@
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
+#include "front/front.h"
 
 static CUresult kernel_of(CUkernel handle, struct client_kernel **kernel)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -241,7 +242,7 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
     struct client_kernel *found;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = pLib == NULL ? CUDA_ERROR_INVALID_VALUE : kernel_of(kernel, &found);
     }

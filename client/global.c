@@ -85,7 +85,7 @@ static CUresult answer(struct client_module *module, const char *name, CUdevicep
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
                                       const char *name)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

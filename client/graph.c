@@ -74,7 +74,7 @@ static CUresult graph_check(const struct front_node_params *params)
 {
     CUcontext context;
     if (front_node_touches(params, client_graph_memory_holds)) {
-        return client_ready(); /* there may be nothing behind it yet */
+        return front_ready(); /* there may be nothing behind it yet */
     }
     switch (params->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:

@@ -169,7 +169,7 @@ CUresult client_green_stream(const struct front_green *green, unsigned flags, in
 #if CUDA_VERSION >= 12040
 static CUresult need(CUgreenCtx handle, struct front_green *green)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = front_host.process_state();
     }
@@ -200,7 +200,7 @@ CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx,
 {
     struct front_green green;
     struct client_stream *stream;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS && (phStream == NULL || flags != CU_STREAM_NON_BLOCKING)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

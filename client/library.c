@@ -5,10 +5,11 @@
 
 #include "client/image.h"
 #include "client/state.h"
+#include "front/front.h"
 
 static CUresult library_of(CUlibrary handle, struct client_library **library)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -136,7 +137,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 {
     struct front_jit jit;
     struct client_image image;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     bool wrong =
         library == NULL || code == NULL || (numLibraryOptions != 0 && libraryOptions == NULL);
     if (rc == CUDA_SUCCESS) {
@@ -180,7 +181,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 {
     void *image;
     (void)libraryOptionValues;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS && (fileName == NULL || library == NULL ||
                                (numLibraryOptions != 0 && libraryOptions == NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -294,7 +295,7 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 {
     struct client_library *found;
     struct client_kernel *kernel;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = pKernel == NULL ? CUDA_ERROR_INVALID_VALUE : library_of(library, &found);
     }
@@ -325,7 +326,7 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 static CUresult list(const void *out, CUlibrary handle, struct client_library **library,
                      struct client_module **module)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = out == NULL ? CUDA_ERROR_INVALID_VALUE : library_of(handle, library);
     }

@@ -171,7 +171,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     struct client_module *module;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS && (name == NULL || (dptr == NULL && bytes == NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -203,7 +203,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 /* No device has functions that the host calls, too (UNIFIED_FUNCTION_POINTERS is 0). */
 CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS && (fptr == NULL || symbol == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -20,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static CUresult pool_enter(void)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         pthread_mutex_lock(&lock);
     }

@@ -7,6 +7,7 @@
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
+#include "front/front.h"
 
 /* ---- loading */
 
@@ -212,7 +213,7 @@ void client_module_release(struct client_module *module)
 
 CUresult client_module_of(CUmodule handle, struct client_module **module)
 {
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

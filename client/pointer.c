@@ -47,7 +47,7 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
                                        CUdeviceptr ptr)
 {
     struct client_memory memory;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

@@ -55,9 +55,6 @@ static void at_exit(void)
 CUresult client_process_start(void)
 {
     static bool once;
-    if (atomic_load(&client_dead)) {
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
     if (!once) {
         once = true;
         client_environment_apply();

@@ -273,8 +273,6 @@ struct client_context *client_context_next(uint32_t *index);
 CUresult client_context_find(CUcontext handle, struct client_context **context);
 /* The current context, active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); sticky errors of its link. */
 CUresult client_context_current(struct client_context **context);
-/* cuInit has succeeded, and this is not the child of a fork. */
-CUresult client_ready(void);
 /* As client_context_current, without the context. */
 CUresult client_usable(void);
 /* The handle of the primary context, active or not. */

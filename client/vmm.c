@@ -19,7 +19,7 @@ static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 CUresult client_vmm_enter(void)
 {
     struct client_context *context;
-    CUresult rc = client_ready();
+    CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = client_context_current(&context);
         if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {

@@ -7,8 +7,6 @@
 #include "front/capture.h"
 #include "front/front.h"
 
-atomic_uint front_capture_count;
-
 struct ga_list capture_all = {&capture_all, &capture_all};
 struct ga_list capture_streams = {&capture_streams, &capture_streams};
 struct ga_list capture_events = {&capture_events, &capture_events};

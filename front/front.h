@@ -84,7 +84,7 @@ struct front_host {
 
     /* cuInit. Called again as long as it fails; never by two threads at once. */
     CUresult (*init)(void);
-    /* What stands against every call: the child of a fork, a sticky error; else CUDA_SUCCESS. */
+    /* What stands against every call, a sticky error; else CUDA_SUCCESS. */
     CUresult (*process_state)(void);
     CUresult (*device_count)(int *count);
     /* CUDA_ERROR_INVALID_DEVICE: there is no such device. */
@@ -143,9 +143,9 @@ struct front_host {
 /* Defined by the library that front/ is part of. */
 extern const struct front_host front_host;
 
-/* cuInit has succeeded. */
+/* cuInit has succeeded, and this is not the child of a fork. */
 bool front_initialised(void);
-/* CUDA_SUCCESS after a successful cuInit, else CUDA_ERROR_NOT_INITIALIZED; and
+/* CUDA_SUCCESS if front_initialised, else CUDA_ERROR_NOT_INITIALIZED; and
  * CUDA_ERROR_NOT_PERMITTED while the calling thread runs a host function. */
 CUresult front_ready(void);
 

@@ -4,11 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "front/capture.h"
 #include "front/front.h"
 #include "front/log.h"
 
+atomic_uint front_capture_count;
+
 static _Atomic bool ready;
+static _Atomic bool forked; /* this is the child of a process that has called cuInit */
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Devices, threads and connections are the parent's: here nothing is initialised, nor can be. */
+static void in_child(void)
+{
+    atomic_store(&forked, true);
+    atomic_store(&ready, false);
+    atomic_store(&front_capture_count, 0);
+}
+
+/* With the lock. */
+static CUresult init(void)
+{
+    static bool watched;
+    watched = watched || pthread_atfork(NULL, NULL, in_child) == 0;
+    CUresult rc = watched ? front_host.init() : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc == CUDA_SUCCESS) {
+        atomic_store_explicit(&ready, true, memory_order_release);
+    }
+    return rc;
+}
 
 bool front_initialised(void)
 {
@@ -22,16 +46,16 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
     }
     if (front_initialised()) {
         CUresult rc = front_ready();
-        return rc == CUDA_SUCCESS ? front_host.process_state() : rc; /* a fork's child has none */
+        return rc == CUDA_SUCCESS ? front_host.process_state() : rc;
+    }
+    if (atomic_load(&forked)) {
+        return CUDA_ERROR_NOT_INITIALIZED;
     }
     CUresult rc = CUDA_SUCCESS;
     front_log_begin();
     pthread_mutex_lock(&init_lock);
     if (!front_initialised()) {
-        rc = front_host.init();
-        if (rc == CUDA_SUCCESS) {
-            atomic_store_explicit(&ready, true, memory_order_release);
-        }
+        rc = init();
     }
     pthread_mutex_unlock(&init_lock);
     return rc;

@@ -245,9 +245,6 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
 CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
 {
     CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS && front_host.process_state() == CUDA_ERROR_NOT_INITIALIZED) {
-        rc = CUDA_ERROR_NOT_INITIALIZED; /* the child of a fork; after any other error it works */
-    }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

@@ -16,12 +16,9 @@
 
 struct sg_process sg_process = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
 
-/* In a child of fork() nothing of ours runs: CUDA answers "not initialized" there. */
-static _Atomic int forked;
-
+/* In a child of fork() nothing of ours runs. */
 static void after_fork(void)
 {
-    atomic_store(&forked, 1);
     atomic_store(&sg_process.ready, 0);
     pthread_mutex_init(&sg_process.lock, NULL);
 }
@@ -118,9 +115,6 @@ static CUresult process_make(const char *text, const char *node)
 
 static CUresult process_init(const char *devices, const char *node, const char *trace)
 {
-    if (atomic_load(&forked)) {
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
     sg_lock();
     CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, node);
     if (result == CUDA_SUCCESS) {

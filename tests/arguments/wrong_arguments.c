@@ -6,15 +6,19 @@
  * `then`: the context says an error after the case, which it must not. `changed`: a failing call
  * has written an output. --remote: without the calls that the client library has not; --real:
  * without the cases in which only our own libraries are sure not to crash. When all have run, a
- * right program must still run in the same process; then a fault condemns it. */
+ * right program must still run in the same process; its child after a fork is as if it had not
+ * initialised CUDA, and what differs there is a line; then a fault condemns the process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/arguments/good.h"
 #include "tests/arguments/table.h"
 
 static bool remote, real;
+static CUresult *uninitialised; /* what each call has given before cuInit */
 
 static const char *code(CUresult result)
 {
@@ -87,7 +91,8 @@ static void run_uninitialised(const struct call *call)
         }
     }
     begin(call, "-", "uninitialised");
-    end(call, call->run(values));
+    uninitialised[call - calls] = call->run(values);
+    end(call, uninitialised[call - calls]);
     putchar('\n');
 }
 
@@ -161,16 +166,46 @@ static void run_all(void)
     }
 }
 
-/* In a process that a fault has condemned. All arguments are made before. */
-static void run_condemned(void)
+typedef uint64_t arguments[ARGUMENTS_MOST];
+
+/* For all calls at once. */
+static arguments *all_arguments(void)
 {
-    uint64_t(*values)[ARGUMENTS_MOST] = calloc(call_count + 1, sizeof *values);
+    arguments *values = calloc(call_count + 1, sizeof *values);
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
             table_fill(&calls[i], values[i]);
         }
     }
     good_capture_end();
+    return values;
+}
+
+static void run_forked(const arguments *values)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        for (unsigned i = 0; i < call_count; i++) {
+            memset(table_rooms, TABLE_PATTERN, sizeof table_rooms);
+            CUresult result = runs(&calls[i]) ? calls[i].run(values[i]) : uninitialised[i];
+            if (result != uninitialised[i]) {
+                begin(&calls[i], "-", "forked");
+                end(&calls[i], result);
+                putchar('\n');
+            }
+        }
+        fflush(stdout);
+        _exit(0);
+    }
+    int status = 1;
+    bool ended = child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    printf(ended ? "a child has tried them all\n" : "the child's status is 0x%x\n", status);
+}
+
+/* In a process that a fault has condemned. All arguments are made before. */
+static void run_condemned(const arguments *values)
+{
     good_fault();
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
@@ -181,7 +216,6 @@ static void run_condemned(void)
             putchar('\n');
         }
     }
-    free(values);
 }
 
 int main(int argc, char **argv)
@@ -196,6 +230,7 @@ int main(int argc, char **argv)
         return 2;
     }
     table_open(argv[at]);
+    uninitialised = calloc(call_count + 1, sizeof *uninitialised);
     for (unsigned i = 0; i < call_count; i++) {
         if (runs(&calls[i])) {
             run_uninitialised(&calls[i]);
@@ -206,7 +241,13 @@ int main(int argc, char **argv)
     run_all();
     good_program();
     printf("a right program still runs\n");
-    run_condemned();
+    arguments *values = all_arguments();
+    if (!real) {
+        run_forked(values);
+        good_program();
+    }
+    run_condemned(values);
+    free(values);
     good_end();
     for (unsigned i = 0; calls_without_arguments[i] != NULL; i++) {
         printf("%s: no right arguments in tests/arguments/calls.txt\n", calls_without_arguments[i]);
