@@ -230,7 +230,7 @@ static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream 
         rc = client_stream_wait(&call, wire); /* what came before may write `from` */
         rc = rc == CUDA_SUCCESS ? client_twins_after(call.context, wire, mark) : rc;
     }
-    if (rc == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS && bytes != 0) {
         memmove(to, from, bytes);
     }
     return rc;

@@ -177,8 +177,9 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     return CUDA_SUCCESS;
 }
 
-/* Takes the record of a range that starts there out; every copy that uses it has ended. */
-static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
+/* Takes the record of a range that starts there out; every copy that uses it has ended.
+ * CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: nothing there is pinned. */
+static CUresult unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
 {
     pthread_mutex_lock(&lock);
     struct pinned *found = pinned_at((uint64_t)(uintptr_t)start);
@@ -191,7 +192,7 @@ static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
     }
     pthread_mutex_unlock(&lock);
     if (!right) {
-        return false;
+        return found != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
     struct client_link *link;
     for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
@@ -199,7 +200,7 @@ static bool unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
     }
     client_arena_end(found->arena);
     free(found);
-    return true;
+    return CUDA_SUCCESS;
 }
 
 void client_host_forget(uint64_t start)
@@ -309,10 +310,13 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     unsigned known =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS && (pp == NULL || bytesize == 0 || (Flags & ~known) != 0)) {
+    if (rc == CUDA_SUCCESS && (pp == NULL || (Flags & ~known) != 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc != CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS && bytesize == 0) {
+        *pp = NULL; /* as drivers do */
+    }
+    if (rc != CUDA_SUCCESS || bytesize == 0) {
         return rc;
     }
     if ((Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0) {
@@ -347,10 +351,10 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
         return CUDA_SUCCESS;
     }
     CUresult rc = client_usable();
-    if (rc != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS || p == NULL) { /* what an allocation of 0 bytes has given */
         return rc;
     }
-    if (p == NULL || !unpin(p, false, &bytes, &placed)) {
+    if (unpin(p, false, &bytes, &placed) != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!unmap(p)) {
@@ -390,17 +394,17 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     if (rc == CUDA_SUCCESS && p == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
+    if (rc == CUDA_SUCCESS) {
+        rc = unpin(p, true, &bytes, &placed);
     }
-    if (!unpin(p, true, &bytes, &placed)) {
-        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    if (rc == CUDA_SUCCESS) {
+        (void)unmap(p);
     }
-    (void)unmap(p);
-    return CUDA_SUCCESS;
+    return rc;
 }
 
-/* Of memory that was allocated, not of what was only registered. */
+/* Of memory that was allocated, not of what was only registered. With unified addressing all of it
+ * is mapped, asked for or not, and drivers say so. */
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     CUresult rc = client_usable();
@@ -412,7 +416,7 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     if (pFlags == NULL || found == NULL || found->registered) {
         rc = CUDA_ERROR_INVALID_VALUE;
     } else {
-        *pFlags = found->flags;
+        *pFlags = found->flags | CU_MEMHOSTALLOC_DEVICEMAP;
     }
     pthread_mutex_unlock(&lock);
     return rc;

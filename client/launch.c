@@ -168,7 +168,8 @@ static CUresult gather(const struct client_function *function, void **values, st
 /* A list of names and values: the block of parameters as the kernel declares it. */
 static CUresult from_extra(void **extra, struct params *params)
 {
-    const size_t *size = NULL;
+    static const size_t none = 0;
+    const size_t *size = &none;
     for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
         if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
             params->bytes = extra[1];

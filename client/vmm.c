@@ -67,10 +67,10 @@ static uint64_t granularity(void)
 static CUresult reserve(uint64_t bytes, uint64_t alignment, uint64_t wish, CUdeviceptr *out)
 {
     uint64_t least = granularity(), start;
-    alignment = alignment > least ? alignment : least;
     if (bytes == 0 || bytes % least != 0 || (alignment & (alignment - 1)) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    alignment = alignment > least ? alignment : least;
     if (bytes > SPACE_MOST || alignment > SPACE_MOST ||
         !client_window_take(wish, bytes, alignment, &start)) {
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -228,6 +228,7 @@ CUresult front_graph_holds(CUgraph handle, const CUgraphNode *all, size_t count)
 
 /* ---- what they hold ---- */
 
+/* A list that has room for nothing is an error, as drivers have it. */
 static CUresult nodes_list(CUgraph handle, CUgraphNode *to, size_t *count, bool roots)
 {
     CUresult rc = front_graph_enter();
@@ -235,7 +236,7 @@ static CUresult nodes_list(CUgraph handle, CUgraphNode *to, size_t *count, bool 
         return rc;
     }
     const struct front_graph *graph = front_graph_find(handle);
-    if (graph == NULL || count == NULL) {
+    if (graph == NULL || count == NULL || (to != NULL && *count == 0)) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
     size_t found = 0;

@@ -157,7 +157,9 @@ CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *fr
     return cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }
 
-/* ---- asking for them ---- */
+/* ---- asking for them ----
+ *
+ * As for nodes (graph.c), a list that has room for nothing is an error, as drivers have it. */
 
 struct answer {
     CUgraphNode *from, *to; /* NULL: not asked for */
@@ -212,7 +214,7 @@ CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNo
     }
     const struct front_graph *graph = front_graph_find(hGraph);
     if (graph == NULL || numEdges == NULL || (from == NULL) != (to == NULL) ||
-        (edgeData != NULL && from == NULL)) {
+        (edgeData != NULL && from == NULL) || (from != NULL && *numEdges == 0)) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
     struct answer answer = {
@@ -240,7 +242,8 @@ static CUresult neighbours(CUgraphNode handle, CUgraphNode *list, CUgraphEdgeDat
         return rc;
     }
     const struct front_node *node = front_node_find(handle);
-    if (node == NULL || count == NULL || (data != NULL && list == NULL)) {
+    if (node == NULL || count == NULL || (data != NULL && list == NULL) ||
+        (list != NULL && *count == 0)) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
     struct answer answer = {.from = list, .data = data, .room = *count, .counts = list == NULL};

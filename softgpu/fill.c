@@ -65,11 +65,13 @@ static CUresult fill_make(const struct sg_fill_shape *shape, struct sg_item **it
 {
     uint64_t row = api_range_times(shape->width, shape->element);
     *item = NULL;
+    if (shape->to % shape->element != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if (shape->width == 0 || shape->height == 0) {
         return CUDA_SUCCESS;
     }
-    if (shape->to % shape->element != 0 ||
-        !api_range_rows_apart(shape->pitch, row, shape->height, shape->element)) {
+    if (!api_range_rows_apart(shape->pitch, row, shape->height, shape->element)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *place = sg_place_named(shape->to, fill_extent(shape), SG_MAP_WRITE, range);

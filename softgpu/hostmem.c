@@ -66,8 +66,12 @@ CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flag
 {
     const unsigned known =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    if (bytes == 0 || (flags & ~known) != 0) {
+    if ((flags & ~known) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (bytes == 0) {
+        *range = NULL;
+        return CUDA_SUCCESS;
     }
     return space_alloc(context, SG_RANGE_HOST, NULL, bytes, flags, range);
 }

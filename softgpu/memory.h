@@ -131,6 +131,7 @@ void sg_peer_drop(const struct sg_context *context);
 
 /* ---- hostmem.c: pinned host memory ---- */
 
+/* Of 0 bytes there is no range: NULL. */
 CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,
                        struct sg_range **range);
 CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t bytes,

@@ -191,8 +191,9 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sg_leave(name == NULL ? CUDA_ERROR_INVALID_VALUE
-                                 : sg_module_global(module, name, dptr, bytes));
+    return sg_leave(name == NULL || (dptr == NULL && bytes == NULL)
+                        ? CUDA_ERROR_INVALID_VALUE
+                        : sg_module_global(module, name, dptr, bytes));
 }
 
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
@@ -205,7 +206,9 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
     }
     struct sg_managed *managed = NULL;
     size_t index = sg_program_variable_find(found->code->program, name);
-    result = index == SIZE_MAX ? CUDA_ERROR_NOT_FOUND : sg_library_managed(found, &managed);
+    result = dptr == NULL && bytes == NULL ? CUDA_ERROR_INVALID_VALUE
+             : index == SIZE_MAX           ? CUDA_ERROR_NOT_FOUND
+                                           : sg_library_managed(found, &managed);
     if (result == CUDA_SUCCESS && managed->ranges[index] == NULL) {
         result = CUDA_ERROR_NOT_FOUND;
     }

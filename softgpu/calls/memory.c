@@ -146,6 +146,11 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 
 /* ---- pinned host memory ---- */
 
+static bool range_pinned(const struct sg_range *range)
+{
+    return range != NULL && (range->kind == SG_RANGE_HOST || range->kind == SG_RANGE_REGISTERED);
+}
+
 static CUresult host_alloc(void **pp, size_t bytes, unsigned flags)
 {
     struct sg_context *context;
@@ -155,7 +160,9 @@ static CUresult host_alloc(void **pp, size_t bytes, unsigned flags)
     }
     struct sg_range *range = NULL;
     result = pp == NULL ? CUDA_ERROR_INVALID_VALUE : sg_host_alloc(context, bytes, flags, &range);
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS && range == NULL) {
+        *pp = NULL; /* of 0 bytes, as drivers do */
+    } else if (result == CUDA_SUCCESS) {
         ga_list_append(&context->ranges, &range->in_context);
         *pp = (void *)(uintptr_t)range->span.base;
     }
@@ -172,8 +179,9 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     return host_alloc(pp, bytesize, Flags);
 }
 
-/* Pinned memory may be in use by every context: waits for all work. */
-static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult wrong)
+/* Pinned memory may be in use by every context: waits for all work. `unknown`: the answer where
+ * nothing is pinned. */
+static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult unknown)
 {
     struct sg_context *context;
     CUresult result = sg_enter(&context);
@@ -181,14 +189,17 @@ static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult
         return result;
     }
     struct sg_range *range = sg_range_find(address);
-    if (range == NULL || range->kind != kind || range->span.base != address) {
-        return sg_leave(wrong);
+    if (!range_pinned(range)) {
+        return sg_leave(unknown);
+    }
+    if (range->kind != kind || range->span.base != address) {
+        return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     uint64_t id = range->id;
     result = sg_process_wait();
     range = sg_range_find(address);
     if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
-        result = wrong;
+        result = unknown;
     }
     if (result == CUDA_SUCCESS) { /* else something may still run in it */
         sg_host_free(range);
@@ -198,7 +209,9 @@ static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
-    return host_release((uint64_t)(uintptr_t)p, SG_RANGE_HOST, CUDA_ERROR_INVALID_VALUE);
+    return host_release((uint64_t)(uintptr_t)p, SG_RANGE_HOST,
+                        p == NULL ? CUDA_SUCCESS /* what an allocation of 0 bytes has given */
+                                  : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
@@ -227,9 +240,7 @@ static CUresult host_enter(const void *p, const void *out, struct sg_range **ran
         return result;
     }
     *range = sg_range_find((uint64_t)(uintptr_t)p);
-    bool pinned = *range != NULL &&
-                  ((*range)->kind == SG_RANGE_HOST || (*range)->kind == SG_RANGE_REGISTERED);
-    return out == NULL || !pinned ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+    return out == NULL || !range_pinned(*range) ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
@@ -256,7 +267,7 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     if (range->kind != SG_RANGE_HOST) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    *pFlags = range->host_flags;
+    *pFlags = range->host_flags | CU_MEMHOSTALLOC_DEVICEMAP; /* asked for or not */
     return sg_leave(CUDA_SUCCESS);
 }
 

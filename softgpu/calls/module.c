@@ -160,6 +160,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     if (module == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
-    return sg_leave(name == NULL ? CUDA_ERROR_INVALID_VALUE
-                                 : sg_module_global(module, name, dptr, bytes));
+    return sg_leave(name == NULL || (dptr == NULL && bytes == NULL)
+                        ? CUDA_ERROR_INVALID_VALUE
+                        : sg_module_global(module, name, dptr, bytes));
 }

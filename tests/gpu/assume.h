@@ -17,7 +17,8 @@ struct assumption {
     enum verdict (*ask)(char *seen, size_t size);
 };
 
-extern const struct assumption assumptions_of_memory[], assumptions_of_work[];
+extern const struct assumption assumptions_of_memory[], assumptions_of_work[],
+    assumptions_of_answers[];
 
 extern struct cuda_driver driver;
 extern CUdevice device;

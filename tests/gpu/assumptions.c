@@ -222,10 +222,11 @@ int main(int argc, char **argv)
         return 2;
     }
     static const char *const words[] = {"holds  ", "DIFFERS", "?      "};
-    const struct assumption *const tables[] = {assumptions_of_memory, assumptions_of_work};
+    const struct assumption *const tables[] = {assumptions_of_memory, assumptions_of_work,
+                                               assumptions_of_answers};
     int unexpected = 0;
     bool first = true;
-    for (unsigned t = 0; t < 2; t++) {
+    for (unsigned t = 0; t < sizeof tables / sizeof tables[0]; t++) {
         for (const struct assumption *at = tables[t]; at->name != NULL; at++) {
             char seen[SEEN_BYTES];
             enum verdict verdict = ask(at, path, seen);

@@ -79,7 +79,7 @@ static void check_registering(char *memory)
     EXPECT_DRIVER(cuMemHostRegister(memory, 8192, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     EXPECT_DRIVER(cuMemHostRegister(memory + 4096, 4096, 0),
                   CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-    EXPECT_DRIVER(cuMemHostUnregister(memory + 8), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    EXPECT_DRIVER(cuMemHostUnregister(memory + 8), CUDA_ERROR_INVALID_VALUE);
     EXPECT_DRIVER(cuMemFreeHost(memory), CUDA_ERROR_INVALID_VALUE);
     EXPECT_DRIVER(cuMemHostGetFlags(&flags, memory), CUDA_ERROR_INVALID_VALUE);
     CHECK_DRIVER(cuMemHostUnregister(memory));
@@ -90,12 +90,50 @@ static void check_registering(char *memory)
     CHECK_DRIVER(cuMemHostUnregister(memory + 3));
     CHECK_DRIVER(cuMemHostUnregister(memory + 2000));
     CHECK_DRIVER(cuMemHostAlloc(&pinned, 100, CU_MEMHOSTALLOC_PORTABLE));
-    CHECK_DRIVER(cuMemHostGetFlags(&flags, pinned));
-    if ((flags & CU_MEMHOSTALLOC_PORTABLE) == 0)
-        fail("the flags of pinned memory are %u", flags);
-    EXPECT_DRIVER(cuMemHostUnregister(pinned), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    EXPECT_DRIVER(cuMemHostUnregister(pinned), CUDA_ERROR_INVALID_VALUE);
     EXPECT_DRIVER(cuMemFreeHost((char *)pinned + 1), CUDA_ERROR_INVALID_VALUE);
     CHECK_DRIVER(cuMemFreeHost(pinned));
+}
+
+// With unified addressing all of it is mapped, whether that was asked for or not: semantics S137
+static void check_flags()
+{
+    for (unsigned asked = 0; asked < 8; asked++) {
+        unsigned flags = 0, inside = 0;
+        char *pinned;
+        CHECK_DRIVER(cuMemHostAlloc((void **)&pinned, 100, asked));
+        CHECK_DRIVER(cuMemHostGetFlags(&flags, pinned));
+        CHECK_DRIVER(cuMemHostGetFlags(&inside, pinned + 99));
+        if (flags != (asked | CU_MEMHOSTALLOC_DEVICEMAP) || inside != flags)
+            fail("the flags of memory that was pinned with %u are %u and %u", asked, flags, inside);
+        CHECK_DRIVER(cuMemFreeHost(pinned));
+    }
+    unsigned flags = 0;
+    void *pinned;
+    CHECK(cudaMallocHost(&pinned, 100));
+    CHECK(cudaHostGetFlags(&flags, pinned));
+    if (flags != cudaHostAllocMapped)
+        fail("the runtime says %u", flags);
+    CHECK(cudaFreeHost(pinned));
+}
+
+// Nothing is pinned, and there is nothing to free.
+static void check_empty()
+{
+    for (unsigned asked = 0; asked < 8; asked++) {
+        void *pinned = &asked;
+        CHECK_DRIVER(cuMemHostAlloc(&pinned, 0, asked));
+        if (pinned != nullptr)
+            fail("0 bytes of pinned memory are at %p", pinned);
+    }
+    void *pinned = &pinned, *same = &pinned;
+    CHECK_DRIVER(cuMemAllocHost(&pinned, 0));
+    CHECK(cudaMallocHost(&same, 0));
+    if (pinned != nullptr || same != nullptr)
+        fail("0 bytes of pinned memory are at %p and %p", pinned, same);
+    EXPECT_DRIVER(cuMemHostAlloc(&pinned, 0, 8), CUDA_ERROR_INVALID_VALUE);
+    CHECK_DRIVER(cuMemFreeHost(nullptr));
+    CHECK(cudaFreeHost(nullptr));
 }
 
 static void check_ranges(void *device, void *symbol)
@@ -140,6 +178,8 @@ int main()
     check_mapping(pinned);
     check_ranges(device, symbol);
     check_registering(memory);
+    check_flags();
+    check_empty();
     expect_unknown("unregistered", memory + 4096);
     CHECK(cudaFreeHost(pinned));
     expect_unknown("freed pinned", pinned);
