@@ -162,6 +162,13 @@ static bool peer_ticket(struct peer *peer, struct process *process, const struct
     return true;
 }
 
+static bool peer_open_waits(const struct peer *peer, const struct peer_open *open,
+                            const struct process *process)
+{
+    enum conf_driver driver = devices_visible(&peer->control->devices, open->device)->gpu->driver;
+    return peer->processes[driver] == process;
+}
+
 /* Answers the opens that waited for this process; `reason` NULL: it is ready. */
 static void peer_answer_opens(struct peer *peer, struct process *process, int32_t result,
                               const char *reason)
@@ -169,9 +176,7 @@ static void peer_answer_opens(struct peer *peer, struct process *process, int32_
     uint32_t kept = 0;
     for (uint32_t i = 0; i < peer->open_count; i++) {
         struct peer_open open = peer->opens[i];
-        enum conf_driver driver =
-            devices_visible(&peer->control->devices, open.device)->gpu->driver;
-        if (peer->processes[driver] != process) {
+        if (!peer_open_waits(peer, &open, process)) {
             peer->opens[kept++] = open;
         } else if (reason != NULL) {
             peer_refuse(peer, open.sequence, result, reason);
@@ -207,9 +212,24 @@ static void peer_process_packet(struct process *process, const union channel_pac
     (void)peer_flush(peer);
 }
 
+static enum ga_status peer_process_start(struct peer *peer, enum conf_driver driver, char *why,
+                                         size_t why_size);
+
+/* The opens that waited for it wait for another one if it was a spare that has not answered. */
 static void peer_process_ended(struct process *process, const char *why)
 {
     struct peer *peer = process->owner;
+    char none[300];
+    bool silent = process->prompt && !process->ready;
+    for (uint32_t i = 0; silent && i < peer->open_count; i++) {
+        if (peer_open_waits(peer, &peer->opens[i], process)) {
+            enum conf_driver driver =
+                devices_visible(&peer->control->devices, peer->opens[i].device)->gpu->driver;
+            enum ga_status status = peer_process_start(peer, driver, none, sizeof none);
+            why = status == GA_OK ? why : none;
+            break;
+        }
+    }
     peer_answer_opens(peer, process, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         peer->processes[i] = peer->processes[i] == process ? NULL : peer->processes[i];

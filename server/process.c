@@ -15,7 +15,8 @@
 #include "base/log.h"
 #include "server/trim.h"
 
-#define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
+#define PROCESS_END_MS    2000 /* between closing its channel and SIGKILL */
+#define PROCESS_ANSWER_MS 3000 /* of a warm process, which takes milliseconds to be ready */
 
 void process_table_init(struct process_table *table, uv_loop_t *loop)
 {
@@ -138,9 +139,9 @@ static void process_overdue(uv_timer_t *timer)
     struct process *process = timer->data;
     bool late = process->assigned ? !process->ready : !process->warm;
     if (!process->ending && late) {
-        snprintf(process->why, sizeof process->why, "not ready in time");
-        ga_warn("backend process %d of %s is not ready in time", process->child.pid,
-                process->label);
+        const char *what = process->prompt ? "has not answered" : "is not ready in time";
+        snprintf(process->why, sizeof process->why, "the backend process %s", what);
+        ga_warn("backend process %d of %s %s", process->child.pid, process->label, what);
     }
     (void)uv_process_kill(&process->child, SIGKILL);
 }
@@ -268,12 +269,17 @@ enum ga_status process_assign(struct process *process,
     process->events = events;
     process->owner = owner;
     process->assigned = true;
+    process->prompt = process->warm;
     snprintf(process->label, sizeof process->label, "%s", label);
     if (channel_send(process->fd, application, sizeof *application) != GA_OK) {
         process_end(process);
         return GA_LOST;
     }
-    (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
+    uint64_t limit_ms = (uint64_t)timeout_s * 1000;
+    if (process->prompt && limit_ms > PROCESS_ANSWER_MS) {
+        limit_ms = PROCESS_ANSWER_MS;
+    }
+    (void)uv_timer_start(&process->timer, process_overdue, limit_ms, 0);
     return GA_OK;
 }
 

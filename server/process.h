@@ -42,6 +42,7 @@ struct process {
     uint64_t started_ns;
     bool warm;     /* its driver is open */
     bool assigned; /* to an application; else it is a spare or a probe */
+    bool prompt;   /* it was warm then: it is ready at once, or does not answer */
     bool ready, ending;
     char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */
     char local[CHANNEL_TEXT_MOST];    /* the same */
@@ -67,8 +68,9 @@ GA_CHECKED enum ga_status process_start(struct process_table *table,
                                         void *owner, struct process **out, char *why,
                                         size_t why_size);
 
-/* Gives a process to an application: it must be READY within timeout_s. GA_LOST: it is dying. From
- * here on `owner` hears of it. */
+/* Gives a process to an application: it must be READY within timeout_s, a warm one within 3 s. A
+ * warm one that ends before has not answered: another may take its place. GA_LOST: it is dying.
+ * From here on `owner` hears of it. */
 GA_CHECKED enum ga_status process_assign(struct process *process,
                                          const struct channel_application *application,
                                          unsigned timeout_s, const struct process_events *events,

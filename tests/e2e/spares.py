@@ -60,6 +60,20 @@ def test_spare_that_dies(build):
         harness.run_passing([build.program("vector_add")], build.remote([server]))
 
 
+def test_spares_that_stand_still(build):
+    """A program gets another process, though these would have let it wait for open_timeout_s."""
+    for count in (1, 2):
+        with harness.serving(build, config=with_spares(count)) as server:
+            spares = server.wait_spares()
+            for spare in spares:
+                os.kill(spare, signal.SIGSTOP)
+            process = harness.run_passing([build.program("vector_add")], build.remote([server]))
+            expect(process.seconds < 25, f"{count} stopped: it took {process.seconds:.1f} s")
+            wait_until(lambda: not any(map(harness.alive, spares)), 10, "they are gone")
+            expect("has not answered" in server.err.text, server.report())
+            server.wait_spares(besides=spares)
+
+
 def test_death_of_gpuaasd(build):
     with harness.serving(build) as server:
         spares = server.wait_spares()
