@@ -39,7 +39,8 @@ struct conf_server {
     char pool[CONF_TEXT_MOST];
     char node[CONF_TEXT_MOST];
     enum ga_log_level log_level;
-    uint64_t session_queue_bytes, client_cache;
+    uint64_t session_queue_bytes, copy_overflow, client_cache;
+    uint32_t copy_overflow_wait_s;
     uint32_t bulk_connections;
     bool compression;
     uint64_t shared_memory;

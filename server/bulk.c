@@ -173,16 +173,24 @@ static enum ga_status plain_take(struct server_conn *conn, size_t values, void *
 static enum ga_status packed_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
 {
     uint32_t packed = conn->bulk.next.packed;
-    struct staging_slot *slot = conn_slot(conn);
-    if (slot == NULL) {
+    uint8_t *from = conn_scratch(conn);
+    if (from == NULL) {
+        server_fail(conn, "no memory for a copy");
         return GA_LOST;
     }
-    enum ga_status status = plain_take(conn, values, slot->bytes, packed);
-    if (status == GA_OK) {
-        status = pack_open(slot->bytes, packed, to, bytes);
+    GA_TRY(plain_take(conn, values, from, packed));
+    return pack_open(from, packed, to, bytes);
+}
+
+enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes)
+{
+    uint32_t packed = conn->bulk.next.packed;
+    uint8_t *to = conn_scratch(conn);
+    if (to == NULL) {
+        server_fail(conn, "no memory for a copy");
+        return GA_LOST;
     }
-    staging_give(&conn->staging, slot);
-    return status;
+    return plain_take(conn, values, to, packed != 0 ? packed : bytes);
 }
 
 enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)

@@ -16,7 +16,6 @@
 #include "transport/transport.h"
 
 struct server_conn;
-struct staging_slot;
 
 struct server_bulk {
     pthread_mutex_t lock;        /* of what the main thread puts in */
@@ -56,5 +55,7 @@ bool bulk_fits(const struct server_conn *conn, const struct wire_header *header,
  * are packed wrongly. */
 GA_CHECKED enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to,
                                     uint64_t bytes);
+/* The same, and nobody has them. */
+GA_CHECKED enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes);
 
 #endif

@@ -61,7 +61,8 @@ struct channel_setup {
     struct conf_ports data_ports;
     uint32_t shm;  /* 1: listens on shared memory, too */
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
-    uint64_t session_queue_bytes, client_cache;
+    uint64_t session_queue_bytes, copy_overflow, client_cache;
+    uint32_t copy_overflow_wait_s;
     uint32_t bulk_connections;
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */

@@ -126,87 +126,6 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
     out_append(&completer->conn->out, frame);
 }
 
-/* Not into another slot: where the wire is slow, all of them wait for it. */
-static void data_pack(struct completer *completer, struct out_frame *frame)
-{
-    struct server_out *out = &completer->conn->out;
-    uint32_t bytes = frame->bulk_bytes - frame->padding;
-    if (!out_pack_wanted(out, bytes)) {
-        return;
-    }
-    if (completer->packed == NULL) {
-        completer->packed = malloc(pack_room(WIRE_CHUNK));
-        if (completer->packed == NULL) {
-            return;
-        }
-    }
-    uint64_t start = ga_clock_ns();
-    size_t packed = pack_close(frame->bulk, bytes, completer->packed);
-    out_pack_tried(out, bytes, packed, ga_clock_ns() - start);
-    if (packed != 0) {
-        memcpy(frame->bulk, completer->packed, packed);
-        out_frame_packed(frame, (uint32_t)packed);
-    }
-}
-
-static void data_send(struct completer *completer, struct ga_pool *frames,
-                      struct completer_entry *entry)
-{
-    struct server_conn *conn = completer->conn;
-    struct out_frame *frame = NULL;
-    if (entry->rc == CUDA_SUCCESS) {
-        frame = out_frame_make(frames, 16, WIRE_DATA, entry->session, entry->sequence);
-        if (frame == NULL) {
-            server_fail(conn, "no memory for a reply");
-        }
-    }
-    if (frame == NULL) {
-        staging_give(&conn->staging, entry->slot);
-    } else {
-        ga_write_u64(&frame->writer, entry->offset);
-        ga_write_u64(&frame->writer, entry->bytes);
-        frame->bulk_bytes = wire_padded(entry->bytes);
-        for (uint32_t i = entry->bytes; i < frame->bulk_bytes; i++) {
-            entry->bulk[i] = 0; /* padding must not show what was there before */
-        }
-        frame->padding = frame->bulk_bytes - entry->bytes;
-        frame->slot = entry->slot;
-        frame->bulk = entry->bulk;
-        data_pack(completer, frame);
-        out_append(&conn->out, frame);
-    }
-    if (entry->last) {
-        result_send(completer, frames, entry, WIRE_REPLY);
-    }
-}
-
-static void store_send(struct completer *completer, struct ga_pool *frames,
-                       struct completer_entry *entry)
-{
-    struct server_conn *conn = completer->conn;
-    struct out_frame *store = NULL;
-    if (entry->rc == CUDA_SUCCESS) {
-        store = out_frame_make(frames, 0, 0, entry->session, entry->sequence);
-        if (store == NULL) {
-            server_fail(conn, "no memory for a copy");
-        }
-    }
-    if (store == NULL) {
-        staging_give(&conn->staging, entry->slot);
-    } else {
-        store->slot = entry->slot;
-        store->bulk = entry->bulk;
-        store->bulk_bytes = entry->bytes;
-        store->address = entry->piece->address + entry->offset;
-        store->key = entry->piece->key;
-        out_store(&conn->out, store);
-    }
-    if (entry->last) {
-        arena_drop(entry->piece);
-        result_send(completer, frames, entry, WIRE_REPLY);
-    }
-}
-
 static void job_send(struct completer *completer, struct completer_entry *entry)
 {
     struct server_conn *conn = completer->conn;
@@ -246,7 +165,6 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         if (entry->piece != NULL) {
             arena_drop(entry->piece); /* who has read the reply may give it up */
         }
-        result_send(completer, frames, entry, WIRE_REPLY);
         break;
     case COMPLETER_DONE:
         result_send(completer, frames, entry, WIRE_DONE);
@@ -259,10 +177,13 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         out_append(&completer->conn->out, entry->frame);
         break;
     case COMPLETER_DATA:
-        data_send(completer, frames, entry);
+        piece_send(completer, frames, entry);
         break;
     case COMPLETER_STORE:
-        store_send(completer, frames, entry);
+        piece_store(completer, frames, entry);
+        if (entry->last) {
+            arena_drop(entry->piece);
+        }
         break;
     case COMPLETER_SLOT:
         staging_give(&completer->conn->staging, entry->slot);
@@ -271,6 +192,9 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         entry_release(completer, entry);
         job_send(completer, entry);
         return;
+    }
+    if (ends_a_call(entry)) {
+        result_send(completer, frames, entry, WIRE_REPLY);
     }
     completer_entry_free(completer, entry);
 }

@@ -99,6 +99,13 @@ bool completer_is_idle(struct completer *completer);
 /* Waits until there are fewer than COMPLETIONS_MOST. GA_LOST: ended. */
 GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 
+/* ---- pieces.c: COMPLETER_DATA and COMPLETER_STORE, done or failed. `frames`: the pool of the
+ * thread that is here. */
+void piece_send(struct completer *completer, struct ga_pool *frames,
+                const struct completer_entry *entry);
+void piece_store(struct completer *completer, struct ga_pool *frames,
+                 const struct completer_entry *entry);
+
 /* ---- events.c: events of the driver, counted. The context must be current. */
 
 /* A new one, never recorded: what a client's event is. */
@@ -115,6 +122,8 @@ void event_drop(struct completer *completer, struct event_ref *ref);
 /* Takes one without timing and records it on a stream of the context. */
 CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
                     struct event_ref **ref);
+/* The line of a stream by the client's handle; 0: there is no such stream, or no context. */
+uint64_t stream_line(struct server_conn *conn, uint64_t wire);
 /* The same for a stream by the client's handle, whatever context is current; also says its line. */
 CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
                      uint64_t *line);

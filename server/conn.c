@@ -16,8 +16,6 @@
 #include "base/log.h"
 #include "server/output.h"
 
-#define SMALL_BYTES 16384u /* pieces up to this share staging slots */
-
 /* ---- waiting */
 
 void conn_flush(struct server_conn *conn)
@@ -74,52 +72,6 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
         conn_flush(conn);
         conn_poll(conn, NULL, 0);
     }
-}
-
-struct staging_slot *conn_slot(struct server_conn *conn)
-{
-    struct staging_slot *slot = staging_try(&conn->staging);
-    if (slot == NULL) {
-        conn_flush(conn); /* what is not sent may hold all of them */
-        if (out_is_storing(&conn->out)) {
-            completer_wake(&conn->completer); /* it looks when they are free */
-        }
-        slot = staging_take(&conn->staging);
-    }
-    return slot;
-}
-
-/* Many small copies behind a long kernel must not use up all slots: they share one. */
-static struct staging_slot *conn_share(struct server_conn *conn, uint32_t bytes, uint8_t **at)
-{
-    struct staging *staging = &conn->staging;
-    if (conn->shared != NULL && staging_leases(staging, conn->shared) == 1) {
-        conn->shared_used = 0; /* nobody uses what was put there */
-    }
-    if (conn->shared != NULL && conn->shared_used + bytes > WIRE_CHUNK) {
-        staging_give(staging, conn->shared);
-        conn->shared = NULL;
-    }
-    if (conn->shared == NULL) {
-        conn->shared = conn_slot(conn);
-        conn->shared_used = 0;
-    }
-    if (conn->shared != NULL) {
-        staging_share(staging, conn->shared);
-        *at = conn->shared->bytes + conn->shared_used;
-        conn->shared_used += bytes;
-    }
-    return conn->shared;
-}
-
-struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t **at)
-{
-    if (bytes <= SMALL_BYTES) {
-        return conn_share(conn, wire_padded(bytes), at);
-    }
-    struct staging_slot *slot = conn_slot(conn);
-    *at = slot != NULL ? slot->bytes : NULL;
-    return slot;
 }
 
 /* A client that has just called may call again; and what it waits for may be done soon. Whether one
@@ -293,6 +245,12 @@ static bool call_lacking(struct server_conn *conn, const struct wire_header *hea
     return true;
 }
 
+/* By these a stream may wait for what only a later call does. */
+static bool waits_for_value(uint16_t opcode)
+{
+    return opcode == API_OP_cuStreamWaitValue32_v2 || opcode == API_OP_cuStreamWaitValue64_v2;
+}
+
 static bool call_frame(struct server_conn *conn, const struct wire_header *header,
                        struct ga_reader *reader)
 {
@@ -309,6 +267,7 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
         context_apply(conn, conn->current);
         conn->elsewhere = false;
     }
+    conn->waits_for_values = conn->waits_for_values || waits_for_value(header->opcode);
     bool good = handler(conn, header, reader);
     (void)GA_FAILPOINT("backend: after a call");
     return good;
@@ -406,6 +365,7 @@ static void *conn_run(void *argument)
     completer_hand_over(&conn->completer);
     conn_flush(conn);
     atomic_store(&conn->ended, true);
+    staging_end(&conn->staging);
     host_functions_end(&conn->host_functions);
     conn->host->ended(conn->host->user, why);
     return NULL;
@@ -441,7 +401,8 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = setup->session_queue_bytes;
     conn->arena.most = setup->shared_memory_bytes;
-    staging_init(&conn->staging, driver, conn->queue_bytes);
+    conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
+    staging_init(&conn->staging, driver, conn->queue_bytes, setup->copy_overflow);
     bulk_init(&conn->bulk);
     host_functions_init(&conn->host_functions, driver);
     out_init(&conn->out, &conn->transport, &conn->staging);

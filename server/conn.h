@@ -1,9 +1,9 @@
 /* A data connection: one application's ordered stream of calls.
  *
  * Its submit thread reads, checks and submits; it waits neither for a GPU nor for the socket, only
- * for room (a full output queue, no free staging slot), and where a call must leave nothing behind
- * (the end of a context). All state of the application belongs to it. The completion thread
- * (completer.h) tells what has finished. */
+ * for room (a full output queue, no free staging slot as long as any comes back), and where a call
+ * must leave nothing behind (the end of a context). All state of the application belongs to it. The
+ * completion thread (completer.h) tells what has finished. */
 #ifndef SERVER_CONN_H
 #define SERVER_CONN_H
 
@@ -23,6 +23,7 @@
 #include "server/host_functions.h"
 #include "server/objects.h"
 #include "server/out.h"
+#include "server/overflow.h"
 #include "server/ranges.h"
 #include "server/staging.h"
 #include "transport/transport.h"
@@ -76,11 +77,17 @@ struct server_conn {
     uint64_t queue_bytes;
     struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
     uint32_t shared_used;
-    uint32_t small_copies;   /* see calls/copy.c */
-    uint64_t fetches;        /* begun ever, see calls/arena_reach.c */
-    bool unlent;             /* the slots cannot be registered with the network card */
-    struct out_frame *reply; /* between server_reply_begin and _end */
-    struct ga_spin spin;     /* of the submit thread, for the next call */
+    uint64_t overflow_wait_ns;
+    uint64_t still, hopeless; /* staging_moves: since then nothing goes on; and there is no room */
+    bool waits_for_values;    /* a stream has, ever: this may end by a later call alone */
+    bool overflows_not;       /* the driver cannot */
+    uint8_t *scratch;
+    struct transport_memory scratch_lent; /* for the network card */
+    uint32_t small_copies;                /* see calls/copy.c */
+    uint64_t fetches;                     /* begun ever, see calls/arena_reach.c */
+    bool unlent;                          /* the slots cannot be registered with the network card */
+    struct out_frame *reply;              /* between server_reply_begin and _end */
+    struct ga_spin spin;                  /* of the submit thread, for the next call */
     pthread_t thread;
     int wake_fd; /* wakes the submit thread: a job, or the end */
     _Atomic bool ended;
@@ -111,11 +118,31 @@ void conn_run_jobs(struct server_conn *conn);
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
 /* Waits for the wake-up and, unless it is NULL, for what is `wanted` of `from`. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
-/* Leases a whole slot, waiting for one. NULL: the connection ends. */
-struct staging_slot *conn_slot(struct server_conn *conn);
-/* Leases room for `bytes` (WIRE_CHUNK at most) in a staging slot, waiting for one; small pieces
- * share slots. `*at` is the room, 16-aligned and padded. NULL: the connection ends. */
-struct staging_slot *conn_room(struct server_conn *conn, uint64_t bytes, uint8_t **at);
+
+/* ---- room.c: where the bytes of a copy are on their way */
+
+/* A slot of staging.h, or a turn of overflow.h. */
+struct conn_room {
+    struct staging_slot *slot; /* leased */
+    uint8_t *at;               /* what the driver copies from or to, 16-aligned and padded */
+    uint32_t bytes;
+    struct overflow_bytes *aside; /* bytes for the GPU come here, if it is not NULL; then
+                                   * overflow_put, before the driver is told to copy */
+};
+
+enum conn_use { ROOM_IN, ROOM_OUT, ROOM_STORE }; /* the last one: by the network card */
+
+/* Leases room for the next piece of a copy in `stream`; small pieces share slots. ROOM_IN: for all
+ * of `bytes`, WIRE_CHUNK at most. Else for as many as fit, and for all of WIRE_CHUNK or less. Waits
+ * while work goes on that will make room, and where the stream itself waits for more than that,
+ * finds room without. CUDA_ERROR_OUT_OF_MEMORY: there is none, and nothing goes on, perhaps until a
+ * later call; the log says so. Any error with conn->ended: the connection ends. */
+CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
+                   struct conn_room *room);
+/* Nothing comes. */
+void conn_room_leave(struct server_conn *conn, struct conn_room *room);
+/* WIRE_CHUNK bytes that are free between two calls, padded. NULL: no memory. */
+uint8_t *conn_scratch(struct server_conn *conn);
 
 /* The bulk bytes of the current frame, `skip` bytes behind its header; waits for the client to send
  * them. GA_LOST: the connection has ended. */

@@ -110,10 +110,19 @@ void host_lease_wait(struct host_functions *host)
     pthread_mutex_unlock(&host->lock);
 }
 
+bool host_functions_run(struct host_functions *host)
+{
+    pthread_mutex_lock(&host->lock);
+    bool run = host->called != 0;
+    pthread_mutex_unlock(&host->lock);
+    return run;
+}
+
 void host_lease_called(struct host_functions *host, uint32_t ticket)
 {
     pthread_mutex_lock(&host->lock);
     lease_at(host, ticket)->state = HOST_CALLED;
+    host->called++;
     pthread_mutex_unlock(&host->lock);
 }
 
@@ -125,6 +134,7 @@ enum ga_status host_lease_done(struct host_functions *host, uint32_t ticket, uin
         lease_at(host, ticket)->sequence == sequence) {
         word_write(host, ticket);
         lease_free(host, ticket);
+        host->called--;
         status = GA_OK;
     }
     pthread_mutex_unlock(&host->lock);

@@ -39,7 +39,8 @@ struct host_functions {
     pthread_cond_t given_back;
     struct host_block *blocks[HOST_BLOCKS_MOST];
     unsigned block_count;
-    uint32_t free; /* first free ticket + 1; 0: none */
+    uint32_t free;   /* first free ticket + 1; 0: none */
+    uint32_t called; /* leases in that state */
     bool ended;
 };
 
@@ -60,6 +61,8 @@ CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t s
                         struct host_wait *wait);
 /* Waits until one is free, or until the end. */
 void host_lease_wait(struct host_functions *host);
+/* Whether the client has been told of any that has not returned. */
+bool host_functions_run(struct host_functions *host);
 /* The client is being told. */
 void host_lease_called(struct host_functions *host, uint32_t ticket);
 /* The client says that it has returned: the stream goes on. GA_INVALID: it was never called. */

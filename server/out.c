@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "server/overflow.h"
 
 #define OUT_PIECES 64     /* of one system call */
 #define BULK_LEAST 65536u /* less is not worth a connection of its own */
@@ -219,7 +220,8 @@ static void sent_account(struct server_out *out, size_t sent)
 /* The first of the queue: from now on the card reads its slot. */
 static enum ga_status store_send(struct server_out *out, struct out_frame *frame)
 {
-    const struct transport_reaching copy = {.own = &out->lent,
+    const struct overflow_slot *turn_of = frame->slot->of;
+    const struct transport_reaching copy = {.own = turn_of != NULL ? &turn_of->lent : &out->lent,
                                             .here = frame->bulk,
                                             .there = frame->address,
                                             .key = frame->key,

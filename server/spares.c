@@ -35,6 +35,8 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         .shm = server->shm,
         .rdma = server->rdma,
         .session_queue_bytes = server->session_queue_bytes,
+        .copy_overflow = server->copy_overflow,
+        .copy_overflow_wait_s = server->copy_overflow_wait_s,
         .bulk_connections = server->bulk_connections,
         .compression = server->compression,
         .shared_memory_bytes = server->shared_memory,

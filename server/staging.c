@@ -4,18 +4,26 @@
 #include <stdlib.h>
 
 #include "api/wire.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
+#include "server/overflow.h"
 
 #define STAGING_LEAST 4u /* slots; fewer would make each copy wait for the one before */
 
-void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes)
+void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes,
+                  uint64_t overflow_bytes)
 {
+    pthread_condattr_t monotonic;
     *staging = (struct staging){.driver = driver, .count = (unsigned)(bytes / WIRE_CHUNK)};
     if (staging->count < STAGING_LEAST) {
         staging->count = STAGING_LEAST;
     }
     pthread_mutex_init(&staging->lock, NULL);
-    pthread_cond_init(&staging->given_back, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&staging->given_back, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    overflow_init(&staging->overflow, overflow_bytes);
 }
 
 /* Makes the primary context current. It is retained once more when that succeeds. */
@@ -143,18 +151,9 @@ static struct staging_slot *slot_pop(struct staging *staging)
     if (slot != NULL) {
         staging->free = slot->next;
         slot->leases = 1;
+        staging->moves.slots++;
+        staging->moves.all++;
     }
-    return slot;
-}
-
-struct staging_slot *staging_take(struct staging *staging)
-{
-    pthread_mutex_lock(&staging->lock);
-    while (staging->free == NULL && !staging->ended) {
-        pthread_cond_wait(&staging->given_back, &staging->lock);
-    }
-    struct staging_slot *slot = staging->ended ? NULL : slot_pop(staging);
-    pthread_mutex_unlock(&staging->lock);
     return slot;
 }
 
@@ -164,6 +163,29 @@ struct staging_slot *staging_try(struct staging *staging)
     struct staging_slot *slot = staging->ended ? NULL : slot_pop(staging);
     pthread_mutex_unlock(&staging->lock);
     return slot;
+}
+
+struct staging_moves staging_moves(struct staging *staging)
+{
+    pthread_mutex_lock(&staging->lock);
+    struct staging_moves moves = staging->moves;
+    pthread_mutex_unlock(&staging->lock);
+    return moves;
+}
+
+bool staging_wait(struct staging *staging, struct staging_moves seen, uint64_t timeout_ns)
+{
+    uint64_t until = ga_clock_ns() + timeout_ns;
+    const struct timespec deadline = {.tv_sec = (time_t)(until / GA_NS_PER_S),
+                                      .tv_nsec = (long)(until % GA_NS_PER_S)};
+    int late = 0;
+    pthread_mutex_lock(&staging->lock);
+    while (staging->moves.all == seen.all && !staging->ended && late == 0) {
+        late = pthread_cond_timedwait(&staging->given_back, &staging->lock, &deadline);
+    }
+    bool moved = staging->moves.all != seen.all || staging->ended;
+    pthread_mutex_unlock(&staging->lock);
+    return moved;
 }
 
 void staging_share(struct staging *staging, struct staging_slot *slot)
@@ -185,8 +207,14 @@ void staging_give(struct staging *staging, struct staging_slot *slot)
 {
     pthread_mutex_lock(&staging->lock);
     if (--slot->leases == 0) {
-        slot->next = staging->free;
-        staging->free = slot;
+        if (slot->of != NULL) {
+            overflow_given(staging, slot);
+        } else {
+            staging->moves.slots++;
+            slot->next = staging->free;
+            staging->free = slot;
+        }
+        staging->moves.all++;
         pthread_cond_signal(&staging->given_back);
     }
     pthread_mutex_unlock(&staging->lock);
@@ -196,6 +224,7 @@ void staging_end(struct staging *staging)
 {
     pthread_mutex_lock(&staging->lock);
     staging->ended = true;
+    overflow_end(&staging->overflow);
     pthread_cond_broadcast(&staging->given_back);
     pthread_mutex_unlock(&staging->lock);
 }

@@ -46,8 +46,8 @@ CUresult reach_prepare(struct server_conn *conn, CUdevice device)
 /* ---- to the GPU */
 
 struct fetch {
-    struct staging_slot *slot;
-    uint8_t *at;
+    struct conn_room room;
+    uint8_t *at;     /* where the card puts them */
     uint64_t number; /* among those of the connection, from 1 */
     uint64_t offset; /* in the copy */
     uint32_t bytes;
@@ -64,19 +64,40 @@ struct fetches {
     uint64_t asked; /* bytes of all that have begun */
 };
 
-/* Whoever holds slots waits for none: those may be the last ones. */
-static struct staging_slot *slot_for(struct fetches *fetches, uint32_t bytes, uint8_t **at)
+/* For one fetch at a time, whose bytes go on into the overflow, which the card does not know. */
+static bool scratch_lend(struct server_conn *conn)
 {
-    if (fetches->begun == fetches->ended) {
-        return conn_room(fetches->conn, bytes, at);
-    }
-    struct staging_slot *slot = staging_try(&fetches->conn->staging);
-    *at = slot != NULL ? slot->bytes : NULL;
-    return slot;
+    uint8_t *memory = conn_scratch(conn);
+    return conn->scratch_lent.state != NULL ||
+           (memory != NULL &&
+            conn->transport.ops->reach->share(&conn->transport, memory, WIRE_CHUNK, TRANSPORT_OWN,
+                                              &conn->scratch_lent) == GA_OK);
 }
 
-/* GA_AGAIN: not before one that is on its way has ended. GA_LOST. */
-static enum ga_status fetch_begin(struct fetches *fetches)
+/* Whoever holds slots waits for none: those may be the last ones. GA_AGAIN: there is none. */
+static enum ga_status room_for(struct fetches *fetches, struct fetch *fetch, CUresult *rc)
+{
+    struct server_conn *conn = fetches->conn;
+    if (fetches->begun != fetches->ended) {
+        fetch->room.slot = staging_try(&conn->staging);
+        fetch->room.at = fetch->room.slot != NULL ? fetch->room.slot->bytes : NULL;
+        fetch->at = fetch->room.at;
+        return fetch->room.slot != NULL ? GA_OK : GA_AGAIN;
+    }
+    *rc = conn_room(conn, fetches->args->stream, fetch->bytes, ROOM_IN, &fetch->room);
+    if (*rc == CUDA_SUCCESS && fetch->room.slot->of != NULL && !scratch_lend(conn)) {
+        *rc = CUDA_ERROR_OUT_OF_MEMORY;
+        conn_room_leave(conn, &fetch->room);
+    }
+    if (*rc != CUDA_SUCCESS) {
+        return atomic_load(&conn->ended) ? GA_LOST : GA_AGAIN;
+    }
+    fetch->at = fetch->room.slot->of != NULL ? conn->scratch : fetch->room.at;
+    return GA_OK;
+}
+
+/* GA_AGAIN: not before one that is on its way has ended; or `rc`. GA_LOST. */
+static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
 {
     struct server_conn *conn = fetches->conn;
     uint64_t left = fetches->args->bytes - fetches->asked;
@@ -85,18 +106,16 @@ static enum ga_status fetch_begin(struct fetches *fetches)
     if (fetches->begun - fetches->ended == FETCHES_MOST) {
         return GA_AGAIN;
     }
-    fetch.slot = slot_for(fetches, fetch.bytes, &fetch.at);
-    if (fetch.slot == NULL) {
-        return fetches->begun != fetches->ended ? GA_AGAIN : GA_LOST;
-    }
-    const struct transport_reaching copy = {.own = &conn->out.lent,
+    GA_TRY(room_for(fetches, &fetch, rc));
+    bool lands = fetch.room.slot->of != NULL;
+    const struct transport_reaching copy = {.own = lands ? &conn->scratch_lent : &conn->out.lent,
                                             .here = fetch.at,
                                             .there = fetches->piece->address +
                                                      fetches->args->offset + fetch.offset,
                                             .key = fetches->piece->key,
                                             .bytes = fetch.bytes};
     if (conn->transport.ops->reach->fetch(&conn->transport, &copy) != GA_OK) {
-        staging_give(&conn->staging, fetch.slot);
+        conn_room_leave(conn, &fetch.room);
         return GA_LOST;
     }
     fetch.number = ++conn->fetches;
@@ -132,14 +151,22 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
     const struct fetch *fetch = &fetches->some[fetches->ended % FETCHES_MOST];
     GA_TRY(fetched_wait(conn, fetch->number));
     fetches->ended++;
+    const struct conn_room *room = &fetch->room;
+    uint8_t *to = room->aside != NULL ? room->aside->data : room->at;
+    if (fetch->at != to) {
+        memcpy(to, fetch->at, fetch->bytes);
+    }
+    if (room->aside != NULL) {
+        overflow_put(&conn->staging, room->slot, room->aside);
+    }
     if (*rc == CUDA_SUCCESS) {
-        *rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, fetch->at, fetch->bytes,
+        *rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, room->at, fetch->bytes,
                                                  fetches->stream);
     }
     if (*rc == CUDA_SUCCESS) {
-        copy_in_end(conn, fetches->header, fetch->slot, args->stream, CUDA_SUCCESS);
+        copy_in_end(conn, fetches->header, room->slot, args->stream, CUDA_SUCCESS);
     } else {
-        staging_give(&conn->staging, fetch->slot);
+        staging_give(&conn->staging, room->slot);
     }
     return atomic_load(&conn->ended) ? GA_LOST : GA_OK;
 }
@@ -155,8 +182,8 @@ CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
     while (status != GA_LOST && ((rc == CUDA_SUCCESS && fetches.asked < args->bytes) ||
                                  fetches.begun != fetches.ended)) {
         bool more = rc == CUDA_SUCCESS && fetches.asked < args->bytes;
-        status = more ? fetch_begin(&fetches) : GA_AGAIN;
-        if (status == GA_AGAIN) {
+        status = more ? fetch_begin(&fetches, &rc) : GA_AGAIN;
+        if (status == GA_AGAIN && fetches.begun != fetches.ended) {
             status = fetch_end(&fetches, &rc);
         }
     }

@@ -46,11 +46,12 @@ void copy_in_end(struct server_conn *conn, const struct wire_header *header,
     completer_add(&conn->completer, entry);
 }
 
-struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_header *header,
-                                    size_t values, uint64_t bytes, uint8_t **at)
+bool copy_bulk_take(struct server_conn *conn, const struct wire_header *header, size_t values,
+                    uint64_t stream, uint64_t bytes, struct conn_room *room)
 {
+    room->slot = NULL;
     if (!bulk_fits(conn, header, values, bytes)) {
-        return NULL;
+        return false;
     }
     CUresult rc = conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
                                         : CUDA_ERROR_INVALID_CONTEXT;
@@ -60,14 +61,25 @@ struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_
     }
     if (rc != CUDA_SUCCESS) {
         server_fail(conn, "no pinned memory, or a copy without a context");
-        return NULL;
+        return false;
     }
-    struct staging_slot *slot = conn_room(conn, bytes, at);
-    if (slot != NULL && bulk_take(conn, values, *at, bytes) != GA_OK) {
-        staging_give(&conn->staging, slot);
-        return NULL;
+    rc = conn_room(conn, stream, bytes, ROOM_IN, room);
+    if (rc != CUDA_SUCCESS) {
+        room->slot = NULL;
+        if (atomic_load(&conn->ended)) {
+            return false;
+        }
+        server_async_error(conn, header, rc);
+        return bulk_drop(conn, values, bytes) == GA_OK;
     }
-    return slot;
+    enum ga_status status =
+        bulk_take(conn, values, room->aside != NULL ? room->aside->data : room->at, bytes);
+    if (status == GA_OK && room->aside != NULL) {
+        overflow_put(&conn->staging, room->slot, room->aside);
+    } else if (status != GA_OK) {
+        conn_room_leave(conn, room);
+    }
+    return status == GA_OK;
 }
 
 static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *args,
@@ -120,13 +132,12 @@ bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *
         ++conn->small_copies % COPY_SMALL_RUN != 0) {
         return copy_in_small(conn, &kept, values, &args);
     }
-    uint8_t *from;
-    struct staging_slot *slot = copy_bulk_take(conn, &kept, values, args.bytes, &from);
-    if (slot == NULL) {
-        return false;
+    struct conn_room room;
+    bool good = copy_bulk_take(conn, &kept, values, args.stream, args.bytes, &room);
+    if (good && room.slot != NULL) {
+        copy_in_end(conn, &kept, room.slot, args.stream, copy_in(conn, &args, room.at));
     }
-    copy_in_end(conn, &kept, slot, args.stream, copy_in(conn, &args, from));
-    return true;
+    return good;
 }
 
 bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_header *header,
@@ -139,11 +150,11 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
     if (!ga_reader_done(reader)) {
         return false;
     }
-    uint8_t *from;
-    struct staging_slot *slot =
-        copy_bulk_take(conn, &kept, values, api_range_times(args.width, args.rows), &from);
-    if (slot == NULL) {
-        return false;
+    struct conn_room room;
+    bool good = copy_bulk_take(conn, &kept, values, args.stream,
+                               api_range_times(args.width, args.rows), &room);
+    if (!good || room.slot == NULL) {
+        return good;
     }
     CUstream stream;
     CUresult rc = server_handle_stream(conn, args.stream, &stream);
@@ -153,7 +164,7 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
     }
     if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
         const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                    .srcHost = from,
+                                    .srcHost = room.at,
                                     .srcPitch = args.width,
                                     .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                                     .dstDevice = args.dst,
@@ -162,13 +173,14 @@ bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_heade
                                     .Height = args.rows};
         rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
     }
-    copy_in_end(conn, &kept, slot, args.stream, rc);
+    copy_in_end(conn, &kept, room.slot, args.stream, rc);
     return true;
 }
 
 /* ---- from the GPU */
 
-static CUresult piece_start(const struct copy_out *copy, const struct copy_piece *piece, void *to)
+static CUresult piece_start(const struct copy_out *copy, const struct copy_piece *piece, void *to,
+                            uint32_t bytes)
 {
     const struct cuda_driver *driver = copy->conn->driver;
     if (piece->rows != NULL) {
@@ -181,24 +193,27 @@ static CUresult piece_start(const struct copy_out *copy, const struct copy_piece
         slice.dstHost = to;
         return driver->cuMemcpy3DAsync_v2(&slice, copy->stream);
     }
-    return driver->cuMemcpyDtoHAsync_v2(to, piece->src, piece->bytes, copy->stream);
+    return driver->cuMemcpyDtoHAsync_v2(to, piece->src, bytes, copy->stream);
 }
 
 CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece)
 {
-    uint32_t bytes = piece->bytes;
     struct server_conn *conn = copy->conn;
-    uint8_t *to;
-    struct staging_slot *slot = conn_room(conn, bytes, &to);
-    struct completer_entry *entry = completer_entry_make(
-        &conn->completer, copy->piece != NULL ? COMPLETER_STORE : COMPLETER_DATA,
-        copy->header->session, copy->header->sequence);
-    if (slot == NULL || entry == NULL) {
-        completer_entry_free(&conn->completer, entry);
+    struct conn_room room;
+    bool stores = copy->piece != NULL;
+    CUresult rc =
+        conn_room(conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT, &room);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
+                             copy->header->session, copy->header->sequence);
+    if (entry == NULL) {
         server_fail(conn, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = piece_start(copy, piece, to);
+    rc = piece_start(copy, piece, room.at, room.bytes);
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line);
         if (rc != CUDA_SUCCESS) {
@@ -209,15 +224,15 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     }
     if (rc != CUDA_SUCCESS) {
         completer_entry_free(&conn->completer, entry);
-        staging_give(&conn->staging, slot);
+        staging_give(&conn->staging, room.slot);
         return rc;
     }
-    entry->slot = slot;
-    entry->bulk = to;
+    entry->slot = room.slot;
+    entry->bulk = room.at;
     entry->piece = copy->piece;
     entry->offset = copy->piece_at + copy->sent;
-    entry->bytes = bytes;
-    copy->sent += bytes;
+    entry->bytes = room.bytes;
+    copy->sent += room.bytes;
     entry->last = copy->sent == copy->total;
     completer_add(&conn->completer, entry);
     return CUDA_SUCCESS;
@@ -261,10 +276,9 @@ static CUresult out_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
 CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
 {
     CUresult rc = CUDA_SUCCESS;
-    for (uint64_t at = 0; at < bytes && rc == CUDA_SUCCESS; at += WIRE_CHUNK) {
-        uint64_t left = bytes - at;
-        const struct copy_piece piece = {
-            .src = src + at, .bytes = (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK)};
+    uint64_t before = copy->sent, at;
+    while ((at = copy->sent - before) < bytes && rc == CUDA_SUCCESS) {
+        const struct copy_piece piece = {.src = src + at, .bytes = bytes - at};
         rc = copy_piece_submit(copy, &piece);
     }
     return rc;
@@ -311,8 +325,7 @@ static CUresult copy_out_rows(struct copy_out *copy, const struct ga_copy_out_2d
                                     .dstPitch = args->width,
                                     .WidthInBytes = args->width,
                                     .Height = left < at_once ? left : at_once};
-        const struct copy_piece piece = {.rows = &rows,
-                                         .bytes = (uint32_t)(rows.Height * args->width)};
+        const struct copy_piece piece = {.rows = &rows, .bytes = rows.Height * args->width};
         rc = copy_piece_submit(copy, &piece);
     }
     return rc;

@@ -5,10 +5,11 @@
 #include "api/calls.h"
 #include "server/conn.h"
 
-/* Takes `bytes` bulk bytes behind the values into a slot. NULL: the connection has ended or the
- * frame is wrong. */
-struct staging_slot *copy_bulk_take(struct server_conn *conn, const struct wire_header *header,
-                                    size_t values, uint64_t bytes, uint8_t **at);
+/* Takes `bytes` bulk bytes behind the values, for a copy in `stream`: to room->at they will have
+ * come when the stream does. No slot: there is no room, and the client has been told. False: the
+ * connection has ended or the frame is wrong. */
+bool copy_bulk_take(struct server_conn *conn, const struct wire_header *header, size_t values,
+                    uint64_t stream, uint64_t bytes, struct conn_room *room);
 /* The end of a copy into the GPU: an error is told, and the slot given back when the stream has got
  * so far; at once when there is nothing to wait for. */
 void copy_in_end(struct server_conn *conn, const struct wire_header *header,
@@ -34,12 +35,13 @@ struct copy_piece {
     const CUDA_MEMCPY2D *rows;
     const CUDA_MEMCPY3D *slice;
     uint64_t src;
-    uint32_t bytes;
+    uint64_t bytes; /* of rows and slices: WIRE_CHUNK at most */
 };
 
 /* Finds the stream and sees to slots. */
 CUresult copy_out_begin(struct copy_out *copy);
-/* Submits one piece. The result of the driver; a lost connection shows as conn->ended. */
+/* Submits one piece; of linear memory the first bytes, `copy->sent` says how many. The result of
+ * the driver, or CUDA_ERROR_OUT_OF_MEMORY; a lost connection shows as conn->ended. */
 CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece);
 /* Submits the bytes from `src` on, piece by piece. */
 CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes);

@@ -27,11 +27,11 @@ bool server_call_ga_copy_in_array(struct server_conn *conn, const struct wire_he
     if (!ga_reader_done(reader)) {
         return false;
     }
-    uint8_t *from;
-    struct staging_slot *slot =
-        copy_bulk_take(conn, &kept, values, api_range_times(args.width, args.rows), &from);
-    if (slot == NULL) {
-        return false;
+    struct conn_room room;
+    bool good = copy_bulk_take(conn, &kept, values, args.stream,
+                               api_range_times(args.width, args.rows), &room);
+    if (!good || room.slot == NULL) {
+        return good;
     }
     CUarray array;
     CUstream stream;
@@ -41,7 +41,7 @@ bool server_call_ga_copy_in_array(struct server_conn *conn, const struct wire_he
     }
     if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
         const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                    .srcHost = from,
+                                    .srcHost = room.at,
                                     .srcPitch = args.width,
                                     .srcHeight = args.rows,
                                     .dstMemoryType = CU_MEMORYTYPE_ARRAY,
@@ -54,7 +54,7 @@ bool server_call_ga_copy_in_array(struct server_conn *conn, const struct wire_he
                                     .Depth = 1};
         rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
     }
-    copy_in_end(conn, &kept, slot, args.stream, rc);
+    copy_in_end(conn, &kept, room.slot, args.stream, rc);
     return true;
 }
 
@@ -81,7 +81,7 @@ static CUresult copy_out_slice(struct copy_out *copy, const struct ga_copy_out_a
                                      .WidthInBytes = args->width,
                                      .Height = rows,
                                      .Depth = 1};
-        const struct copy_piece piece = {.slice = &slice, .bytes = (uint32_t)(rows * args->width)};
+        const struct copy_piece piece = {.slice = &slice, .bytes = rows * args->width};
         rc = copy_piece_submit(copy, &piece);
     }
     return rc;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "server/out.h"
 #include "server/staging.h"
 #include "server/tests/fake_context.h"
@@ -35,7 +36,7 @@ static void start(void)
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     peer = ends[0];
     conn = (struct transport_conn){.ops = transport_all[0], .fd = ends[1]};
-    staging_init(&staging, &driver, 8 * WIRE_CHUNK);
+    staging_init(&staging, &driver, 8 * WIRE_CHUNK, 0);
     cr_assert_eq(staging_make(&staging, 0), CUDA_SUCCESS);
     out_init(&out, &conn, &staging);
     out_pool_init(&frames);
@@ -57,7 +58,7 @@ static void append(uint64_t sequence, bool bulk)
     struct out_frame *frame = out_frame_make(&frames, 8, WIRE_REPLY, 1, sequence);
     ga_write_u64(&frame->writer, ~sequence);
     if (bulk) {
-        frame->slot = staging_take(&staging);
+        frame->slot = staging_try(&staging);
         frame->bulk = frame->slot->bytes;
         frame->bulk_bytes = WIRE_CHUNK;
         memset(frame->slot->bytes, (int)sequence, WIRE_CHUNK);
@@ -118,8 +119,8 @@ static void *wait_for_room(void *argument)
 
 static void *wait_for_slot(void *argument)
 {
-    struct staging_slot **slot = argument;
-    *slot = staging_take(&staging);
+    const struct staging_moves seen = staging_moves(&staging);
+    *(bool *)argument = staging_wait(&staging, seen, 20 * GA_NS_PER_S);
     return NULL;
 }
 
@@ -127,19 +128,20 @@ Test(out, who_waits_is_woken_by_the_end)
 {
     pthread_t room, slot;
     enum ga_status status = GA_OK;
-    struct staging_slot *got = (struct staging_slot *)&status;
+    bool woken = false;
     for (uint64_t i = 0; i < 8; i++) {
         append(i, true);
     }
     pthread_create(&room, NULL, wait_for_room, &status);
-    pthread_create(&slot, NULL, wait_for_slot, &got);
+    pthread_create(&slot, NULL, wait_for_slot, &woken);
     usleep(20000);
     staging_end(&staging);
     out_end(&out);
     pthread_join(room, NULL);
     pthread_join(slot, NULL);
     cr_expect_eq(status, GA_LOST);
-    cr_expect_null(got);
+    cr_expect(woken);
+    cr_expect_null(staging_try(&staging));
 }
 
 Test(out, peer_that_is_gone_loses_and_frees)
@@ -193,7 +195,7 @@ static const struct transport_reach card = {.store = card_store, .stored = card_
 static void append_store(uint64_t number)
 {
     struct out_frame *store = out_frame_make(&frames, 0, 0, 1, number);
-    store->slot = staging_take(&staging);
+    store->slot = staging_try(&staging);
     store->bulk = store->slot->bytes;
     store->bulk_bytes = WIRE_CHUNK - 1;
     store->address = 1000 + number;
@@ -318,7 +320,7 @@ Test(out, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
 static unsigned chosen_for(uint32_t kib)
 {
     struct out_frame *frame = out_frame_make(&frames, 8, WIRE_REPLY, 1, 0);
-    frame->slot = staging_take(&staging);
+    frame->slot = staging_try(&staging);
     frame->bulk = frame->slot->bytes;
     frame->bulk_bytes = kib << 10;
     out_append(&out, frame);

@@ -165,9 +165,27 @@ static void contexts_end(struct server_conn *conn)
 }
 
 /* Pinned memory goes with the context in which it was made: each piece has retained it once. */
+/* With the turns of copies that were never done. */
+static void overflow_free(struct overflow *overflow)
+{
+    ga_list_each (at, next, &overflow->slots) {
+        struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
+        ga_list_each (turn_at, turn_next, &slot->turns) {
+            struct overflow_turn *turn = ga_container(turn_at, struct overflow_turn, link);
+            ga_list_each (bytes_at, bytes_next, &turn->bytes) {
+                free(ga_container(bytes_at, struct overflow_bytes, link));
+            }
+            free(turn);
+        }
+        free(slot);
+    }
+}
+
 static void pinned_free(struct server_conn *conn)
 {
     free(conn->staging.slots);
+    free(conn->scratch);
+    overflow_free(&conn->staging.overflow);
     for (unsigned i = 0; i < conn->host_functions.block_count; i++) {
         free(conn->host_functions.blocks[i]);
     }
@@ -229,6 +247,8 @@ void served_run(const struct transport_conn *transport, const struct handshake_d
     memcpy(reader.buffer, &header, sizeof header);
     reader.end = sizeof header;
     const struct channel_setup setup = {.session_queue_bytes = 1u << 20,
+                                        .copy_overflow = 8u << 20,
+                                        .copy_overflow_wait_s = 1,
                                         .shared_memory_bytes = 1u << 20};
     FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, &setup, hello, 1) == GA_OK);
     wait_end(conn);
