@@ -21,6 +21,18 @@ def test_run(build):
         harness.run_passing([gpuaas(build), "run", build.program("vector_add_shared")], env)
 
 
+def test_asking_takes_nothing(build):
+    """Whether there are GPUs is asked before the program starts: no backend process is made ready
+    for that, and the program gets no descriptor of it."""
+    with harness.serving(build) as server:
+        spares = server.wait_spares()
+        command = [gpuaas(build), "run", "--servers", server.address, "--", "ls", "/proc/self/fd"]
+        process = harness.run(command, build.environment())
+        expect(process.out.lines[:3] == ["0", "1", "2"] and len(process.out.lines) == 4,
+               process.report())
+        expect(server.spares() == spares, "the same spares as before")
+
+
 def test_devices(build):
     with harness.serving(build, gpus=3) as server:
         command = [gpuaas(build), "run", "--servers", server.address]
