@@ -7,8 +7,8 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 set(GPUAAS_SANITIZE "none" CACHE STRING
-    "none, address (with undefined), thread, or fuzz (address with undefined, for libFuzzer)")
-set_property(CACHE GPUAAS_SANITIZE PROPERTY STRINGS none address thread fuzz)
+    "none, address (with undefined), thread, fuzz (address with undefined, for libFuzzer), mutants")
+set_property(CACHE GPUAAS_SANITIZE PROPERTY STRINGS none address thread fuzz mutants)
 
 add_compile_definitions(_GNU_SOURCE GPUAAS_VERSION="${PROJECT_VERSION}")
 add_compile_options(-Wall -Wextra -Wconversion -Werror -fno-strict-aliasing)
@@ -24,6 +24,9 @@ elseif(GPUAAS_SANITIZE STREQUAL "fuzz")
     add_compile_options(-w -fsanitize=address,undefined,fuzzer-no-link
                         -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
     add_link_options(-fsanitize=address,undefined)
+elseif(GPUAAS_SANITIZE STREQUAL "mutants")
+    # No sanitizer: the copy of the tree that scripts/mutate makes, with faults in it.
+    add_compile_options(-w -O1 -include ${CMAKE_SOURCE_DIR}/mutant.h)
 elseif(GPUAAS_SANITIZE STREQUAL "thread")
     # gcc finds "maybe uninitialized" what the instrumentation alone has hidden from it.
     add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -Wno-maybe-uninitialized)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What must pass before a merge. Without --full: lint, format check, dev build and all its tests.
 # With --full also the tsan build and all its tests, and the release build with the rules about the
-# client library, the end-to-end tests and the demo.
+# client library, the end-to-end tests and the demo, and a sample of ./dev mutate.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 . scripts/lib.sh
@@ -37,5 +37,8 @@ if [ -n "$full" ]; then
     rm -r "$folder"
     step "demo"
     ./dev demo >/dev/null
+    step "faults that tests notice: a sample"
+    # So few say little: a share that is far too low, no more.
+    ./dev mutate --fresh --sample 30 --minutes 60 --least 60
 fi
 note "ci: passed"

@@ -6,17 +6,20 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define ENV_MOST 12u
+#define ENV_MOST 16u
 
 /* What a backend process may inherit: where software GPUs write what they did, and the options of
  * sanitizers, in builds with one. */
-static const char *const env_inherited[] = {"SOFTGPU_TRACE",     "ASAN_OPTIONS",
-                                            "UBSAN_OPTIONS",     "TSAN_OPTIONS",
+static const char *const env_inherited[] = {"SOFTGPU_TRACE",     "ASAN_OPTIONS",   "UBSAN_OPTIONS",
+                                            "TSAN_OPTIONS",
 #if GPUAAS_FAULT
                                             "GPUAAS_TEST_FAULT",
 #endif
 #ifdef GPUAAS_FAILPOINTS
                                             "GPUAAS_FAILPOINT",
+#endif
+#ifdef MUTANT_H /* scripts/mutate/rewrite.py */
+                                            "MUTANT_NUMBER",     "MUTANT_REACHED", "MUTANT_RUN",
 #endif
                                             "LSAN_OPTIONS"};
 

@@ -34,6 +34,7 @@ SPARES_SECONDS = 30  # one is promised within a second, but the machine may be b
 # An interpreter under a sanitizer, on a busy machine.
 PROGRAM_SECONDS = 240
 STACKS_MOST = 12  # processes
+RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}  # of sanitizers
 
 
 class Failure(Exception):
@@ -92,7 +93,7 @@ def with_tls(config):
 class Build:
     folder: str  # build/PRESET
     kernels: str  # build/kernels
-    sanitize: str  # none, address or thread
+    sanitize: str  # none, address, thread, or mutants (scripts/mutate)
     cuda: str  # root of the CUDA toolkit
 
     def path(self, *parts):
@@ -110,7 +111,7 @@ class Build:
         env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
         env["TSAN_OPTIONS"] = "exitcode=66"
         env["SOFTGPU_NODE"] = f"test-{os.getpid()}"  # what else runs here has other GPUs
-        if self.sanitize != "none" and preload:
+        if self.sanitize in RUNTIMES and preload:
             env["LD_PRELOAD"] = sanitizer_runtime(self.sanitize)
         if TRANSPORT == "tls":
             env["GPUAAS_CA"] = authority().ca
@@ -133,7 +134,7 @@ class Build:
 
 
 def sanitizer_runtime(sanitize):
-    name = {"address": "libasan.so", "thread": "libtsan.so"}[sanitize]
+    name = RUNTIMES[sanitize]
     found = subprocess.run(["gcc", f"-print-file-name={name}"], check=True, capture_output=True,
                            text=True).stdout.strip()
     return os.path.realpath(found)
@@ -395,7 +396,7 @@ class Traces:
 def parse_arguments(parser):
     parser.add_argument("--build", required=True)
     parser.add_argument("--kernels", required=True)
-    parser.add_argument("--sanitize", required=True, choices=("none", "address", "thread"))
+    parser.add_argument("--sanitize", required=True, choices=("none", "mutants", *RUNTIMES))
     parser.add_argument("--cuda", required=True)
     arguments = parser.parse_args()
     build = Build(os.path.abspath(arguments.build), os.path.abspath(arguments.kernels),

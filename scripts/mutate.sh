@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# ./dev mutate: what the tests do not notice. The work is scripts/mutate's, which needs clang's
+# Python module: that lies in build/mutate/venv.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+. scripts/lib.sh
+
+venv=build/mutate/venv
+need_setup
+if ! "$venv/bin/python" -c 'import clang.cindex' 2>/dev/null; then
+    python3 -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
+        -r scripts/mutate/requirements.txt || die "pip could not install clang's Python module"
+fi
+export PYTHONDONTWRITEBYTECODE=1
+exec "$venv/bin/python" scripts/mutate "$@"
