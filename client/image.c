@@ -32,11 +32,34 @@ static CUresult bundle(const struct api_image *container, struct client_image *f
     }
 }
 
+void client_image_refused(const void *given, const char *path, CUresult rc)
+{
+    static const CUresult refusals[] = {
+        CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU,
+        CUDA_ERROR_INVALID_PTX,   CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+        CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND};
+    char file[512] = "";
+    bool refused = false;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        refused |= rc == refusals[i];
+    }
+    if (refused && path == NULL) {
+        front_origin(given, file, sizeof file);
+        path = file;
+    }
+    if (refused && path[0] != 0) {
+        const char *name = "";
+        (void)cuGetErrorName(rc, &name);
+        ga_error("the device code in %s is refused: %s", path, name);
+    }
+}
+
 CUresult client_image_find(const void *image, struct client_image *found)
 {
     struct api_image container;
     if (api_image_open(image, API_IMAGE_UNBOUNDED, &container) != GA_OK) {
-        return damaged();
+        client_image_refused(image, NULL, damaged());
+        return CUDA_ERROR_INVALID_IMAGE;
     }
     *found = (struct client_image){.bytes = container.bytes, .size = container.size};
     return container.prelinked != NULL ? bundle(&container, found) : CUDA_SUCCESS;

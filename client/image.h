@@ -24,6 +24,9 @@ struct client_image {
 /* Of a linked program (nvcc -rdc=true), which is spread over several images, one is made. The
  * caller frees `owned`. CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
 CUresult client_image_find(const void *image, struct client_image *found);
+/* Where a driver refuses an image: whose it is, on stderr, as far as that can be known. `given`: as
+ * the program passed it; `path`: the file that it was read from, or NULL. */
+void client_image_refused(const void *given, const char *path, CUresult rc);
 /* Reads a file, with a NUL behind; `*image` is malloc-ed. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult client_image_read(const char *path, void **image);
 

@@ -40,6 +40,7 @@ static CUresult load(struct client_library *library, struct client_context *cont
     CUresult rc = CUDA_SUCCESS;
     if (*module == NULL) {
         rc = client_module_load(context, library->image, library->image_bytes, jit, module);
+        client_image_refused(library->given, NULL, rc);
         if (rc == CUDA_SUCCESS) {
             pthread_mutex_lock(&client_state_lock);
             (*module)->library = library;
@@ -158,6 +159,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
         free(image.owned);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    made->given = code;
     made->max_registers = jit.max_registers;
     made->optimization = jit.optimization;
     rc = keep_image(made, &image,
@@ -192,6 +194,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     if (rc == CUDA_SUCCESS) {
         rc = cuLibraryLoadData(library, image, jitOptions, jitOptionsValues, numJitOptions, NULL,
                                NULL, 0);
+        client_image_refused(NULL, fileName, rc);
         free(image);
     }
     return rc;

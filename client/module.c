@@ -126,6 +126,7 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
     rc = client_image_find(image, &found);
     if (rc == CUDA_SUCCESS) {
         rc = client_module_load(context, found.bytes, found.size, &jit, &made);
+        client_image_refused(image, NULL, rc);
     }
     front_jit_end(&jit);
     free(found.owned);
@@ -159,6 +160,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     }
     if (rc == CUDA_SUCCESS) {
         rc = cuModuleLoadData(module, image);
+        client_image_refused(NULL, fname, rc);
         free(image);
     }
     return rc;

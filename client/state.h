@@ -185,7 +185,8 @@ struct client_library {
     struct client_object object;
     const void *image;
     uint64_t image_bytes;
-    void *owned; /* copy of the image, or made of it; NULL: the program promised to keep it */
+    void *owned;       /* copy of the image, or made of it; NULL: the program promised to keep it */
+    const void *given; /* what the program passed, to tell where it lies; never read */
     struct client_kernel *kernels;
     struct client_module *modules;   /* where it is loaded */
     struct client_variable *managed; /* those that were asked for; see managed.c */

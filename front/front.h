@@ -32,6 +32,7 @@
 #include "front/pointer.h"
 #include "front/stream_attributes.h"
 #include "front/texture.h"
+#include "front/origin.h"
 #include "front/unsupported.h"
 
 /* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what

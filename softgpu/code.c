@@ -40,19 +40,54 @@ static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg
     return result;
 }
 
-static CUresult code_parse(const struct sg_texts *texts, struct front_jit_log *log,
-                           struct sg_code *code)
+/* The word behind `key`: ".visible .entry name(" */
+static void word_after(const struct sg_text *text, const char *key, char *word, size_t size)
 {
-    char buffer[LOG_BYTES] = "";
+    const char *at = strstr(text->bytes, key);
+    at = at != NULL ? at + strlen(key) : "";
+    at += strspn(at, " \t\r\n");
+    snprintf(word, size, "%.*s", (int)strcspn(at, " \t\r\n(,;"), at);
+}
+
+void sg_code_refused(const struct sg_origin *origin, const char *why)
+{
+    char path[512] = "";
+    if (origin->path != NULL) {
+        snprintf(path, sizeof path, "%s", origin->path);
+    } else {
+        front_origin(origin->image, path, sizeof path);
+    }
+    const char *in = path[0] != 0 ? "; it is in " : "";
+    if (origin->kernel[0] != 0) {
+        sg_tell("%s%s%s; its first kernel is '%s'", why, in, path, origin->kernel);
+    } else {
+        sg_tell("%s%s%s", why, in, path);
+    }
+}
+
+/* What may help where an instruction is not known: compilers take others for older GPUs. */
+static const char *advice(const struct sg_texts *texts, CUresult result)
+{
+    char target[16];
+    word_after(&texts->items[0], ".target", target, sizeof target);
+    return result == CUDA_ERROR_NOT_SUPPORTED && strcmp(target, "sm_75") != 0
+               ? "; PTX for an older compute capability may do without it: build with -gencode "
+                 "arch=compute_75,code=compute_75"
+               : "";
+}
+
+static CUresult code_parse(const struct sg_texts *texts, const struct sg_origin *origin,
+                           struct front_jit_log *log, struct sg_code *code)
+{
+    char buffer[LOG_BYTES] = "", why[LOG_BYTES + 256];
     struct sg_log messages = {.text = buffer, .size = sizeof buffer};
     CUresult result = link(texts, &messages, &code->program);
     if (result != CUDA_SUCCESS) {
         front_jit_write(log, buffer);
-        char *newline = strchr(buffer, '\n');
-        if (newline != NULL) {
-            *newline = 0;
-        }
-        sg_tell("PTX refused: %s", buffer[0] != 0 ? buffer : "out of memory");
+        buffer[strcspn(buffer, "\n")] = 0;
+        snprintf(why, sizeof why, "PTX refused: %s%s", buffer[0] != 0 ? buffer : "out of memory",
+                 advice(texts, result));
+        sg_code_refused(origin, why);
         return result;
     }
     struct sg_target target = sg_program_target(code->program);
@@ -61,26 +96,33 @@ static CUresult code_parse(const struct sg_texts *texts, struct front_jit_log *l
     return CUDA_SUCCESS;
 }
 
-CUresult sg_code_fits(const struct sg_code *code, unsigned capability, struct front_jit_log *log)
+CUresult sg_code_fits(const struct sg_code *code, unsigned capability,
+                      const struct sg_origin *origin, struct front_jit_log *log)
 {
-    char why[160];
+    char why[256];
+    struct sg_origin own = {.image = NULL};
     if (code->sm <= capability && (code->only == 0 || code->only == capability)) {
         return CUDA_SUCCESS;
     }
-    snprintf(why, sizeof why, "it is for compute capability %u.%u%s, this GPU has %u.%u",
+    snprintf(why, sizeof why,
+             "device code refused: it is for compute capability %u.%u%s, this GPU has %u.%u: build "
+             "with -gencode arch=compute_75,code=compute_75, or give the GPU another capability",
              code->sm / 10, code->sm % 10, code->only != 0 ? " only" : " and newer",
              capability / 10, capability % 10);
     if (log != NULL) {
         front_jit_write(log, why);
     }
-    sg_tell("device code refused: %s", why);
+    if (origin == NULL && sg_program_kernel_count(code->program) != 0) {
+        snprintf(own.kernel, sizeof own.kernel, "%s", sg_program_kernel_at(code->program, 0)->name);
+    }
+    sg_code_refused(origin != NULL ? origin : &own, why);
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-CUresult sg_code_load(const struct api_image *image, struct front_jit_log *log,
-                      struct sg_code **code)
+CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
+                      struct front_jit_log *log, struct sg_code **code)
 {
-    char why[256] = "";
+    char why[256] = "", line[320];
     struct sg_texts texts;
     unsigned least, most;
     sg_process_capabilities(&least, &most);
@@ -90,15 +132,17 @@ CUresult sg_code_load(const struct api_image *image, struct front_jit_log *log,
     }
     if (result != CUDA_SUCCESS) {
         front_jit_write(log, why);
-        sg_tell("device code refused: %s", why);
+        snprintf(line, sizeof line, "device code refused: %s", why);
+        sg_code_refused(origin, line);
         return result;
     }
+    word_after(&texts.items[0], ".entry", origin->kernel, sizeof origin->kernel);
     struct sg_code *made = calloc(1, sizeof *made);
-    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, log, made);
+    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, origin, log, made);
     sg_texts_free(&texts);
     if (result == CUDA_SUCCESS) { /* text without a container says by itself what it is for */
         bool middle = made->only >= least && made->only <= most;
-        result = sg_code_fits(made, middle ? made->only : most, log);
+        result = sg_code_fits(made, middle ? made->only : most, origin, log);
         if (result != CUDA_SUCCESS) {
             sg_program_destroy(made->program);
         }

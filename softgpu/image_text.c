@@ -124,10 +124,11 @@ static CUresult nothing_fits(const struct found *found, const char *where, char 
                              size_t why_bytes)
 {
     if (found->ptx) {
-        snprintf(why, why_bytes,
-                 "%sits PTX is for compute capability %u.%u and newer, this GPU has %u.%u: build "
-                 "with -gencode arch=compute_75,code=compute_75",
-                 where, found->newest / 10, found->newest % 10, found->sm / 10, found->sm % 10);
+        snprintf(
+            why, why_bytes,
+            "%sits PTX is for compute capability %u.%u and newer, this GPU has %u.%u: build "
+            "with -gencode arch=compute_75,code=compute_75, or give the GPU another capability",
+            where, found->newest / 10, found->newest % 10, found->sm / 10, found->sm % 10);
     } else {
         snprintf(why, why_bytes,
                  "%sit holds machine code only, which a software GPU cannot run: build with PTX "

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "softgpu/device_launch.h"
 #include "softgpu/process.h"
+#include "softgpu/tell.h"
 
 static const struct sg_kernel_settings unset = {
     .dynamic_shared_max = -1, .carveout = -1, .cache = CU_FUNC_CACHE_PREFER_NONE};
@@ -42,8 +42,8 @@ static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
                               : sg_heap_alloc(module->context->device, module->context,
                                               variable->bytes, &module->variables[i]);
         if (result != CUDA_SUCCESS) {
-            ga_error("softgpu: no device memory for variable %s (%llu bytes)", variable->name,
-                     (unsigned long long)variable->bytes);
+            sg_tell("no device memory for variable %s (%llu bytes)", variable->name,
+                    (unsigned long long)variable->bytes);
             return result;
         }
         module->variables[i]->variable = true;
@@ -87,8 +87,8 @@ static CUresult heap_make(struct sg_module *module)
     }
     CUresult result = mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS) {
-        ga_error("softgpu: no device memory for the heap of kernels (%zu bytes)",
-                 module->context->heap_bytes);
+        sg_tell("no device memory for the heap of kernels (%zu bytes)",
+                module->context->heap_bytes);
     }
     return result;
 }
@@ -140,7 +140,7 @@ static CUresult functions_make(struct sg_module *module)
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
                         struct sg_library *library, struct sg_module **module)
 {
-    CUresult result = sg_code_fits(code, context->device->config.capability, NULL);
+    CUresult result = sg_code_fits(code, context->device->config.capability, NULL, NULL);
     if (result != CUDA_SUCCESS) {
         return result;
     }

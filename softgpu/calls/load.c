@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "front/front.h"
-#include "softgpu/tell.h"
 
-static CUresult load(const void *image, size_t bound, unsigned option_count,
+/* `path`: the file that the image was read from; NULL: it is the program's. */
+static CUresult load(const void *image, size_t bound, const char *path, unsigned option_count,
                      const CUjit_option *options, void **values, struct sg_code **code)
 {
+    struct sg_origin origin = {.image = image, .path = path};
     struct front_jit read;
     CUresult result = front_jit_read(option_count, options, values, &read);
     if (result != CUDA_SUCCESS) {
@@ -21,10 +22,10 @@ static CUresult load(const void *image, size_t bound, unsigned option_count,
     if (image == NULL) {
         result = CUDA_ERROR_INVALID_VALUE;
     } else if (api_image_open(image, bound, &opened) != GA_OK) {
-        sg_tell("device code refused: neither fatbin, cubin nor PTX, or damaged");
+        sg_code_refused(&origin, "device code refused: neither fatbin, cubin nor PTX, or damaged");
         result = CUDA_ERROR_INVALID_IMAGE;
     } else {
-        result = sg_code_load(&opened, &read.error, code);
+        result = sg_code_load(&opened, &origin, &read.error, code);
     }
     front_jit_end(&read);
     return result;
@@ -33,7 +34,7 @@ static CUresult load(const void *image, size_t bound, unsigned option_count,
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
                        void **values, struct sg_code **code)
 {
-    return load(image, API_IMAGE_UNBOUNDED, option_count, options, values, code);
+    return load(image, API_IMAGE_UNBOUNDED, NULL, option_count, options, values, code);
 }
 
 static CUresult file_read(const char *path, char **bytes, size_t *size)
@@ -70,7 +71,7 @@ CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_optio
     size_t size = 0;
     CUresult result = path == NULL ? CUDA_ERROR_INVALID_VALUE : file_read(path, &bytes, &size);
     if (result == CUDA_SUCCESS) {
-        result = load(bytes, size, option_count, options, values, code);
+        result = load(bytes, size, path, option_count, options, values, code);
         free(bytes);
     }
     return result;

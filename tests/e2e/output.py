@@ -93,9 +93,14 @@ def test_writes_to_what_may_only_be_read_are_told(build):
 
 
 def test_refused_code_is_told(build):
-    """A program without PTX: 209, and what to build it with."""
+    """A program without PTX: 209, what to build it with, and which program it is."""
     def check(env):
-        process = harness.run_passing([build.program("machine_code")], env)
+        program = build.program("machine_code")
+        process = harness.run_passing([program], env)
+        path = os.path.realpath(program)
+        expect(f"; it is in {path}" in process.err.text or
+               f"the device code in {path} is refused: CUDA_ERROR_NO_BINARY_FOR_GPU" in
+               process.err.text, process.report())
         told = [line for line in process.err.lines if "softgpu" in line]
         expect(told and all("machine code only" in line and "build with PTX (-gencode "
                             "arch=compute_75,code=compute_75" in line for line in told),
