@@ -83,6 +83,19 @@ def test_memory_is_bounded_and_others_go_on(build):
             expect(program.wait(120) == 0, program.report())
 
 
+def test_fault(build):
+    """semantics S26: also where the stream of the copies would never go on"""
+    with harness.serving(build, config=configuration(64)) as server:
+        traces = harness.Traces(server)
+        with overflow(build, server, "fault", "32") as program:
+            expect(program.wait(60) == 0, program.report())
+            expect(program.out.lines == ["another stream: CUDA_ERROR_ILLEGAL_ADDRESS",
+                                         "the stream: CUDA_ERROR_ILLEGAL_ADDRESS", "PASSED"],
+                   program.report())
+        traces.expect_none()
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+
+
 def test_killed(build):
     """semantics S133"""
     with harness.serving(build, config=configuration(64)) as server:

@@ -75,6 +75,20 @@ def test_copies(build):
             expect("warn: " not in server.err.text.split("\n", 1)[1], server.report())
 
 
+def test_copies_that_wait(build):
+    """semantics S130: of memory that the card reaches, behind a stream that stands still"""
+    with serving(build) as server:
+        env = build.remote([server], GPUAAS_TRACE="summary")
+        for what in ("to_device", "to_host"):
+            process = harness.run_passing([build.program("overflow"), what, "32"], env)
+            text = process.err.text
+            expect("over rdma" in text and "warn" not in text, text)
+            counts = [calls(text, f"ga_{name}")
+                      for name in ("arena_in", "arena_out", "copy_in", "copy_out")]
+            print(f"overflow {what}: {counts}", flush=True)
+            expect(counts[0] >= 2 and counts[1] >= 1 and counts[3] == 0, text)
+
+
 def test_cancelled_threads(build):
     """semantics S124, for what libibverbs asks of the kernel."""
     with serving(build) as server:
