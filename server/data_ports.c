@@ -44,7 +44,10 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
     if (status != GA_OK) {
         char last_why[200];
         snprintf(last_why, sizeof last_why, "%s", why);
-        snprintf(why, why_size, "none of the data_ports %u-%u is free (%s)", first, last, last_why);
+        snprintf(why, why_size,
+                 "none of the data_ports %u-%u is free: each running program takes one, so give "
+                 "more (%s)",
+                 first, last, last_why);
         return status;
     }
     char bound[CONF_TEXT_MOST + 32];

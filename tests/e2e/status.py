@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import tempfile
 
 import harness
@@ -105,6 +106,18 @@ def test_no_device_is_left(build):
                len(process.out.lines) == 1, process.report())
         process = status(build, [server.address], code=1, CUDA_VISIBLE_DEVICES="")
         expect("CUDA_VISIBLE_DEVICES is set and empty" in process.err.text, process.report())
+
+
+def test_ports_that_are_used_up(build):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = harness.configuration(1).replace("data_ports = 0", f"data_ports = {port}")
+    with harness.serving(build, config=config) as server, \
+            contextlib.closing(Player(build, build.remote([server]))) as player:
+        player.free()
+        process = status(build, [server.address], code=1)
+        expect(f"data_ports {port}-{port}" in process.out.lines[1] and
+               "each running program takes one" in process.out.lines[1], process.report())
 
 
 def test_device_that_is_refused(build):
