@@ -113,6 +113,13 @@ def test_output_that_cannot_be_written(build):
         expect("standard output" in process.err.text, process.report())
 
 
+def test_developers_words(build):
+    dev = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dev")
+    for words, text in ((["biuld"], "./dev lists them"), (["build", "quick"], "tsan or release")):
+        process = harness.run([dev, *words], build.environment(preload=False), 30, 1)
+        expect(len(process.err.lines) == 1 and text in process.err.text, process.report())
+
+
 def test_server_words(build):
     process = answer(build, "gpuaasd", ["--help"], 0)
     for word in ("usage: gpuaasd --config FILE", "--help", "--version", "Exit status"):
