@@ -16,4 +16,10 @@ static inline uint64_t ga_clock_ns(void)
     return (uint64_t)now.tv_sec * GA_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+static inline struct timespec ga_clock_time(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / GA_NS_PER_S),
+                             .tv_nsec = (long)(ns % GA_NS_PER_S)};
+}
+
 #endif

@@ -8,12 +8,12 @@
 
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/calls.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "client/call.h"
 #include "client/host_value.h"
 #include "client/state.h"
@@ -22,7 +22,6 @@
 
 #define SIDE_FULL_US 1000
 #define VALUE_NAP_NS 200000
-#define SECOND_NS    1000000000
 
 enum lane_number { FUNCTIONS, VALUES, LANES };
 
@@ -47,15 +46,11 @@ static struct ga_list submitted = {&submitted, &submitted}; /* in the order of s
 static struct lane {
     const char *name;
     bool started;
-    pthread_cond_t news;
-    struct ga_list due; /* in the order of their turns */
+    pthread_cond_t news; /* once it has started */
+    struct ga_list due;  /* in the order of their turns */
 } lanes[LANES] = {
-    [FUNCTIONS] = {.name = "gpuaas-hostfn",
-                   .news = PTHREAD_COND_INITIALIZER,
-                   .due = {&lanes[FUNCTIONS].due, &lanes[FUNCTIONS].due}},
-    [VALUES] = {.name = "gpuaas-values",
-                .news = PTHREAD_COND_INITIALIZER,
-                .due = {&lanes[VALUES].due, &lanes[VALUES].due}},
+    [FUNCTIONS] = {.name = "gpuaas-hostfn", .due = {&lanes[FUNCTIONS].due, &lanes[FUNCTIONS].due}},
+    [VALUES] = {.name = "gpuaas-values", .due = {&lanes[VALUES].due, &lanes[VALUES].due}},
 };
 
 /* ---- turns */
@@ -218,14 +213,7 @@ static void wait_for_news(struct lane *lane)
         pthread_cond_wait(&lane->news, &lock);
         return;
     }
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += VALUE_NAP_NS;
-    if (until.tv_nsec >= SECOND_NS) {
-        until.tv_nsec -= SECOND_NS;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(&lane->news, &lock, &until);
+    (void)ga_cond_wait_until(&lane->news, &lock, ga_clock_ns() + VALUE_NAP_NS);
 }
 
 static void *thread_main(void *argument)
@@ -252,6 +240,7 @@ static CUresult thread_need(struct lane *lane)
 {
     pthread_mutex_lock(&lock);
     if (!lane->started) {
+        ga_cond_init(&lane->news);
         lane->started = ga_thread_start(NULL, thread_main, lane) == GA_OK;
         if (!lane->started) {
             ga_error("no thread can be started for host functions");

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #define TURN_MS         500 /* deadlines are seconds */
 #define ACCEPT_PAUSE_MS 200
@@ -80,7 +81,7 @@ static enum ga_status host_exchange(void *user, struct channel_exchange *packet,
 void admission_init(struct backend *backend)
 {
     pthread_mutex_init(&backend->ticket_lock, NULL);
-    pthread_cond_init(&backend->question.answered, NULL);
+    ga_cond_init(&backend->question.answered);
     memcpy(backend->tickets.application, backend->application.id,
            sizeof backend->tickets.application);
     backend->host = (struct server_host){.user = backend,

@@ -1,10 +1,9 @@
 /* A question of the submit thread to gpuaasd about what applications share. The main thread reads
  * the channel, so the answer comes from there. */
-#include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/wait.h"
 #include "server/admission.h"
 
 #define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
@@ -27,9 +26,7 @@ void asking_answered(struct backend *backend, const struct channel_exchange *pac
 enum ga_status asking_ask(struct backend *backend, struct channel_exchange *packet, int *fd)
 {
     struct backend_question *question = &backend->question;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ANSWER_S;
+    uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;
     pthread_mutex_lock(&backend->ticket_lock);
     packet->kind = CHANNEL_EXCHANGE;
     packet->request = ++question->last;
@@ -39,8 +36,7 @@ enum ga_status asking_ask(struct backend *backend, struct channel_exchange *pack
     while (status == GA_OK && question->waiting) {
         if (atomic_load(&backend->gpuaasd_gone)) {
             status = GA_LOST;
-        } else if (pthread_cond_timedwait(&question->answered, &backend->ticket_lock, &until) !=
-                   0) {
+        } else if (!ga_cond_wait_until(&question->answered, &backend->ticket_lock, until_ns)) {
             ga_warn("gpuaasd has not answered in %u s", ANSWER_S);
             status = GA_TIMEOUT;
         }

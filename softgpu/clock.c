@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "softgpu/process.h"
 #include "softgpu/timeline.h"
 #include "softgpu/timing_constants.h"
@@ -50,12 +51,6 @@ void sg_clock_advance(struct sg_stream *stream, uint64_t ns)
     stream->clock_ns = ns > stream->clock_ns ? ns : stream->clock_ns;
 }
 
-static struct timespec time_at(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / GA_NS_PER_S),
-                             .tv_nsec = (long)(ns % GA_NS_PER_S)};
-}
-
 static struct sg_item *first_due(void)
 {
     return ga_list_empty(&due) ? NULL : ga_container(due.next, struct sg_item, in_engine);
@@ -71,8 +66,7 @@ static void *thread_main(void *unused)
         if (item == NULL) {
             pthread_cond_wait(&changed, &sg_process.lock);
         } else if (item->end_ns > ga_clock_ns()) {
-            const struct timespec at = time_at(item->end_ns);
-            pthread_cond_timedwait(&changed, &sg_process.lock, &at);
+            (void)ga_cond_wait_until(&changed, &sg_process.lock, item->end_ns);
         } else {
             ga_list_remove(&item->in_engine);
             sg_engine_end(item);
@@ -83,11 +77,7 @@ static void *thread_main(void *unused)
 
 static bool thread_start(void)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    ga_cond_init(&changed);
     ga_list_init(&due);
     bool made = ga_thread_start(NULL, thread_main, NULL) == GA_OK;
     if (!made) {
@@ -192,7 +182,7 @@ bool sg_clock_takes(struct sg_item *item)
 void sg_clock_make_context(const struct sg_device *device)
 {
     if (sg_clock_runs(device)) {
-        const struct timespec until = time_at(ga_clock_ns() + device->config.context_ns);
+        const struct timespec until = ga_clock_time(ga_clock_ns() + device->config.context_ns);
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
         }
     }
@@ -200,11 +190,9 @@ void sg_clock_make_context(const struct sg_device *device)
 
 void sg_clock_report(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
     /* Who calls exit() while it has the lock says nothing. */
-    if (atomic_load(&started) && pthread_mutex_timedlock(&sg_process.lock, &until) == 0) {
+    if (atomic_load(&started) &&
+        ga_mutex_lock_until(&sg_process.lock, ga_clock_ns() + GA_NS_PER_S) == 0) {
         if (run.items != 0) {
             report(late_share() > SG_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
         }

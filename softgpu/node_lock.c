@@ -6,9 +6,8 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
-#include "base/clock.h"
+#include "base/wait.h"
 #include "softgpu/node.h"
 
 #define PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
@@ -42,30 +41,20 @@ static pid_t stopped_process(const struct sg_node *node, int thread)
     return 0;
 }
 
-static int lock_within(pthread_mutex_t *lock, uint64_t ns)
-{
-    struct timespec until; /* a jump of this clock only lets it look earlier or later */
-    clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t sum = (uint64_t)until.tv_nsec + ns;
-    until.tv_sec += (time_t)(sum / GA_NS_PER_S);
-    until.tv_nsec = (long)(sum % GA_NS_PER_S);
-    return pthread_mutex_timedlock(lock, &until);
-}
-
 /* EOWNERDEAD: its holder has died. */
 int sg_node_lock_take(struct sg_node *node)
 {
     pid_t resumed = 0;
     int rc = pthread_mutex_trylock(&node->lock);
     if (rc == EBUSY) {
-        rc = lock_within(&node->lock, PATIENCE_NS);
+        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + PATIENCE_NS);
     }
     while (rc == ETIMEDOUT) {
         pid_t stopped = stopped_process(node, holder_thread(node));
         if (stopped != 0 && kill(stopped, SIGCONT) == 0) {
             resumed = stopped;
         }
-        rc = lock_within(&node->lock, PATIENCE_NS);
+        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + PATIENCE_NS);
     }
     if (resumed != 0) {
         (void)kill(resumed, SIGSTOP); /* as it was; it cannot have the lock now */

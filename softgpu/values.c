@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "softgpu/clock.h"
 #include "softgpu/memory.h"
 #include "softgpu/process.h"
@@ -82,10 +83,7 @@ static void *thread_main(void *unused)
         while (!waiting) {
             pthread_cond_wait(&news, &sg_process.lock);
         }
-        uint64_t until = ga_clock_ns() + nap_ns();
-        const struct timespec at = {.tv_sec = (time_t)(until / GA_NS_PER_S),
-                                    .tv_nsec = (long)(until % GA_NS_PER_S)};
-        pthread_cond_timedwait(&news, &sg_process.lock, &at);
+        (void)ga_cond_wait_until(&news, &sg_process.lock, ga_clock_ns() + nap_ns());
         waiting = false;
         sg_schedule();
     }
@@ -94,11 +92,7 @@ static void *thread_main(void *unused)
 
 static bool thread_start(void)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&news, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    ga_cond_init(&news);
     bool made = ga_thread_start(NULL, thread_main, NULL) == GA_OK;
     if (!made) {
         ga_error("softgpu: cannot start the thread that looks at values");

@@ -1,8 +1,6 @@
 /* Waiting for streams, events and contexts: each waiter has a condition of its own and is woken
  * only when what it waits for has come. */
-#include <errno.h>
-#include <time.h>
-
+#include "base/wait.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
@@ -16,12 +14,8 @@ struct sg_wait {
 
 static void wait_begin(struct sg_wait *wait, bool (*passed)(const void *), const void *argument)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     *wait = (struct sg_wait){.passed = passed, .argument = argument};
-    pthread_cond_init(&wait->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    ga_cond_init(&wait->changed);
     ga_list_append(&sg_process.waits, &wait->link);
 }
 
@@ -77,10 +71,7 @@ CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
 /* One second more; false when it has passed. */
 static bool wait_second(struct sg_wait *wait)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
-    return pthread_cond_timedwait(&wait->changed, &sg_process.lock, &until) != ETIMEDOUT;
+    return ga_cond_wait_until(&wait->changed, &sg_process.lock, ga_clock_ns() + GA_NS_PER_S);
 }
 
 bool sg_wait_quiet(bool (*passed)(const void *argument), const void *argument)

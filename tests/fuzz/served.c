@@ -95,11 +95,8 @@ static void wait_end(struct server_conn *conn)
         if (ga_clock_ns() > deadline_ns) {
             driver_give_up();
         }
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 200000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-    } while (sem_timedwait(&ended, &until) != 0);
+        until = ga_clock_time(ga_clock_ns() + GA_NS_PER_MS / 5);
+    } while (sem_clockwait(&ended, CLOCK_MONOTONIC, &until) != 0);
 }
 
 /* ---- the end */

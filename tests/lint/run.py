@@ -8,6 +8,7 @@ import os
 import sys
 
 import rule_client_library
+import rule_clocks
 import rule_cuda_names
 import rule_includes
 import rule_limits
@@ -21,6 +22,7 @@ SOURCE_RULES = {
     "limits": rule_limits.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
+    "clocks": rule_clocks.check,
     "semantics": rule_semantics.check,
 }
 

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import rule_client_library
+import rule_clocks
 import rule_cuda_names
 import rule_includes
 import rule_limits
@@ -109,6 +110,16 @@ class Words(RuleTest):
         self.breaks(rule_words, "README.md", "see /wo" + "rk/main\n", "somebody's machine")
         self.breaks(rule_words, "base/a.c", "// as in iss" + "ue 12\n", "tracker")
         self.breaks(rule_words, "docs/a.md", "from py" + "pi.org\n", "registry")
+
+
+class Clocks(RuleTest):
+    def test_waits(self):
+        wait = "    pthread_cond_timedwait(&changed, &lock, &until);\n"
+        self.keeps(rule_clocks, "base/wait.h", wait)
+        self.keeps(rule_clocks, "server/a.c", "    ga_cond_wait_until(&changed, &lock, at);\n")
+        self.breaks(rule_clocks, "server/a.c", wait, "pthread_cond_timedwait")
+        self.breaks(rule_clocks, "base/wait.h", "    clock_gettime(CLOCK_REALTIME, &at);\n",
+                    "by the wall clock")
 
 
 class Semantics(RuleTest):

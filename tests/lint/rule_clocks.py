@@ -1,0 +1,24 @@
+"""Whoever waits until some time waits by a clock that nobody sets (base/wait.h): the wall clock may
+make it hours, or no time at all. What else asks for that clock stands here with its reason."""
+
+import re
+
+# Functions that wait by the wall clock, and the clock itself
+WALL = re.compile(r"\b(pthread_cond_timedwait|pthread_mutex_timedlock|pthread_rwlock_timed\w+|"
+                  r"sem_timedwait|mq_timed\w+|CLOCK_REALTIME\w*|gettimeofday|TIME_UTC)\b")
+ALLOWED = {
+    "base/wait.h": {"pthread_cond_timedwait"},  # by the other clock: ga_cond_init
+    "client/uncancelled.c": {"pthread_cond_timedwait"},  # stands before the C library's
+    "front/log.c": {"CLOCK_REALTIME"},  # when a line was written
+    "tests/e2e/wall_clock.c": {"CLOCK_REALTIME"},  # makes it wrong
+    "softgpu/exec/misc.c": {"CLOCK_REALTIME"},  # %globaltimer
+}
+
+
+def check(tree):
+    for file in tree.with_suffix(".c", ".h"):
+        allowed = ALLOWED.get(file.path, set())
+        for number, line in enumerate(file.lines, 1):
+            for name in WALL.findall(line):
+                if name not in allowed:
+                    yield file.finding(number, f"{name}: by the wall clock; wait with base/wait.h")
