@@ -1,9 +1,13 @@
-/* The listener of a backend process. */
+/* The listener of a backend process, and where it shall listen. */
 #ifndef SERVER_DATA_PORTS_H
 #define SERVER_DATA_PORTS_H
 
 #include "server/channel.h"
 #include "transport/transport.h"
+
+/* The host of an address "tcp://host:port", without the brackets of IPv6; who comes through shared
+ * memory is on this machine. Empty: it has none. */
+void data_ports_host(const char *url, char host[CONF_TEXT_MOST]);
 
 /* Listens where the application is expected, with `secret` if it comes with tls, on a port of the
  * configured range, tried from a random one on; `ready` gets what clients shall connect to, and

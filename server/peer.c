@@ -12,6 +12,7 @@
 #include "api/cuda_names.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/data_ports.h"
 #include "server/peer_send.h"
 
 #define PEER_BUFFER_BYTES 16384u /* a message of a client is far shorter */
@@ -131,21 +132,24 @@ static void peer_refuse(struct peer *peer, uint64_t sequence, int32_t result, co
     peer_out_end(&peer->out, WIRE_REFUSED, sequence);
 }
 
-/* A right to connect: the backend process learns it before the client does. False: it is ending,
- * and nothing has been answered. */
-static bool peer_ticket(struct peer *peer, struct process *process, const struct peer_open *open)
+/* A right to connect: the backend process learns it before the client does. Else nothing has been
+ * answered. GA_AGAIN: the process is told later, there is no room now. GA_LOST: it is ending. */
+static enum ga_status peer_ticket(struct peer *peer, struct process *process,
+                                  const struct peer_open *open)
 {
     struct channel_ticket ticket = {.kind = CHANNEL_TICKET, .device = open->device};
     uint8_t random[sizeof ticket.id + sizeof ticket.key];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         peer_refuse(peer, open->sequence, CUDA_ERROR_UNKNOWN, "this machine has no randomness");
-        return true;
+        return GA_OK;
     }
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
-    if (GA_FAILPOINT("gpuaasd: before a ticket") ||
-        channel_send(process->fd, &ticket, sizeof ticket) != GA_OK) {
-        return false;
+    enum ga_status status = GA_FAILPOINT("gpuaasd: before a ticket")
+                                ? GA_LOST
+                                : process_send(process, &ticket, sizeof ticket);
+    if (status != GA_OK) {
+        return status;
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     process->tickets_sent++;
@@ -159,7 +163,7 @@ static bool peer_ticket(struct peer *peer, struct process *process, const struct
     handshake_ticket_write(writer, &message);
     peer_out_end(&peer->out, WIRE_TICKET, open->sequence);
     explicit_bzero(&ticket, sizeof ticket);
-    return true;
+    return GA_OK;
 }
 
 static bool peer_open_waits(const struct peer *peer, const struct peer_open *open,
@@ -176,11 +180,15 @@ static void peer_answer_opens(struct peer *peer, struct process *process, int32_
     uint32_t kept = 0;
     for (uint32_t i = 0; i < peer->open_count; i++) {
         struct peer_open open = peer->opens[i];
-        if (!peer_open_waits(peer, &open, process)) {
+        bool waits = peer_open_waits(peer, &open, process);
+        enum ga_status status = !waits           ? GA_AGAIN
+                                : reason != NULL ? GA_OK
+                                                 : peer_ticket(peer, process, &open);
+        if (status == GA_AGAIN) {
             peer->opens[kept++] = open;
         } else if (reason != NULL) {
             peer_refuse(peer, open.sequence, result, reason);
-        } else if (!peer_ticket(peer, process, &open)) {
+        } else if (status != GA_OK) {
             peer_refuse(peer, open.sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
                         "the backend process does not answer");
         }
@@ -199,7 +207,7 @@ static void peer_process_packet(struct process *process, const union channel_pac
         peer_answer_opens(peer, process, packet->failed.result, packet->failed.reason);
         break;
     case CHANNEL_IDLE:
-        if (packet->idle.tickets == process->tickets_sent) {
+        if (packet->idle.tickets == process->tickets_sent && peer->open_count == 0) {
             for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
                 peer->processes[i] = peer->processes[i] == process ? NULL : peer->processes[i];
             }
@@ -210,6 +218,12 @@ static void peer_process_packet(struct process *process, const union channel_pac
         return;
     }
     (void)peer_flush(peer);
+}
+
+static void peer_process_room(struct process *process)
+{
+    peer_answer_opens(process->owner, process, 0, NULL);
+    (void)peer_flush(process->owner);
 }
 
 static enum ga_status peer_process_start(struct peer *peer, enum conf_driver driver, char *why,
@@ -237,24 +251,8 @@ static void peer_process_ended(struct process *process, const char *why)
     (void)peer_flush(peer);
 }
 
-static const struct process_events peer_process_events = {.packet = peer_process_packet,
-                                                          .ended = peer_process_ended};
-
-/* The host part of an address "tcp://host:port", without the brackets of IPv6; who comes through
- * shared memory is on this machine. */
-static void host_of(const char *url, char *host, size_t size)
-{
-    struct transport_address address;
-    char why[600];
-    host[0] = 0;
-    if (strncmp(url, "shm:", 4) == 0) {
-        url = "127.0.0.1";
-    }
-    if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
-        strlen(address.host) < size) {
-        memcpy(host, address.host, strlen(address.host) + 1);
-    }
-}
+static const struct process_events peer_process_events = {
+    .packet = peer_process_packet, .room = peer_process_room, .ended = peer_process_ended};
 
 static enum ga_status peer_process_start(struct peer *peer, enum conf_driver driver, char *why,
                                          size_t why_size)
@@ -263,7 +261,7 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
     struct channel_application application = {.kind = CHANNEL_APPLICATION, .tls = peer->tls};
     char url[320] = "";
     (void)!peer->conn.ops->local_address(peer->conn.fd, url, sizeof url);
-    host_of(url, application.bind_host, sizeof application.bind_host);
+    data_ports_host(url, application.bind_host);
     memcpy(application.id, peer->application, sizeof application.id);
     struct spares *spares = &control->spares[driver];
     struct process *process;
@@ -283,19 +281,22 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
     return GA_OK;
 }
 
-/* Answers an open, at once or when a backend process is ready. One that is ending gets no tickets,
- * though its exit has not been reported yet: another takes its place. */
+/* Answers an open, at once or when a backend process is ready and has room. One that is ending gets
+ * no tickets, though its exit has not been reported yet: another takes its place. */
 static void peer_open_device(struct peer *peer, enum conf_driver driver,
                              const struct peer_open *wanted)
 {
     char why[300];
     struct process *process = peer->processes[driver];
     if (process != NULL && process->ready) {
-        if (peer_ticket(peer, process, wanted)) {
+        enum ga_status status = peer_ticket(peer, process, wanted);
+        if (status == GA_OK) {
             return;
         }
-        peer->processes[driver] = NULL;
-        process_end(process);
+        if (status == GA_LOST) {
+            peer->processes[driver] = NULL;
+            process_end(process);
+        }
     }
     if (peer->processes[driver] == NULL &&
         peer_process_start(peer, driver, why, sizeof why) != GA_OK) {

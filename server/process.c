@@ -146,16 +146,14 @@ static void process_overdue(uv_timer_t *timer)
     (void)uv_process_kill(&process->child, SIGKILL);
 }
 
-static void channel_readable(uv_poll_t *poll, int status, int events)
+static void channel_read(struct process *process, int status)
 {
-    struct process *process = poll->data;
     union channel_packet packet;
-    (void)events;
     int fd;
     enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
     if (got == GA_LOST) {
         exchange_share_end(&process->share);
-        (void)uv_poll_stop(poll); /* it is dying: its exit is reported next */
+        (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
             (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
         }
@@ -169,6 +167,30 @@ static void channel_readable(uv_poll_t *poll, int status, int events)
     } else {
         packet_take(process, &packet);
     }
+}
+
+static void channel_ready(uv_poll_t *poll, int status, int events)
+{
+    struct process *process = poll->data;
+    bool room = status == 0 && (events & UV_WRITABLE) != 0;
+    if (room) {
+        (void)uv_poll_start(poll, UV_READABLE, channel_ready);
+    }
+    if (status != 0 || (events & UV_READABLE) != 0) {
+        channel_read(process, status);
+    }
+    if (room && uv_is_active((uv_handle_t *)poll) && process->owner != NULL) {
+        process->events->room(process);
+    }
+}
+
+enum ga_status process_send(struct process *process, const void *packet, size_t size)
+{
+    enum ga_status status = channel_send(process->fd, packet, size);
+    if (status == GA_AGAIN) {
+        (void)uv_poll_start(&process->poll, UV_READABLE | UV_WRITABLE, channel_ready);
+    }
+    return status;
 }
 
 static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
@@ -251,7 +273,7 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
         return GA_LOST;
     }
     (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
-    (void)uv_poll_start(&process->poll, UV_READABLE, channel_readable);
+    (void)uv_poll_start(&process->poll, UV_READABLE, channel_ready);
     if (GA_FAILPOINT("gpuaasd: before the setup") ||
         channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
         snprintf(why, why_size, "a backend process died while it was started");

@@ -19,6 +19,8 @@ struct process;
 struct process_events {
     /* A packet came. */
     void (*packet)(struct process *process, const union channel_packet *packet);
+    /* There is room again in its channel, where process_send has found none. */
+    void (*room)(struct process *process);
     /* It is no more; `why` in words ("exit status 1", "killed by signal 9"). Called once, and not
      * after the owner was cleared. */
     void (*ended)(struct process *process, const char *why);
@@ -75,6 +77,10 @@ GA_CHECKED enum ga_status process_assign(struct process *process,
                                          const struct channel_application *application,
                                          unsigned timeout_s, const struct process_events *events,
                                          void *owner, const char *label);
+
+/* Sends a packet. GA_AGAIN: it does not read what is there; `room` is called when it has. GA_LOST:
+ * it is dying. */
+GA_CHECKED enum ga_status process_send(struct process *process, const void *packet, size_t size);
 
 /* Asks it to end, by closing its channel, and kills it if it does not within 2 s. May be repeated.
  * The owner hears nothing more. */

@@ -1,5 +1,6 @@
 /* Ends: of a client, of a backend process, of gpuaasd, however they come. Nothing stays behind. */
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,50 @@ Test(life, backend_that_stands_still_is_killed)
     kill(backend, SIGSTOP);
     script_app_close(&app);
     script_server_wait_backends(&server, 0);
+}
+
+/* Whether gpuaasd says anything soon. */
+static bool answers(struct script_conn *conn)
+{
+    struct pollfd fd = {.fd = conn->conn.fd, .events = POLLIN};
+    return poll(&fd, 1, 300) == 1;
+}
+
+static void ask_open(uint64_t sequence)
+{
+    const struct handshake_open open = {.device = 0};
+    handshake_open_write(script_begin(&app.control), &open);
+    script_send(&app.control, WIRE_OPEN, 0, sequence);
+}
+
+Test(life, backend_that_does_not_read_gets_its_tickets_later)
+{
+    enum { MOST = 5000, LAST = 3 };
+    pid_t backend;
+    uint64_t asked = 0, answered = 0;
+    script_app_start(&app, server.url, 0);
+    uint64_t process = app.ticket.process;
+    cr_assert_eq(script_server_backends(&server, &backend, 1), 1);
+    kill(backend, SIGSTOP);
+    do { /* until it can be told no more */
+        cr_assert_lt(asked, MOST, "the channel is never full");
+        ask_open(++asked);
+    } while (answers(&app.control) && script_receive(&app.control) == WIRE_TICKET &&
+             ++answered == asked);
+    cr_expect_eq(answered + 1, asked);
+    for (int i = 0; i < LAST; i++) {
+        ask_open(++asked);
+    }
+    kill(backend, SIGCONT);
+    uint64_t sum = 0; /* their order is not said */
+    for (uint64_t i = answered + 1; i <= asked; i++) {
+        script_expect(&app.control, WIRE_TICKET);
+        sum += app.control.header.sequence - i;
+        cr_assert_eq(handshake_ticket_read(&app.control.values, &app.ticket), GA_OK);
+        cr_assert_eq(app.ticket.process, process, "it is no other process");
+    }
+    cr_expect_eq(sum, 0);
+    cr_assert_eq(script_stream_synchronize(&app, 0), CUDA_SUCCESS);
 }
 
 Test(life, sigterm_ends_a_spinning_kernel)
