@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "api/wire.h"
-#include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/wait.h"
 #include "server/overflow.h"
 
 #define STAGING_LEAST 4u /* slots; fewer would make each copy wait for the one before */
@@ -13,16 +13,12 @@
 void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes,
                   uint64_t overflow_bytes)
 {
-    pthread_condattr_t monotonic;
     *staging = (struct staging){.driver = driver, .count = (unsigned)(bytes / WIRE_CHUNK)};
     if (staging->count < STAGING_LEAST) {
         staging->count = STAGING_LEAST;
     }
     pthread_mutex_init(&staging->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&staging->given_back, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    ga_cond_init(&staging->given_back);
     overflow_init(&staging->overflow, overflow_bytes);
 }
 
@@ -176,12 +172,10 @@ struct staging_moves staging_moves(struct staging *staging)
 bool staging_wait(struct staging *staging, struct staging_moves seen, uint64_t timeout_ns)
 {
     uint64_t until = ga_clock_ns() + timeout_ns;
-    const struct timespec deadline = {.tv_sec = (time_t)(until / GA_NS_PER_S),
-                                      .tv_nsec = (long)(until % GA_NS_PER_S)};
-    int late = 0;
+    bool late = false;
     pthread_mutex_lock(&staging->lock);
-    while (staging->moves.all == seen.all && !staging->ended && late == 0) {
-        late = pthread_cond_timedwait(&staging->given_back, &staging->lock, &deadline);
+    while (staging->moves.all == seen.all && !staging->ended && !late) {
+        late = !ga_cond_wait_until(&staging->given_back, &staging->lock, until);
     }
     bool moved = staging->moves.all != seen.all || staging->ended;
     pthread_mutex_unlock(&staging->lock);

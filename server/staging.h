@@ -36,7 +36,7 @@ struct staging_moves {
 
 struct staging {
     pthread_mutex_t lock;
-    pthread_cond_t given_back; /* of CLOCK_MONOTONIC */
+    pthread_cond_t given_back;
     const struct cuda_driver *driver;
     struct staging_slot *slots; /* NULL: not made yet */
     unsigned count;
