@@ -129,6 +129,32 @@ Test(streams, work_of_a_stream_that_is_gone_is_its_contexts)
     }
 }
 
+static const char store[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                            ".visible .entry store(.param .u64 p)\n"
+                            "{\n    .reg .b64 %d;\n    ld.param.u64 %d, [p];\n"
+                            "    st.global.u32 [%d], 7;\n    ret;\n}\n";
+
+/* A module is unloaded when its kernels have ended, those of such a stream too: the driver would
+ * wait for them, and with it all calls. */
+Test(streams, a_module_waits_for_work_of_a_stream_that_is_gone)
+{
+    uint64_t module = ga_handle_make(GA_HANDLE_MODULE, 1, 1);
+    uint64_t function = ga_handle_make(GA_HANDLE_FUNCTION, 1, 1);
+    uint64_t stream = script_stream(&app, 1), other = script_stream(&app, 2);
+    uint32_t seen = 0;
+    cr_assert_eq(script_module(&app, module, store), CUDA_SUCCESS);
+    cr_assert_eq(script_function(&app, module, "store", function), CUDA_SUCCESS);
+    struct hold held = hold(stream);
+    script_launch(&app, function, 1, 1, stream, &app.window, sizeof app.window);
+    SAY(cuStreamDestroy_v2, .hStream = stream);
+    SAY(ga_module_unload, .module = module);
+    cr_assert_eq(script_stream_synchronize(&app, other), CUDA_SUCCESS, "other calls go on");
+    let_go(&held);
+    expect_reply(synchronize());
+    cr_assert_eq(script_copy_out(&app, app.window, &seen, sizeof seen, 0), CUDA_SUCCESS);
+    cr_expect_eq(seen, 7);
+}
+
 /* A stream that captures has nothing to do, whatever else the context does. */
 Test(streams, captures_are_not_waited_for)
 {
