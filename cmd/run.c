@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/driver.h"
 
@@ -70,10 +71,9 @@ static int choose_compilers(const struct cmd_options *options, const char *libra
     if (automatic) {
         *ptx = options->local || gpus == CMD_GPUS_PTX;
     }
-    if (automatic && *ptx && !options->local) {
-        fputs("gpuaas: software GPUs: libraries that compile at run time are made to keep PTX "
-              "(--compilers)\n",
-              stderr);
+    if (automatic && *ptx) {
+        ga_info("all GPUs are software: libraries that compile at run time are made to keep PTX "
+                "(--compilers)");
     }
     return 0;
 }

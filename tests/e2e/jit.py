@@ -11,10 +11,10 @@ def program(build):
     return build.path("tests", "jit", "compiles")
 
 
-def run_with(build, server, *options, status=0):
+def run_with(build, server, *options, status=0, **extra):
     command = [build.path("bin", "gpuaas"), "run", "--servers", server.address, *options, "--",
                program(build)]
-    return harness.run(command, build.environment(), status=status)
+    return harness.run(command, build.environment(extra=extra), status=status)
 
 
 def test_local(build):
@@ -25,8 +25,10 @@ def test_local(build):
 def test_through_a_server(build):
     with harness.serving(build) as server:
         process = run_with(build, server)
-        expect(process.out.lines[-1] == "PASSED", process.report())
-        expect(SAID in process.err.text, process.report())
+        expect(process.out.lines[-1] == "PASSED" and SAID not in process.err.text,
+               process.report())
+        process = run_with(build, server, GPUAAS_LOG="info")
+        expect(process.out.lines[-1] == "PASSED" and SAID in process.err.text, process.report())
 
 
 def test_chosen(build):
