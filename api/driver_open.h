@@ -46,6 +46,10 @@ struct cuda_driver_traits {
     int (*device_traits)(int device, unsigned *traits);
 };
 
+/* What our own driver says in words, on a stderr that is not its process's: a line that begins so.
+ * The client says it in the same words that a driver of its own process would. */
+#define CUDA_DRIVER_SAYS "gpuaas error: softgpu: "
+
 /* Opens the library at `path` (absolute) and fills the table. Nothing is initialised: the caller
  * calls driver->cuInit. GA_INVALID: not absolute, not a library, not a CUDA driver, or our own
  * client; `why` (never NULL) then says which. */

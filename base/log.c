@@ -1,21 +1,23 @@
-/* Log lines: formatted into one buffer and written by one write(2), so that lines of threads and
- * of processes that share a stderr do not mix. */
+/* Log lines: made in one buffer and written by one write(2), so that lines of threads and of
+ * processes that share a stderr do not mix. No lock: a thread may be forked while it logs. */
 #include "base/log_watch.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <errno.h>
 #include <unistd.h>
+
+#include "base/log_line.h"
 
 #define PATIENCE_MS 100 /* with a reader that is merely slow */
 
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
-static _Atomic(const char *) log_name = "gpuaas";
-static atomic_int log_level = -1; /* -1: not read from the environment yet */
+static const char *const formats[] = {"text", "json"};
+static _Atomic(const char *) log_name = "gpuaas", log_client;
+static atomic_int log_level = -1, log_format = -1; /* -1: the environment has not been read */
+static struct ga_log_place *_Atomic left_out_places;
 
 static void (*_Atomic log_watch)(enum ga_log_level level, const char *text);
 
@@ -34,43 +36,108 @@ const char *ga_log_name(void)
     return atomic_load(&log_name);
 }
 
+void ga_log_set_client(const char *address)
+{
+    atomic_store(&log_client, address);
+}
+
 void ga_log_set_level(enum ga_log_level level)
 {
     atomic_store(&log_level, (int)level);
 }
 
-bool ga_log_level_parse(const char *text, enum ga_log_level *level)
+void ga_log_set_format(enum ga_log_format format)
 {
-    for (int i = 0; i <= GA_LOG_DEBUG; i++) {
-        if (strcmp(text, level_names[i]) == 0) {
-            *level = (enum ga_log_level)i;
-            return true;
+    atomic_store(&log_format, (int)format);
+}
+
+static int word_find(const char *text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return (int)i;
         }
     }
-    return false;
+    return -1;
+}
+
+bool ga_log_level_parse(const char *text, enum ga_log_level *level)
+{
+    int found = word_find(text, log_level_names, GA_LOG_DEBUG + 1);
+    *level = found >= 0 ? (enum ga_log_level)found : *level;
+    return found >= 0;
+}
+
+bool ga_log_format_parse(const char *text, enum ga_log_format *format)
+{
+    int found = word_find(text, formats, GA_LOG_JSON + 1);
+    *format = found >= 0 ? (enum ga_log_format)found : *format;
+    return found >= 0;
+}
+
+const char *ga_log_level_name(enum ga_log_level level)
+{
+    return log_level_names[level];
+}
+
+const char *ga_log_format_name(enum ga_log_format format)
+{
+    return formats[format];
+}
+
+/* What is wrong is said by the log that it was meant for. */
+void ga_log_begin(void)
+{
+    const char *level_text = getenv("GPUAAS_LOG"), *format_text = getenv("GPUAAS_LOG_FORMAT");
+    enum ga_log_level level = GA_LOG_WARN;
+    enum ga_log_format format = GA_LOG_TEXT;
+    bool known = level_text == NULL || *level_text == 0 || ga_log_level_parse(level_text, &level);
+    bool formed =
+        format_text == NULL || *format_text == 0 || ga_log_format_parse(format_text, &format);
+    int unread = -1;
+    bool first = atomic_compare_exchange_strong(&log_level, &unread, (int)level);
+    unread = -1;
+    bool shaped = atomic_compare_exchange_strong(&log_format, &unread, (int)format);
+    if (first && !known) {
+        ga_warn("GPUAAS_LOG=%s: it can be " GA_LOG_LEVELS, level_text);
+    }
+    if (shaped && !formed) {
+        ga_warn("GPUAAS_LOG_FORMAT=%s: it can be " GA_LOG_FORMATS, format_text);
+    }
 }
 
 bool ga_log_enabled(enum ga_log_level level)
 {
     int current = atomic_load_explicit(&log_level, memory_order_relaxed);
     if (current < 0) {
-        enum ga_log_level from_environment = GA_LOG_WARN;
-        const char *text = getenv("GPUAAS_LOG");
-        if (text != NULL) {
-            (void)ga_log_level_parse(text, &from_environment);
-        }
-        current = (int)from_environment;
-        atomic_store(&log_level, current);
+        ga_log_begin();
+        current = atomic_load(&log_level);
     }
     return (int)level <= current;
 }
 
+/* ---- writing */
+
+static size_t line_make(enum ga_log_level level, const char *client, const char *text,
+                        char line[LOG_LINE_BYTES])
+{
+    struct log_record record = {.level = level,
+                                .name = ga_log_name(),
+                                .pid = (int)getpid(),
+                                .client = client,
+                                .text = text};
+    int format = atomic_load(&log_format);
+    (void)clock_gettime(CLOCK_REALTIME, &record.time);
+    return log_line_write(format == GA_LOG_JSON ? GA_LOG_JSON : GA_LOG_TEXT, &record, line);
+}
+
 /* Whoever reads stderr may have stopped reading: that must not stop us. Then lines are counted
  * instead, and the count is told when there is room again. */
-static void line_write(const char *line, size_t size)
+static void line_write(enum ga_log_level level, const char *client, const char *text)
 {
     static atomic_uint lost;
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    char line[LOG_LINE_BYTES];
     unsigned before = atomic_load(&lost);
     if (poll(&out, 1, before == 0 ? PATIENCE_MS : 0) == 0) {
         atomic_fetch_add(&lost, 1);
@@ -78,50 +145,106 @@ static void line_write(const char *line, size_t size)
     }
     ssize_t written; /* if it fails there is nowhere left to complain to */
     if (before != 0 && (before = atomic_exchange(&lost, 0)) != 0) {
-        char gap[100];
-        int length = snprintf(gap, sizeof gap, "%s[%d] warn: %u lines are missing here\n",
-                              ga_log_name(), (int)getpid(), before);
-        written = write(STDERR_FILENO, gap, (size_t)length);
+        char gap[60];
+        snprintf(gap, sizeof gap, "%u lines are missing here", before);
+        written = write(STDERR_FILENO, line, line_make(GA_LOG_WARN, NULL, gap, line));
         (void)written;
     }
-    written = write(STDERR_FILENO, line, size);
+    written = write(STDERR_FILENO, line, line_make(level, client, text, line));
     (void)written;
 }
 
-void ga_log(enum ga_log_level level, const char *format, ...)
+/* ---- lines of one place */
+
+static uint64_t second_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec + 1; /* not 0, which is no second */
+}
+
+static void place_list(struct ga_log_place *place, const char *format)
+{
+    const char *unlisted = NULL;
+    if (atomic_compare_exchange_strong(&place->format, &unlisted, format)) {
+        place->next = atomic_load(&left_out_places);
+        while (!atomic_compare_exchange_weak(&left_out_places, &place->next, place)) {
+        }
+    }
+}
+
+/* Whether its next line is to be written; `*last`: and none behind it in this second. */
+static bool place_takes(struct ga_log_place *place, const char *format, uint64_t now, bool *last)
+{
+    uint64_t before = atomic_load(&place->second);
+    if (before != now && atomic_compare_exchange_strong(&place->second, &before, now)) {
+        atomic_store(&place->lines, 0);
+    }
+    unsigned line = atomic_fetch_add(&place->lines, 1) + 1;
+    *last = line == GA_LOG_LINES_A_SECOND;
+    if (line <= GA_LOG_LINES_A_SECOND) {
+        return true;
+    }
+    atomic_fetch_add(&place->left_out, 1);
+    place_list(place, format);
+    return false;
+}
+
+/* Tells what was left out in seconds that are over. */
+static void left_out_tell(uint64_t now)
+{
+    struct ga_log_place *place = atomic_load(&left_out_places);
+    for (; place != NULL; place = place->next) {
+        unsigned count = 0;
+        if (atomic_load(&place->second) != now) {
+            count = atomic_exchange(&place->left_out, 0);
+        }
+        if (count != 0) {
+            char text[LOG_TEXT_BYTES];
+            snprintf(text, sizeof text, "%u lines of this kind were left out: %s", count,
+                     atomic_load(&place->format));
+            log_text_clean(text);
+            line_write(GA_LOG_WARN, NULL, text);
+        }
+    }
+}
+
+void ga_log_end(void)
+{
+    left_out_tell(0);
+}
+
+void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const char *client,
+                  const char *format, ...)
 {
     void (*watch)(enum ga_log_level, const char *) =
         level <= GA_LOG_WARN ? atomic_load(&log_watch) : NULL;
-    bool enabled = ga_log_enabled(level);
+    bool enabled = ga_log_enabled(level), last = false;
     if (!enabled && watch == NULL) {
         return;
     }
     int saved_errno = errno;
-    char line[1024];
-    int head = snprintf(line, sizeof line, "%s[%d] %s: ", atomic_load(&log_name), (int)getpid(),
-                        level_names[level]);
-    size_t used = head > 0 ? (size_t)head : 0;
-    va_list args;
-    va_start(args, format);
-    int body = vsnprintf(line + used, sizeof line - used - 1, format, args);
-    va_end(args);
-    if (body > 0) {
-        size_t room = sizeof line - used - 2;
-        size_t length = (size_t)body < room ? (size_t)body : room;
-        for (size_t i = used; i < used + length; i++) {
-            if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f) {
-                line[i] = '?';
-            }
-        }
-        used += length;
-    }
-    if (watch != NULL) {
-        line[used] = '\0';
-        watch(level, line + head);
-    }
-    line[used++] = '\n';
+    uint64_t now = second_now();
     if (enabled) {
-        line_write(line, used);
+        left_out_tell(now);
+        enabled = place == NULL || level == GA_LOG_DEBUG || place_takes(place, format, now, &last);
+    }
+    if (enabled || watch != NULL) {
+        static const char more[] = " (more of this kind are counted for a second)";
+        char text[LOG_TEXT_BYTES];
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof text - sizeof more, format, args);
+        va_end(args);
+        log_text_clean(text);
+        if (watch != NULL) {
+            watch(level, text);
+        }
+        if (enabled) {
+            const char *about = client != NULL ? client : atomic_load(&log_client);
+            about = about != NULL && *about != 0 ? about : NULL;
+            line_write(level, about, last ? strcat(text, more) : text);
+        }
     }
     errno = saved_errno;
 }

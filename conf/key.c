@@ -177,6 +177,8 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return flag_read(text, "auto", "off", member);
     case CONF_TYPE_LEVEL:
         return ga_log_level_parse(text, member);
+    case CONF_TYPE_FORMAT:
+        return ga_log_format_parse(text, member);
     case CONF_TYPE_DRIVER:
         return driver_read(text, member);
     case CONF_TYPE_LISTEN:

@@ -17,6 +17,7 @@ enum conf_type {
     CONF_TYPE_FLAG,   /* bool: yes or no */
     CONF_TYPE_AUTO,   /* bool: auto or off */
     CONF_TYPE_LEVEL,  /* enum ga_log_level */
+    CONF_TYPE_FORMAT, /* enum ga_log_format */
     CONF_TYPE_DRIVER, /* enum conf_driver */
     CONF_TYPE_LISTEN, /* appended to struct conf_server's list */
     CONF_TYPE_SOFT,   /* one of soft_keys: joins struct conf_gpu's soft and soft_given */

@@ -138,7 +138,7 @@ bool admission_key(void *user, const uint8_t *id, uint8_t *key)
     }
     pthread_mutex_unlock(&backend->ticket_lock);
     if (found == NULL) {
-        ga_warn("a connection was refused: %s", why);
+        ga_warn_of("", "a connection was refused: %s", why); /* whose it is is not known here */
     }
     return found != NULL;
 }
@@ -193,13 +193,20 @@ static void newcomer_say(struct newcomer *newcomer, const uint8_t *frame, size_t
     }
 }
 
+static void newcomer_warn(const struct newcomer *newcomer, const char *what, const char *why)
+{
+    char client[TRANSPORT_PEER_BYTES];
+    transport_peer(&newcomer->conn, client);
+    ga_warn_of(client, "a connection %s%s", what, why);
+}
+
 static void newcomer_refuse(struct newcomer *newcomer, uint64_t sequence, CUresult rc,
                             const char *reason)
 {
     _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 512];
     struct ga_writer writer = ga_writer_of(frame + sizeof(struct wire_header), 512);
     const struct handshake_refused refused = {.result = (int32_t)rc, .reason = reason};
-    ga_warn("a connection was refused: %s", reason);
+    newcomer_warn(newcomer, "was refused: ", reason);
     handshake_refused_write(&writer, &refused);
     const struct wire_header header = {
         .length = (uint32_t)writer.at, .opcode = WIRE_REFUSED, .sequence = sequence};
@@ -298,11 +305,11 @@ static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *ne
         }
     }
     if (status == GA_AGAIN && ga_clock_ns() > newcomer->deadline_ns) {
-        ga_warn("a connection has not said who it is in time");
+        newcomer_warn(newcomer, "has not said who it is in time", "");
         return GA_TIMEOUT;
     }
     if (status == GA_LOST && transport_trouble(&newcomer->conn) != NULL) {
-        ga_warn("a connection was refused: %s", transport_trouble(&newcomer->conn));
+        newcomer_warn(newcomer, "was refused: ", transport_trouble(&newcomer->conn));
     }
     GA_TRY(status);
     uint32_t major;
@@ -318,7 +325,7 @@ static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *ne
     struct ga_reader reader = ga_reader_of(values, header.length);
     struct handshake_data_hello hello;
     if (header.opcode != WIRE_DATA_HELLO || handshake_data_hello_read(&reader, &hello) != GA_OK) {
-        ga_warn("a connection's bytes are no gpuaas protocol");
+        newcomer_warn(newcomer, "was refused: ", "its bytes are no gpuaas protocol");
         return GA_INVALID;
     }
     (void)GA_FAILPOINT("backend: hello read");

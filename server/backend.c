@@ -28,6 +28,7 @@ static struct backend backend;
 _Noreturn static void backend_leave(const char *why)
 {
     ga_debug("backend process ends: %s", why);
+    ga_log_end();
     (void)GA_FAILPOINT("backend: before leaving");
     _exit(0);
 }
@@ -55,7 +56,7 @@ static void setup_receive(struct channel_setup *setup)
 {
     static union channel_packet packet;
     if (packet_wait(&packet) != GA_OK || packet.kind != CHANNEL_SETUP) {
-        fprintf(stderr, "gpuaasd: --backend is for gpuaasd itself; use --config\n");
+        ga_error("--backend is for gpuaasd itself; use --config");
         _exit(2);
     }
     *setup = packet.setup;
@@ -72,6 +73,7 @@ static void application_receive(struct channel_application *application)
         backend_leave("gpuaasd has closed the channel");
     }
     *application = packet.application;
+    ga_log_set_client(application->client);
     (void)prctl(PR_SET_NAME, "gpuaasd-backend");
 }
 
@@ -165,10 +167,10 @@ int backend_main(void)
     (void)prctl(PR_SET_NAME, "gpuaasd-start");
     signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
     ga_log_set_name("gpuaasd-backend");
+    ga_log_begin(); /* as gpuaasd has it: devices_env() */
     (void)GA_FAILPOINT("backend: started");
     setup_receive(&backend.setup);
     (void)GA_FAILPOINT("backend: setup read");
-    ga_log_set_level(backend.setup.log_level);
     if (backend.setup.probe == 0 &&
         output_open(backend.setup.driver == CONF_DRIVER_NVIDIA) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");

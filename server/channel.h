@@ -23,6 +23,7 @@
 #include "api/handshake.h"
 #include "base/status.h"
 #include "conf/conf.h"
+#include "transport/transport.h"
 
 #define CHANNEL_FD        3 /* the backend process's end */
 #define CHANNEL_TEXT_MOST 256u
@@ -56,8 +57,7 @@ struct channel_setup {
     uint32_t probe; /* 1: report the facts of the devices and exit */
     enum conf_driver driver;
     char driver_path[CONF_TEXT_MOST]; /* empty: the driver's usual place */
-    enum ga_log_level log_level;
-    char advertise[CONF_TEXT_MOST]; /* empty: bind_host */
+    char advertise[CONF_TEXT_MOST];   /* empty: bind_host */
     struct conf_ports data_ports;
     uint32_t shm;  /* 1: listens on shared memory, too */
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
@@ -81,8 +81,9 @@ struct channel_warm {
 struct channel_application {
     uint32_t kind;
     uint8_t id[16];
-    char bind_host[CONF_TEXT_MOST]; /* where to listen */
-    bool tls;                       /* and whether with tls, by tickets */
+    char bind_host[CONF_TEXT_MOST];    /* where to listen */
+    bool tls;                          /* and whether with tls, by tickets */
+    char client[TRANSPORT_PEER_BYTES]; /* its address, for the log */
 };
 
 struct channel_ready {

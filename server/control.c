@@ -44,8 +44,8 @@ static void control_signalled(uv_signal_t *signal, int number)
         for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
             spare += control->spares[i].count;
         }
-        ga_info("report: %u clients, %u backend processes, %u spare", control->peer_count,
-                control->processes.count - spare, spare);
+        ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare",
+                     control->peer_count, control->processes.count - spare, spare);
         return;
     }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
@@ -60,8 +60,8 @@ static void control_serve(struct control *control)
     for (uint32_t i = 0; i < control->devices.count; i++) {
         const struct device *device = &control->devices.all[i];
         if (device->known) {
-            ga_info("[gpu.%u] %s, %llu MiB", device->gpu->number, device->facts.name,
-                    (unsigned long long)(device->facts.memory_bytes >> 20));
+            ga_info_each(NULL, "[gpu.%u] %s, %llu MiB", device->gpu->number, device->facts.name,
+                         (unsigned long long)(device->facts.memory_bytes >> 20));
         } else {
             ga_error("[gpu.%u]: its driver does not show it; it is left out", device->gpu->number);
         }
@@ -107,8 +107,7 @@ static const struct process_events probe_events = {.packet = probe_packet, .ende
 
 static enum ga_status probe_start(struct control *control, enum conf_driver driver)
 {
-    struct channel_setup setup = {.kind = CHANNEL_SETUP,
-                                  .log_level = control->conf->server.log_level};
+    struct channel_setup setup = {.kind = CHANNEL_SETUP};
     devices_setup(&control->devices, driver, true, &setup);
     char **env = devices_env(&control->devices, control->conf, driver);
     if (env == NULL) {

@@ -94,7 +94,7 @@ static void plain_note(const char *url, const char *host)
 {
     if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
         strcmp(host, "localhost") == 0) {
-        ga_info("%s is not encrypted: it is for programs on this machine", url);
+        ga_info_each(NULL, "%s is not encrypted: it is for programs on this machine", url);
     } else {
         ga_warn("%s is not encrypted: whoever reads the network reads all data, and can use GPUs "
                 "in the name of others; tls:// prevents that",
@@ -179,7 +179,7 @@ void control_accept_start(struct control *control)
     for (unsigned i = 0; i < control->listener_count; i++) {
         struct control_listener *listener = &control->listeners[i];
         (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
-        ga_info("ready %s", listener->url);
+        ga_info_each(NULL, "ready %s", listener->url);
     }
 }
 

@@ -102,7 +102,10 @@ static int serve(const char *file, bool check_only)
         return 0;
     }
     ga_log_set_level(conf.server.log_level);
-    return control_run(&conf);
+    ga_log_set_format(conf.server.log_format);
+    int result = control_run(&conf);
+    ga_log_end();
+    return result;
 }
 
 int main(int argc, char **argv)

@@ -38,7 +38,7 @@ struct peer {
     struct frame_reader reader;
     struct peer_out out;
     uint8_t application[16];
-    char label[96];
+    char client[TRANSPORT_PEER_BYTES], label[96]; /* for the log: its address, and who it is */
     struct process *processes[DEVICES_DRIVERS];
     struct peer_open opens[PEER_OPENS_MOST];
     uint32_t open_count;
@@ -65,7 +65,7 @@ static void peer_close(struct peer *peer)
         }
     }
     if (peer->state != PEER_NEW) {
-        ga_info("%s: gone", peer->label);
+        ga_info_of(peer->client, "%s: gone", peer->label);
     }
     ga_list_remove(&peer->link);
     ga_number_map_remove(&peer->control->applications, &peer->known);
@@ -87,8 +87,8 @@ void peer_report(const struct control *control)
 {
     ga_list_each (at, next, &control->peers) {
         const struct peer *peer = ga_container(at, struct peer, link);
-        ga_info("report: %s: %s, %u devices waited for", peer->label,
-                peer->state == PEER_GREETED ? "connected" : "not greeted", peer->open_count);
+        ga_info_each(peer->client, "report: %s: %s, %u devices waited for", peer->label,
+                     peer->state == PEER_GREETED ? "connected" : "not greeted", peer->open_count);
     }
 }
 
@@ -125,7 +125,7 @@ static bool peer_flush(struct peer *peer)
 
 static void peer_refuse(struct peer *peer, uint64_t sequence, int32_t result, const char *reason)
 {
-    ga_warn("%s: refused: %s", peer->label, reason);
+    ga_warn_of(peer->client, "%s: refused: %s", peer->label, reason);
     const struct handshake_refused refused = {.result = result, .reason = reason};
     struct ga_writer *writer = peer_out_begin(&peer->out);
     handshake_refused_write(writer, &refused);
@@ -263,6 +263,7 @@ static enum ga_status peer_process_start(struct peer *peer, enum conf_driver dri
     (void)!peer->conn.ops->local_address(peer->conn.fd, url, sizeof url);
     data_ports_host(url, application.bind_host);
     memcpy(application.id, peer->application, sizeof application.id);
+    memcpy(application.client, peer->client, sizeof application.client);
     struct spares *spares = &control->spares[driver];
     struct process *process;
     enum ga_status status;
@@ -388,7 +389,7 @@ static bool peer_hello(struct peer *peer, const struct wire_header *header,
         ga_number_map_add(&peer->control->applications, &peer->known,
                           application_number(hello.application));
         peer->state = PEER_GREETED;
-        ga_info("%s: connected", peer->label);
+        ga_info_of(peer->client, "%s: connected", peer->label);
         peer_welcome(peer);
     }
     return true;
@@ -398,7 +399,7 @@ static void peer_say_lost(const struct peer *peer)
 {
     const char *trouble = transport_trouble(&peer->conn);
     if (trouble != NULL) {
-        ga_warn("%s: %s", peer->label, trouble);
+        ga_warn_of(peer->client, "%s: %s", peer->label, trouble);
     }
 }
 
@@ -430,10 +431,11 @@ static bool peer_read(struct peer *peer)
         struct ga_reader reader = ga_reader_of(values, header.length);
         if (status != GA_OK || !(peer->state == PEER_NEW ? peer_hello(peer, &header, &reader)
                                                          : peer_open(peer, &header, &reader))) {
-            ga_warn("%s: %s", peer->label,
-                    speaks_tls(peer) ? "it speaks TLS, and this port does not: listen with tls:// "
-                                       "here, or leave tls:// out there"
-                                     : "its bytes are no gpuaas protocol");
+            ga_warn_of(peer->client, "%s: %s", peer->label,
+                       speaks_tls(peer)
+                           ? "it speaks TLS, and this port does not: listen with tls:// "
+                             "here, or leave tls:// out there"
+                           : "its bytes are no gpuaas protocol");
             return false;
         }
         frame_drop(&peer->reader);
@@ -454,7 +456,7 @@ static void peer_ready(uv_poll_t *poll, int status, int events)
 static void peer_overdue(uv_timer_t *timer)
 {
     struct peer *peer = timer->data;
-    ga_warn("%s: has not said who it is in time", peer->label);
+    ga_warn_of(peer->client, "%s: has not said who it is in time", peer->label);
     peer_close(peer);
 }
 
@@ -465,7 +467,9 @@ void peer_accept(struct control *control, const struct transport_conn *conn, boo
     if (peer == NULL || GA_FAILPOINT("gpuaasd: accepted") ||
         control->peer_count >= control->conf->server.clients ||
         frame_reader_init(&peer->reader, PEER_BUFFER_BYTES) != GA_OK) {
-        ga_warn("a client was turned away: there are %u already", control->peer_count);
+        char client[TRANSPORT_PEER_BYTES];
+        transport_peer(&taken, client);
+        ga_warn_of(client, "a client was turned away: there are %u already", control->peer_count);
         free(peer);
         taken.ops->close(&taken);
         return;
@@ -478,6 +482,7 @@ void peer_accept(struct control *control, const struct transport_conn *conn, boo
         ga_debug("a client's connection cannot tell by itself that its machine has gone");
     }
     peer->handles = 2;
+    transport_peer(&peer->conn, peer->client);
     snprintf(peer->label, sizeof peer->label, "an unknown client");
     peer->poll.data = peer;
     peer->deadline.data = peer;

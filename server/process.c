@@ -120,9 +120,11 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
         snprintf(why, sizeof why, "exit status %d", (int)status);
     }
     if ((signal != 0 || status != 0) && !process->ending && process->why[0] == 0) {
-        ga_warn("backend process %d of %s ended: %s", child->pid, process->label, why);
+        ga_warn_of(process->client, "backend process %d of %s ended: %s", child->pid,
+                   process->label, why);
     } else {
-        ga_debug("backend process %d of %s ended: %s", child->pid, process->label, why);
+        ga_log_of(process->client, GA_LOG_DEBUG, "backend process %d of %s ended: %s", child->pid,
+                  process->label, why);
     }
     channel_close(process);
     if (process->owner != NULL) {
@@ -141,7 +143,8 @@ static void process_overdue(uv_timer_t *timer)
     if (!process->ending && late) {
         const char *what = process->prompt ? "has not answered" : "is not ready in time";
         snprintf(process->why, sizeof process->why, "the backend process %s", what);
-        ga_warn("backend process %d of %s %s", process->child.pid, process->label, what);
+        ga_warn_of(process->client, "backend process %d of %s %s", process->child.pid,
+                   process->label, what);
     }
     (void)uv_process_kill(&process->child, SIGKILL);
 }
@@ -293,6 +296,7 @@ enum ga_status process_assign(struct process *process,
     process->assigned = true;
     process->prompt = process->warm;
     snprintf(process->label, sizeof process->label, "%s", label);
+    memcpy(process->client, application->client, sizeof process->client);
     if (channel_send(process->fd, application, sizeof *application) != GA_OK) {
         process_end(process);
         return GA_LOST;
@@ -309,14 +313,14 @@ void process_report(const struct process_table *table)
 {
     ga_list_each (at, next, &table->processes) {
         const struct process *process = ga_container(at, struct process, link);
-        ga_info("report: backend process %d of %s: %s, %u tickets", process->child.pid,
-                process->label,
-                process->ending     ? "ending"
-                : process->ready    ? "ready"
-                : process->assigned ? "starting"
-                : process->warm     ? "spare"
-                                    : "spare, starting",
-                process->tickets_sent);
+        ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
+                     process->child.pid, process->label,
+                     process->ending     ? "ending"
+                     : process->ready    ? "ready"
+                     : process->assigned ? "starting"
+                     : process->warm     ? "spare"
+                                         : "spare, starting",
+                     process->tickets_sent);
     }
 }
 

@@ -38,8 +38,8 @@ struct process {
     struct ga_list link;
     struct process_table *table;
     const struct process_events *events;
-    void *owner;     /* NULL: nobody listens */
-    char label[96];  /* for the log: whose it is */
+    void *owner;                                  /* NULL: nobody listens */
+    char client[TRANSPORT_PEER_BYTES], label[96]; /* for the log: whose it is */
     uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
     uint64_t started_ns;
     bool warm;     /* its driver is open */

@@ -30,7 +30,6 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
     const struct conf_server *server = &control->conf->server;
     struct channel_setup setup = {
         .kind = CHANNEL_SETUP,
-        .log_level = server->log_level,
         .data_ports = server->data_ports,
         .shm = server->shm,
         .rdma = server->rdma,

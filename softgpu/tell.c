@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "api/driver_open.h"
 
-void sg_tell(const char *format, ...)
+void sg_tell_at(struct ga_log_place *place, const char *format, ...)
 {
     char line[960];
     va_list arguments;
@@ -15,11 +15,11 @@ void sg_tell(const char *format, ...)
     vsnprintf(line, sizeof line - 1, format, arguments);
     va_end(arguments);
     if (fileno(stderr) >= 0) {
-        ga_error("softgpu: %s", line);
+        ga_log_write(place, GA_LOG_ERROR, NULL, "softgpu: %s", line);
         return;
     }
     for (char *c = line; *c != '\0'; c++) { /* as in the log: names may come from anywhere */
         *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
     }
-    fprintf(stderr, "%s error: softgpu: %s\n", ga_log_name(), line);
+    fprintf(stderr, CUDA_DRIVER_SAYS "%s\n", line);
 }

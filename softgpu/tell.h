@@ -2,9 +2,17 @@
 #ifndef SG_TELL_H
 #define SG_TELL_H
 
+#include "base/log.h"
+
 /* An error line where the program has its stderr. Where this process has put something else in the
  * place of stderr (a backend process has: it sends on what is written there) the line goes there.
  */
-void sg_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define sg_tell(...)                                                                               \
+    do {                                                                                           \
+        static struct ga_log_place sg_tell_here;                                                   \
+        sg_tell_at(&sg_tell_here, __VA_ARGS__);                                                    \
+    } while (0)
+void sg_tell_at(struct ga_log_place *place, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -2,6 +2,8 @@
 #include "transport/transport.h"
 
 #include <linux/tcp.h> /* struct tcp_info in full */
+#include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -195,6 +197,21 @@ uint64_t transport_round_trip_ns(const struct transport_conn *conn)
         return 0;
     }
     return info.tcpi_min_rtt == UINT32_MAX ? 1 : info.tcpi_min_rtt * GA_NS_PER_US;
+}
+
+void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_BYTES])
+{
+    struct sockaddr_storage end;
+    socklen_t size = sizeof end;
+    char host[INET6_ADDRSTRLEN + IF_NAMESIZE], port[8];
+    text[0] = 0;
+    if (getpeername(conn->fd, (struct sockaddr *)&end, &size) == 0 &&
+        (end.ss_family == AF_INET || end.ss_family == AF_INET6) &&
+        getnameinfo((struct sockaddr *)&end, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        snprintf(text, TRANSPORT_PEER_BYTES, end.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host,
+                 port);
+    }
 }
 
 enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,

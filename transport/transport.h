@@ -187,6 +187,10 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
 bool transport_address_is(const struct transport_address *address, const char *scheme);
 /* The shortest round trip that its TCP connection has seen (1: none yet); 0: it has no such. */
 uint64_t transport_round_trip_ns(const struct transport_conn *conn);
+/* The other end's address, as "192.0.2.7:40332" or "[2001:db8::7]:40332"; "": it has none, as
+ * programs of this machine that come by shared memory. */
+#define TRANSPORT_PEER_BYTES 80
+void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_BYTES]);
 /* What its transport says of its loss; else NULL. */
 const char *transport_trouble(const struct transport_conn *conn);
 /* Waits until what connect_begin has begun is connected; on failure it stays the caller's to close.

@@ -117,7 +117,7 @@ def table(results):
 
 def why_of(direct, remote):
     why = direct.reason or (remote.reason if remote else "")
-    why = re.sub(r"\S*/build/compat/", "", re.sub(r"gpuaas\[\d+\]", "gpuaas", why))
+    why = re.sub(r"\S*/build/compat/", "", why)
     return re.sub(r"[^\x20-\x7e]+", "", why).replace("|", "\\|")
 
 

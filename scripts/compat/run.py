@@ -37,7 +37,9 @@ class Outcome:
 
 def reason_of(text):
     """The line that says most, of the end of an output."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Of a line of our log, what is the same in each run
+    lines = [re.sub(r"^\S+ (gpuaas)\[\d+\]", r"\1", line.strip())
+             for line in text.splitlines() if line.strip()]
     for words in (("not supported in this form", "is not supported"), ("error", "Error", "ERROR"),
                   ("fail", "FAIL", "mismatch")):
         for line in reversed(lines):
@@ -52,7 +54,7 @@ def judge(program, code, text, seconds):
     if code == 2 and "waiv" in low or code == 2 and "exiting" in low:
         return Outcome(WAIVED, reason_of(text), seconds, text)
     # Many programs look at no error code: what our libraries log counts as well.
-    complaints = not program.complains and re.findall(r"^gpuaas\[\d+\] error: .*", text, re.M)
+    complaints = not program.complains and re.findall(r"^\S+ gpuaas\[\d+\] error: .*", text, re.M)
     wrong = code != 0 or complaints or any(word in low for word in program.failed_words)
     if not wrong and program.passed_words:
         wrong = not any(word.lower() in low for word in program.passed_words)

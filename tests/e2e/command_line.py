@@ -22,7 +22,7 @@ def expect_line(build, program, words, status, *texts, env=None):
     """One line on stderr, by the program, and nothing on stdout."""
     process = answer(build, program, words, status, env)
     expect(len(process.err.lines) == 1 and not process.out.text and
-           re.match(rf"{program}(\[\d+\] error)?: ", process.err.text),
+           re.match(rf"(\S+Z )?{program}(\[\d+\] error)?: ", process.err.text),
            f"one line of {program} is due for {words}\n{process.report()}")
     for text in texts:
         expect(text in process.err.text, f"{text!r} is missing\n{process.report()}")

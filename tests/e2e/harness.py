@@ -221,6 +221,12 @@ class Process:
         return f"{os.path.basename(self.command[0])}[{self.pid}]"
 
 
+def logged(process, level=r"\w+"):
+    """The lines that our library has logged in a program."""
+    return [line for line in list(process.err.lines)
+            if re.match(rf"\S+Z gpuaas\[\d+\] {level}: ", line)]
+
+
 def children(pid):
     found = []
     with contextlib.suppress(OSError):

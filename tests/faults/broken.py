@@ -34,7 +34,7 @@ def expect_719(build, server, faults, rounds=1, **env):
     try:
         error = check.victim_result(program)
         expect(error == 719, f"{faults}: {error} instead of 719\n{program.report()}")
-        lines = [line for line in program.err.lines if line.startswith("gpuaas[")]
+        lines = harness.logged(program)
         expect(len(lines) == 1, f"{faults}: one line why is due\n{program.report()}")
         return lines[0]
     finally:

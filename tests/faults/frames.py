@@ -10,7 +10,6 @@ many frames, else at some."""
 
 import contextlib
 import os
-import re
 import sys
 
 import check
@@ -49,7 +48,7 @@ def result_of(build, server, faults):
     program = check.start_steps(build, [server], ROUNDS, GPUAAS_TEST_FAULT=faults)
     try:
         error = check.victim_result(program)
-        lines = [line for line in program.err.lines if re.match(r"gpuaas\[\d+\] error", line)]
+        lines = harness.logged(program, "error")
         expect(len(lines) <= 1 if error == 0 else len(lines) == 1,
                f"{faults}: one line why is due\n{program.report()}")
         return error

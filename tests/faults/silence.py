@@ -46,7 +46,7 @@ def in_every_state(build, server, **env):
 
 
 def lines_of_ours(program):
-    return [line for line in list(program.err.lines) if line.startswith("gpuaas[")]
+    return harness.logged(program)
 
 
 def expect_told(state, program, begin, why):

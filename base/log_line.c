@@ -1,0 +1,104 @@
+/* Lines of the log, as text and as JSON (RFC 8259); times as RFC 3339 has them, in UTC. */
+#include "base/log_line.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *const log_level_names[] = {"error", "warn", "info", "debug"};
+
+/* Bytes of the character in front (RFC 3629), or 0: it is none. The text ends with a NUL, which
+ * continues nothing. */
+static size_t utf8_length(const unsigned char *at)
+{
+    static const struct {
+        unsigned char first, last; /* of the first byte */
+        unsigned char least, most; /* of the second one */
+        size_t bytes;
+    } forms[] = {
+        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (at[0] < forms[i].first || at[0] > forms[i].last) {
+            continue;
+        }
+        size_t good = forms[i].bytes == 1 || (at[1] >= forms[i].least && at[1] <= forms[i].most);
+        for (size_t k = 2; k < forms[i].bytes && good != 0; k++) {
+            good = (at[k] & 0xc0) == 0x80;
+        }
+        return good != 0 ? forms[i].bytes : 0;
+    }
+    return 0;
+}
+
+void log_text_clean(char *text)
+{
+    unsigned char *at = (unsigned char *)text;
+    while (*at != 0) {
+        size_t length = utf8_length(at);
+        if (length == 0 || *at < 0x20 || *at == 0x7f) {
+            *at = '?';
+            length = 1;
+        }
+        at += length;
+    }
+}
+
+static void time_write(const struct timespec *time, char text[40])
+{
+    struct tm utc;
+    (void)gmtime_r(&time->tv_sec, &utc);
+    size_t used = strftime(text, 40, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + used, 40 - used, ".%03ldZ", time->tv_nsec / 1000000);
+}
+
+/* A line as far as it is written. */
+struct writing {
+    char *line;
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct writing *writing, const char *format,
+                                                      ...)
+{
+    const size_t room = LOG_LINE_BYTES - 1 - writing->used; /* but for the newline */
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(writing->line + writing->used, room, format, args);
+    va_end(args);
+    writing->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* A string of JSON. The text is clean: what is left to escape are two characters. */
+static void put_string(struct writing *writing, const char *key, const char *text)
+{
+    put(writing, ",\"%s\":\"", key);
+    for (; *text != 0; text++) {
+        put(writing, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    }
+    put(writing, "\"");
+}
+
+size_t log_line_write(enum ga_log_format format, const struct log_record *record,
+                      char line[LOG_LINE_BYTES])
+{
+    char time[40];
+    time_write(&record->time, time);
+    struct writing writing = {.line = line};
+    if (format == GA_LOG_JSON) {
+        put(&writing, "{\"time\":\"%s\",\"level\":\"%s\",\"process\":\"%s\",\"pid\":%d", time,
+            log_level_names[record->level], record->name, record->pid);
+        if (record->client != NULL) {
+            put_string(&writing, "client", record->client);
+        }
+        put_string(&writing, "msg", record->text);
+        put(&writing, "}");
+    } else {
+        put(&writing, "%s %s[%d] %s: %s%s%s", time, record->name, record->pid,
+            log_level_names[record->level], record->client != NULL ? record->client : "",
+            record->client != NULL ? ": " : "", record->text);
+    }
+    line[writing.used++] = '\n';
+    return writing.used;
+}

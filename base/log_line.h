@@ -1,0 +1,30 @@
+/* How a line of the log looks (inside base/). */
+#ifndef GA_LOG_LINE_H
+#define GA_LOG_LINE_H
+
+#include <stddef.h>
+#include <time.h>
+
+#include "base/log.h"
+
+#define LOG_TEXT_BYTES 900u                        /* of a text, with its NUL; more is cut off */
+#define LOG_LINE_BYTES (2 * LOG_TEXT_BYTES + 300u) /* JSON writes some characters as two */
+
+struct log_record {
+    struct timespec time;
+    enum ga_log_level level;
+    const char *name; /* of the program */
+    int pid;
+    const char *client; /* an address; NULL: none */
+    const char *text;   /* clean */
+};
+
+extern const char *const log_level_names[]; /* by enum ga_log_level */
+
+/* Replaces control characters, and bytes that are no UTF-8, by '?'. */
+void log_text_clean(char *text);
+/* Writes the line with its newline; its length. */
+size_t log_line_write(enum ga_log_format format, const struct log_record *record,
+                      char line[LOG_LINE_BYTES]);
+
+#endif
