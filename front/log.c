@@ -155,27 +155,10 @@ static void watch(enum ga_log_level level, const char *text)
     add(level, text, strlen(text));
 }
 
-/* Text that a driver elsewhere has written to stderr: its error lines belong to the log. */
-static void watch_output(const char *text, size_t bytes)
-{
-    static const char mark[] = "error: softgpu: ";
-    const char *end = text + bytes;
-    while (text < end) {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        stop = stop != NULL ? stop : end;
-        const char *said = memmem(text, (size_t)(stop - text), mark, sizeof mark - 1);
-        if (said != NULL) {
-            said += strlen("error: ");
-            add(GA_LOG_ERROR, said, (size_t)(stop - said));
-        }
-        text = stop + 1;
-    }
-}
-
 void front_log_begin(void)
 {
+    ga_log_begin();
     ga_log_watch(watch);
-    atomic_store(&front_output_watch, watch_output);
 }
 
 #if CUDA_VERSION >= 12090

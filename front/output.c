@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/driver_open.h"
 #include "base/log.h"
 
 /* A program that never makes a call which writes must not fill the machine. */
 #define WAITING_MOST ((size_t)256 << 20)
 
 _Atomic int front_output_pending;
-front_output_watcher *_Atomic front_output_watch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_list outputs = {&outputs, &outputs};
 static size_t waiting; /* bytes */
@@ -67,6 +67,25 @@ void front_output_put(struct front_output *output)
     }
 }
 
+/* Lines of our own driver's are logged here, so that they look as those of a driver of this
+ * process, and are in the program's log; a record holds whole ones of them. */
+static void stderr_write(const char *text, size_t bytes)
+{
+    static const char says[] = CUDA_DRIVER_SAYS;
+    const size_t head = sizeof says - 1;
+    while (bytes > 0) {
+        const char *newline = memchr(text, '\n', bytes);
+        size_t line = newline != NULL ? (size_t)(newline - text) + 1 : bytes;
+        if (newline != NULL && line > head && memcmp(text, says, head) == 0) {
+            ga_error("softgpu: %.*s", (int)(line - head - 1), text + head);
+        } else {
+            (void)fwrite(text, 1, line, stderr);
+        }
+        text += line;
+        bytes -= line;
+    }
+}
+
 /* A stdout that takes nothing (closed, or a disk that is full) is the program's affair: what it
  * prints itself is lost there as well. */
 static void output_write(const struct front_output *output)
@@ -75,12 +94,12 @@ static void output_write(const struct front_output *output)
     while (at < output->end) {
         struct front_record record;
         memcpy(&record, output->records + at, sizeof record);
-        front_output_watcher *watch = atomic_load(&front_output_watch);
-        if (record.to == FRONT_OUTPUT_STDERR && watch != NULL) {
-            watch((const char *)output->records + at + sizeof record, record.bytes);
+        const char *text = (const char *)output->records + at + sizeof record;
+        if (record.to == FRONT_OUTPUT_STDERR) {
+            stderr_write(text, record.bytes);
+        } else {
+            (void)fwrite(text, 1, record.bytes, stdout);
         }
-        (void)fwrite(output->records + at + sizeof record, 1, record.bytes,
-                     record.to == FRONT_OUTPUT_STDERR ? stderr : stdout);
         at += sizeof record + record.bytes;
     }
 }

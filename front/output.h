@@ -35,10 +35,6 @@ void front_output_add(struct front_output *output, const struct front_record *re
 /* Takes it over. */
 void front_output_put(struct front_output *output);
 
-/* Gets what is about to be written to stderr; NULL: nobody does. */
-typedef void front_output_watcher(const char *text, size_t bytes);
-extern front_output_watcher *_Atomic front_output_watch;
-
 /* Nonzero: something has been put and not been written, or is being written. */
 extern _Atomic int front_output_pending;
 void front_output_write_pending(void);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/driver_open.h"
 #include "base/log.h"
 #include "server/conn.h"
 
@@ -74,7 +75,10 @@ static ssize_t write_stderr(void *unused, const char *text, size_t bytes)
     while (said > 0 && text[said - 1] == '\n') {
         said--; /* a line of the log ends by itself */
     }
-    if (said > 0) {
+    const size_t ours = sizeof CUDA_DRIVER_SAYS - 1;
+    if (said > ours && memcmp(text, CUDA_DRIVER_SAYS, ours) == 0) {
+        ga_warn("softgpu: %.*s", (int)(said - ours), text + ours);
+    } else if (said > 0) {
         ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
     }
     pthread_mutex_lock(&output.lock);
