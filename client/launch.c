@@ -251,6 +251,9 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
+    if (client_twins_some()) {
+        client_twin_detach(call.context->session, params.bytes, params.size, args.stream);
+    }
     rc = client_twins_before(&call, args.stream);
     if (rc != CUDA_SUCCESS) {
         return rc;

@@ -2,6 +2,7 @@
 #include "client/twin.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/log.h"
@@ -304,6 +305,31 @@ void client_twin_attach(uint64_t host, uint64_t stream)
     for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
         if (at->host == host) {
             at->stream = stream;
+            at->shown = true;
+        }
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+}
+
+static bool named(const struct client_twin *twin, const uint8_t *params, uint32_t bytes)
+{
+    bool found = false;
+    for (uint32_t at = 0; at + sizeof(uint64_t) <= bytes; at += (uint32_t)sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, params + at, sizeof word);
+        found = found || inside(word, twin->device, twin->bytes);
+    }
+    return found;
+}
+
+void client_twin_detach(const struct client_session *session, const void *params, uint32_t bytes,
+                        uint64_t stream)
+{
+    pthread_mutex_lock(&client_twin_lock);
+    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+        if (at->stream != 0 && at->stream != stream && client_twin_of(at, session) &&
+            named(at, params, bytes)) {
+            at->stream = 0;
             at->shown = true;
         }
     }

@@ -82,6 +82,11 @@ void client_twin_end(struct client_twin *twin);
 void client_twins_forget(const struct client_context *context);
 /* A stream is to be the only one that uses it (TWIN_HOST_ONLY, 0: see above). */
 void client_twin_attach(uint64_t host, uint64_t stream);
+/* A kernel is launched in `stream` with these parameters. What they name that was to be used by no
+ * other stream, or by none, any stream may use from now on: CUDA calls such a launch undefined, and
+ * on a GPU that needs no such promise it works. */
+void client_twin_detach(const struct client_session *session, const void *params, uint32_t bytes,
+                        uint64_t stream);
 
 /* ---- twin_pinned.c: pinned memory that a device uses by the program's address */
 

@@ -120,6 +120,33 @@ static void copies()
     CHECK(cudaFree(device));
 }
 
+// The promise that only one stream uses it, or none: a kernel that names it in another stream sees
+// what the program has written all the same, and the program what it writes. semantics S139
+static void other_stream(unsigned promise)
+{
+    const int n = 1000;
+    int *data;
+    cudaStream_t own, other;
+    CHECK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    CHECK(cudaMallocManaged(&data, n * sizeof(int)));
+    CHECK(cudaStreamAttachMemAsync(own, data, 0, promise));
+    CHECK(cudaStreamSynchronize(own));
+    for (int round = 1; round < 4; round++) {
+        for (int k = 0; k < n; k++)
+            data[k] = round * 100 + k;
+        add<<<4, 256, 0, other>>>(data, n, 1);
+        CHECK(cudaStreamSynchronize(other));
+        expect(data, n, round * 100 + 1, 1, "of another stream than its own");
+    }
+    add<<<4, 256, 0, own>>>(data, n, 1);
+    CHECK(cudaStreamSynchronize(own));
+    expect(data, n, 302, 1, "of its own stream afterwards");
+    CHECK(cudaFree(data));
+    CHECK(cudaStreamDestroy(own));
+    CHECK(cudaStreamDestroy(other));
+}
+
 static void streams()
 {
     const int n = 1000, count = 4;
@@ -301,6 +328,8 @@ int main()
     rounds(1 << 20);
     copies();
     streams();
+    other_stream(cudaMemAttachSingle);
+    other_stream(cudaMemAttachHost);
     host_function();
     system_calls(5000);
     system_calls(1 << 19);
