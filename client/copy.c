@@ -9,6 +9,7 @@
 #include "client/bulk.h"
 #include "client/piece.h"
 #include "client/state.h"
+#include "client/sync_memops.h"
 #include "client/trace.h"
 #include "client/twin.h"
 
@@ -264,8 +265,8 @@ static CUresult unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream
     bool from_device = client_memory_session(src) != NULL;
     bool to_device = client_memory_session(dst) != NULL;
     if (from_device && to_device) {
-        struct client_twin twin;
-        return device_to_device(dst, src, bytes, stream, wait && client_twin_on_device(dst, &twin));
+        return device_to_device(dst, src, bytes, stream,
+                                wait && (client_settles(dst, true) || client_settles(src, false)));
     }
     if (to_device) {
         return host_to_device(dst, (const void *)(uintptr_t)src, bytes, stream, wait);

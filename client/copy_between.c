@@ -3,6 +3,7 @@
 #include "api/calls.h"
 #include "client/copy.h"
 #include "client/state.h"
+#include "front/front.h"
 
 /* The bytes of both sides: in reach of the call's server, or not at all. */
 static CUresult inside(struct client_call *call, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
@@ -27,7 +28,7 @@ CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, s
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, cuMemcpyDtoD_v2, &args, rc);
     }
-    return rc;
+    return front_settle(rc, NULL, dstDevice, srcDevice);
 }
 
 CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
@@ -98,7 +99,7 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
                                            .srcContext = wire[1],
                                            .ByteCount = ByteCount};
     CLIENT_CALL_POST(&call, cuMemcpyPeer, &args, rc);
-    return rc;
+    return front_settle(rc, NULL, dstDevice, srcDevice);
 }
 
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,

@@ -3,6 +3,7 @@
 #include "api/calls.h"
 #include "client/copy.h"
 #include "client/state.h"
+#include "client/sync_memops.h"
 #include "client/twin.h"
 #include "front/front.h"
 
@@ -79,7 +80,6 @@ static CUresult copy_box(struct client_call *call, const struct front_box *said,
                          bool wait)
 {
     struct front_box box = *said;
-    struct client_twin twin;
     uint64_t mark = client_twins_mark();
     side_translate(&box.from);
     side_translate(&box.to);
@@ -90,7 +90,8 @@ static CUresult copy_box(struct client_call *call, const struct front_box *said,
     if (on_host(&said->from) && !on_host(&said->to)) {
         return client_copy_over(call, stream);
     }
-    if (box.to.place != FRONT_ARRAY && client_twin_on_device(box.to.start, &twin)) {
+    if ((box.to.place != FRONT_ARRAY && client_settles(box.to.start, true)) ||
+        (box.from.place != FRONT_ARRAY && client_settles(box.from.start, false))) {
         rc = client_stream_wait(call, stream);
     }
     return rc == CUDA_SUCCESS ? client_twins_after(call->context, stream, mark) : rc;

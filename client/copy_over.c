@@ -18,7 +18,8 @@ static pthread_mutex_t marking = PTHREAD_MUTEX_INITIALIZER; /* client_context.ma
 
 static bool shows(const struct client_context *context)
 {
-    return atomic_load(&context->shows) || atomic_load(&seen) || client_twins_some();
+    return atomic_load(&context->shows) || atomic_load(&seen) || client_twins_some() ||
+           (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0;
 }
 
 /* The context's work is known to be done, but for short work. */

@@ -4,6 +4,7 @@
 #include "client/asked.h"
 #include "client/host_function.h"
 #include "client/state.h"
+#include "client/sync_memops.h"
 #include "front/front.h"
 
 static CUresult device_count(int *count)
@@ -159,6 +160,8 @@ const struct front_host front_host = {
     .host_call = client_host_submit,
     .mempool = &client_mempool,
     .pointer = client_pointer,
+    .sync_memops = client_sync_memops_set,
+    .settles = client_settles,
     .managed_move = client_managed_move,
     .managed_attach = client_managed_attach,
     .array = client_array_shape,

@@ -7,6 +7,7 @@
 #include "client/ipc.h"
 #include "client/memory.h"
 #include "client/state.h"
+#include "client/sync_memops.h"
 #include "client/twin.h"
 #include "client/vmm.h"
 #include "client/window.h"
@@ -193,6 +194,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return CUDA_ERROR_INVALID_VALUE; /* pinned memory is not freed so */
     }
     struct client_twin *twin = client_twin_take(dptr, true);
+    client_sync_memops_forget(dptr);
     return client_memory_give(context, twin != NULL ? twin->block : dptr, twin);
 }
 

@@ -1,12 +1,10 @@
-/* Filling memory. On device memory these are as the calls with Async, and nothing waits; what is
- * the program's memory, too, has been filled when they return. */
-#include "client/state.h"
-#include "client/twin.h"
+/* Filling memory. On device memory these are as the calls with Async, and nothing waits, unless the
+ * program has asked for it; what is the program's memory, too, has been filled when they return. */
+#include "front/front.h"
 
 static CUresult settled(CUdeviceptr at, CUresult rc)
 {
-    struct client_twin twin;
-    return rc == CUDA_SUCCESS && client_twin_on_device(at, &twin) ? cuStreamSynchronize(NULL) : rc;
+    return front_settle(rc, NULL, at, 0);
 }
 
 CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)

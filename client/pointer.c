@@ -3,6 +3,7 @@
 
 #include "client/ipc.h"
 #include "client/state.h"
+#include "client/sync_memops.h"
 #include "client/twin.h"
 #include "front/front.h"
 
@@ -32,6 +33,7 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
                                       .on_device = device || both || memory.placed,
                                       .to_device = both ? twin.device - twin.host : 0,
                                       .managed = managed,
+                                      .sync_memops = client_sync_memops(address),
                                       .ipc = client_ipc_capable(address),
                                       .context = (CUcontext)(uintptr_t)memory.context,
                                       .ordinal = ordinal_of(&memory, context),
@@ -40,20 +42,4 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
                                       .bytes = memory.bytes,
                                       .id = memory.id != 0 ? memory.id : memory.start};
     return true;
-}
-
-/* SYNC_MEMOPS: copies of this memory shall wait. They do not overtake each other anyway. */
-CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
-                                       CUdeviceptr ptr)
-{
-    struct client_memory memory;
-    CUresult rc = front_ready();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    if (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
-        !client_memory_find(ptr, &memory)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return front_unsupported("cuPointerSetAttribute");
 }

@@ -207,7 +207,8 @@ CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t sr
 /* Within the device: in the legacy stream, or in that of the thread; nothing is waited for. */
 static CUresult copy_in(const CUDA_MEMCPY2D *copy, CUresult rc, CUstream stream)
 {
-    return rc == CUDA_SUCCESS ? cuMemcpy2DAsync_v2(copy, stream) : rc;
+    rc = rc == CUDA_SUCCESS ? cuMemcpy2DAsync_v2(copy, stream) : rc;
+    return front_settle(rc, stream, copy->dstDevice, copy->srcDevice); /* 0 of arrays */
 }
 
 CUresult CUDAAPI cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice,

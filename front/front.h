@@ -76,6 +76,9 @@ struct front_stream_facts {
     bool blocking;     /* it waits for the legacy stream, which waits for it */
 };
 
+/* CU_CTX_SYNC_MEMOPS, which the oldest cuda.h that we build with lacks. */
+#define FRONT_CTX_SYNC_MEMOPS 0x80u
+
 /* Every member is set. All may be called from any thread; all but `init` only after init answered
  * CUDA_SUCCESS. Outputs are set only on success; contexts are never NULL. */
 struct front_host {
@@ -129,6 +132,12 @@ struct front_host {
     CUresult (*managed_attach)(CUstream stream, uint64_t start, unsigned flags);
     /* The shape of an array, or of a mipmapped one. CUDA_ERROR_INVALID_HANDLE: there is none. */
     CUresult (*array)(uint64_t handle, bool mipmapped, struct front_array *array);
+    /* Sets or takes SYNC_MEMOPS of the memory that holds the address, which `pointer` knows. */
+    CUresult (*sync_memops)(uint64_t address, bool on);
+    /* Whether a call without Async that has written there, or read, must be over when it returns:
+     * the program may look at the memory at once, or has asked for it. */
+    bool (*settles)(uint64_t address, bool written);
+
     /* What a texture or surface object of the current context was made of.
      * CUDA_ERROR_INVALID_VALUE: there is none. */
     CUresult (*sampled)(uint64_t handle, bool surface, struct front_sampled *sampled);
@@ -143,6 +152,10 @@ struct front_host {
 
 /* Defined by the library that front/ is part of. */
 extern const struct front_host front_host;
+
+/* What a call without Async has put into `stream`, with that result, wrote to `to` and read from
+ * `from` (0: nowhere): waits for it if it must be over when the call returns (sync_memops.c). */
+CUresult front_settle(CUresult rc, CUstream stream, CUdeviceptr to, CUdeviceptr from);
 
 /* cuInit has succeeded, and this is not the child of a fork. */
 bool front_initialised(void);

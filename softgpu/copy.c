@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "front/front.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
 
@@ -227,7 +228,9 @@ static CUresult copy_put(struct sg_stream *stream, const struct front_box *box,
     if (copy == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (places->sync_memops || copy_waits(copy, places->to, places->from, async)) {
+    bool settles =
+        !async && (places->sync_memops || (stream->context->flags & FRONT_CTX_SYNC_MEMOPS) != 0);
+    if (settles || copy_waits(copy, places->to, places->from, async)) {
         return sg_submit_wait(stream, &copy->item);
     }
     copy->from_checked &= copy->stage == NULL;

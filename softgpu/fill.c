@@ -5,6 +5,7 @@
 
 #include "api/range.h"
 #include "base/log.h"
+#include "front/front.h"
 #include "softgpu/process.h"
 #include "softgpu/work.h"
 
@@ -105,7 +106,8 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
     if (result != CUDA_SUCCESS || item == NULL) {
         return result;
     }
-    if (range->sync_memops || (!async && place == SG_PLACE_HOST)) {
+    if (!async && (place == SG_PLACE_HOST || range->sync_memops ||
+                   (stream->context->flags & FRONT_CTX_SYNC_MEMOPS) != 0)) {
         return sg_submit_wait(stream, item);
     }
     sg_submit(stream, item);

@@ -51,10 +51,12 @@ def _ptsz_config(call, name):
             f"    return {call.name}({names(call)});\n}}\n")
 
 
-def _ptds(call, name, via, wait):
+def _ptds(call, name, via, settle):
     call_text = f"{via}({names(call)}, CU_STREAM_PER_THREAD)"
-    if not wait:
-        return f"{prototype(call, name)}\n{{\n    return {call_text};\n}}\n"
+    if settle:
+        return (f"{prototype(call, name)}\n{{\n    CUresult result = {call_text};\n"
+                f"    return front_settle(result, CU_STREAM_PER_THREAD, {', '.join(settle)});\n"
+                "}\n")
     return (f"{prototype(call, name)}\n{{\n    CUresult result = {call_text};\n"
             "    return result == CUDA_SUCCESS ? cuStreamSynchronize(CU_STREAM_PER_THREAD)\n"
             "                                  : result;\n}\n")
@@ -70,7 +72,7 @@ def implementer(call, library):
 def variants(model, library):
     """Of 'client', 'soft', or 'front' (in both)."""
     out = HEADER + ('#define API_CUDA_OUTSIDE\n#include <stddef.h>\n\n'
-                    '#include "api/cuda_names.h"\n')
+                    '#include "api/cuda_names.h"\n#include "front/front.h"\n')
     for call in model.calls:
         if implementer(call, library) != library:
             continue
@@ -79,9 +81,9 @@ def variants(model, library):
         for name in call.ptsz:
             plain = any(p.ctype == "CUstream" for p in call.params)
             out += "\n" + (_ptsz if plain else _ptsz_config)(call, name)
-        for name, via, wait in call.ptds:
+        for name, via, settle in call.ptds:
             if via:
-                out += "\n" + _ptds(call, name, via, wait)
+                out += "\n" + _ptds(call, name, via, settle)
     return out
 
 

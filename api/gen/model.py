@@ -191,11 +191,14 @@ def _range_line(call, line):
 def _ptds_line(call, line):
     words = line.words
     if len(words) == 1:
-        call.ptds.append((words[0], None, False))
-    elif len(words) >= 3 and words[1] == "via" and words[3:] in ([], ["wait"]):
-        call.ptds.append((words[0], words[2], len(words) == 4))
+        call.ptds.append((words[0], None, None))
+    elif len(words) == 4 and words[1] == "via" and words[3] == "wait":
+        call.ptds.append((words[0], words[2], None))
+    elif len(words) in (5, 6) and words[1] == "via" and words[3] == "settle":
+        call.ptds.append((words[0], words[2], (words[4:] + ["0"])[:2]))
     else:
-        line.fail("ptds wants: symbol, or symbol via other_call, or symbol via other_call wait")
+        line.fail("ptds wants: symbol, or symbol via other_call wait, or symbol via other_call "
+                  "settle to [from]")
 
 
 def _choices(call):

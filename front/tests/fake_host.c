@@ -285,6 +285,18 @@ static CUresult managed_attach(CUstream stream, uint64_t start, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+static CUresult sync_memops(uint64_t address, bool on)
+{
+    (void)address, (void)on;
+    return CUDA_SUCCESS;
+}
+
+static bool settles(uint64_t address, bool written)
+{
+    (void)address, (void)written;
+    return false;
+}
+
 const struct front_host front_host = {
     .init = init,
     .device_count = device_count,
@@ -304,6 +316,8 @@ const struct front_host front_host = {
     .host_call = host_call,
     .mempool = &mempool,
     .pointer = pointer,
+    .sync_memops = sync_memops,
+    .settles = settles,
     .managed_move = managed_move,
     .managed_attach = managed_attach,
     .array = array,

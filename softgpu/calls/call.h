@@ -49,6 +49,8 @@ CUresult sg_call_device(CUdevice ordinal, struct sg_device **device);
 
 /* What is at the address, for front/; takes the lock itself. */
 bool sg_call_pointer(uint64_t address, struct front_pointer *pointer);
+CUresult sg_call_sync_memops(uint64_t address, bool on);
+bool sg_call_settles(uint64_t address, bool written);
 /* front_host.mempool. */
 extern const struct front_mempool_host sg_call_mempool;
 /* front_host.managed_move and front_host.managed_attach. */

@@ -44,21 +44,24 @@ bool sg_call_pointer(uint64_t address, struct front_pointer *pointer)
     return known;
 }
 
-CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
-                                       CUdeviceptr ptr)
+CUresult sg_call_sync_memops(uint64_t address, bool on)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    sg_lock();
+    struct sg_range *range = sg_range_find(address);
+    if (range != NULL) {
+        range->sync_memops = on;
     }
-    struct sg_range *range = sg_range_find(ptr);
-    if (value == NULL || range == NULL ||
-        !(range->device != NULL || range->kind == SG_RANGE_MANAGED) ||
-        attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
-        return sg_leave(CUDA_ERROR_INVALID_VALUE);
-    }
-    unsigned wish;
-    memcpy(&wish, value, sizeof wish);
-    range->sync_memops = wish != 0;
-    return sg_leave(CUDA_SUCCESS);
+    return sg_leave(range != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+bool sg_call_settles(uint64_t address, bool written)
+{
+    sg_lock();
+    const struct sg_range *range = sg_range_find(address);
+    const struct sg_context *context = sg_context_find(front_context_current());
+    bool host = range != NULL && range->device == NULL;
+    bool settles = (host && written) || (range != NULL && range->sync_memops) ||
+                   (context != NULL && (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0);
+    sg_unlock();
+    return settles;
 }
