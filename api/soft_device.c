@@ -214,7 +214,7 @@ void soft_device_write(FILE *out, const struct soft_device *device, uint64_t giv
     }
 }
 
-static uint64_t machine_memory(void)
+uint64_t soft_machine_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page = sysconf(_SC_PAGESIZE);
@@ -244,7 +244,7 @@ void soft_device_complete(struct soft_device *device, uint64_t given)
         device->sms = machine_cores();
     }
     if (device->memory == 0) {
-        uint64_t half = machine_memory() / 2;
+        uint64_t half = soft_machine_memory() / 2;
         device->memory = half < SOFT_MEMORY_MOST ? half : SOFT_MEMORY_MOST;
     }
 }

@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define SOFT_NAME_BYTES 128
+#define SOFT_NAME_BYTES     128
+#define SOFT_PROCESSES_MOST 4096 /* that may use the GPUs of one node at a time */
 #define SOFT_MODELS                                                                                \
     "generic, quadro2000, quadro4000, c2050, c2070, gtx1080ti, a100, "                             \
     "h100 or h200"
@@ -76,5 +77,7 @@ const char *soft_device_wrong(const struct soft_device *device);
 /* What the cuDeviceGetName of a complete device says unless it has a name: also, where it has not
  * the compute capability of the GPU that it is like, what that has. Up to SOFT_NAME_BYTES. */
 void soft_model_name(const struct soft_device *device, char *name, size_t size);
+/* Of the machine, in bytes. */
+uint64_t soft_machine_memory(void);
 
 #endif

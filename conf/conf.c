@@ -282,6 +282,24 @@ static void gpus_check(struct reading *r)
     }
 }
 
+/* Each application has a process; spares, and the one that looks at the GPUs first, count too. */
+static void processes_check(struct reading *r)
+{
+    const struct conf *conf = r->conf;
+    size_t key = (size_t)(key_find(CONF_SECTION_SERVER, "clients") - conf_keys);
+    uint32_t rest = SOFT_PROCESSES_MOST - 1 - conf->server.spare_backends;
+    bool soft = false;
+    for (unsigned i = 0; i < conf->gpu_count; i++) {
+        soft |= conf->gpus[i].driver == CONF_DRIVER_SOFT;
+    }
+    if (soft && conf->server.clients > rest) {
+        complain_at(r, r->server_seen[key],
+                    "[server] clients: \"%u\" is not allowed; allowed: 1 to %u where a GPU has "
+                    "driver = soft and spare_backends = %u (%u processes can use such GPUs)",
+                    conf->server.clients, rest, conf->server.spare_backends, SOFT_PROCESSES_MOST);
+    }
+}
+
 enum ga_status conf_read_text(const char *name, const char *text, struct conf *conf,
                               conf_complain *complain, void *user)
 {
@@ -307,6 +325,7 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
         section_check(r, "server", CONF_SECTION_SERVER, r->server_seen, 0, CONF_DRIVERS_ALL);
     }
     gpus_check(r);
+    processes_check(r);
     enum ga_status status = r->errors == 0 ? GA_OK : GA_INVALID;
     free(r);
     return status;

@@ -254,7 +254,9 @@ enum ga_status sg_node_open(const char *name)
         return GA_NO_MEMORY;
     }
     if (self.slot == NO_SLOT) {
-        ga_error("softgpu: %d processes use the devices of this node already", SG_NODE_PROCESSES);
+        ga_error("softgpu: %d processes use the GPUs of this node already, and there can be no "
+                 "more; SOFTGPU_NODE chooses another node",
+                 SG_NODE_PROCESSES);
         sg_node_close();
         return GA_NO_MEMORY;
     }

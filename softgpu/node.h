@@ -15,10 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/soft_device.h"
 #include "base/status.h"
 #include "softgpu/timeline.h"
 
-#define SG_NODE_PROCESSES  1024 /* at a time */
+#define SG_NODE_PROCESSES  SOFT_PROCESSES_MOST /* at a time */
 #define SG_NODE_DEVICES    1024
 #define SG_NODE_EVENTS     4096
 #define SG_NODE_ENGINES    3 /* compute, host to device, device to host: enum sg_engine_kind */

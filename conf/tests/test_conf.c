@@ -132,6 +132,32 @@ Test(conf, sizes_take_short_and_long_units)
     expect_one(SMALLEST "memory = 3 m\n", "K, M, G or T");
 }
 
+Test(conf, software_gpus_take_so_many_applications)
+{
+    static const char head[] = "[server]\nlisten = tcp://127.0.0.1:9955\nclients = ";
+    static const struct {
+        const char *rest, *complaint;
+    } cases[] = {
+        {"4094\n[gpu.0]\ndriver = soft\n", NULL},
+        {"4031\nspare_backends = 64\n[gpu.0]\ndriver = soft\n", NULL},
+        {"65536\n[gpu.0]\ndriver = nvidia\n", NULL},
+        {"4095\n[gpu.0]\ndriver = soft\n",
+         "f:3: [server] clients: \"4095\" is not allowed; allowed: 1 to 4094 where"},
+        {"4032\nspare_backends = 64\n[gpu.0]\ndriver = nvidia\n[gpu.1]\ndriver = soft\n",
+         "f:3: [server] clients: \"4032\" is not allowed; allowed: 1 to 4031 where a GPU has "
+         "driver = soft and spare_backends = 64"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s", head, cases[i].rest);
+        if (cases[i].complaint == NULL) {
+            (void)read_good(text);
+        } else {
+            expect_one(text, cases[i].complaint);
+        }
+    }
+}
+
 Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
 {
     expect_one(SMALLEST "sms = 0\n", "f:5: [gpu.0] sms: \"0\" is not allowed; allowed: 1 to 1024");

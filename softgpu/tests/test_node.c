@@ -326,6 +326,22 @@ Test(node, what_is_no_node_of_ours_is_left_alone, .init = setup)
     cr_assert_eq(foreign->slots, 0);
 }
 
+Test(node, who_finds_no_place_is_told, .init = setup)
+{
+    const char *why;
+    struct sg_node *node;
+    cr_assert_eq(sg_node_attach(name, &node, &why), GA_OK, "%s", why);
+    for (node->slots = 0; node->slots < SG_NODE_PROCESSES; node->slots++) {
+        sg_node_mutex_init(&node->slot[node->slots].life);
+        cr_assert_eq(pthread_mutex_lock(&node->slot[node->slots].life), 0);
+    }
+    cr_assert_eq(sg_node_open(name), GA_NO_MEMORY);
+    cr_assert_eq(pthread_mutex_unlock(&node->slot[SG_NODE_PROCESSES - 1].life), 0);
+    join();
+    sg_node_close();
+    sg_node_detach(node);
+}
+
 /* Killed where a segment is there and not yet marked for destruction */
 Test(node, what_a_killed_one_has_begun_is_taken_away, .init = setup)
 {
