@@ -85,6 +85,29 @@ static void timing_begin(const struct sg_config *config)
     sg_cost_count(timed);
 }
 
+/* Programs that use it all are killed by the system, which does not say why. Told where a person
+ * looks: by a program that uses softgpu, and by gpuaasd when it looks at its GPUs, but not by each
+ * of its backend processes, whose stderr is no file. */
+static void memory_tell(const struct sg_config *config)
+{
+    uint64_t machine = soft_machine_memory();
+    unsigned larger = 0, first = 0;
+    for (unsigned i = config->count; i-- > 0;) {
+        if (config->devices[i].memory > machine) {
+            larger++;
+            first = i;
+        }
+    }
+    if (larger != 0 && fileno(stderr) >= 0) {
+        ga_warn("softgpu: of %u GPUs %u have more memory than this machine (GPU %u: %llu of %llu "
+                "MiB): a program that uses it all is ended by the system; the key memory makes it "
+                "less",
+                config->count, larger, first,
+                (unsigned long long)(config->devices[first].memory >> 20),
+                (unsigned long long)(machine >> 20));
+    }
+}
+
 static CUresult process_make(const char *text, const char *node)
 {
     static struct sg_config config;
@@ -93,6 +116,7 @@ static CUresult process_make(const char *text, const char *node)
         ga_error("softgpu: SOFTGPU_DEVICES: %s", why);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    memory_tell(&config);
     tables_init();
     timing_begin(&config);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -54,6 +54,21 @@ def test_bad_address(build):
     expect_words(text, r":2\b", "listen", "tcp://")
 
 
+def test_more_memory_than_the_machine(build):
+    """No mistake, but told: once by gpuaasd, and by a program that uses the software GPU alone."""
+    wanted = re.compile("of 1 GPUs 1 have more memory than this machine .GPU 0: 16777216 of ")
+    config = re.sub("(?m)^memory = .*$", "memory = 16TiB", harness.configuration(1))
+    with harness.serving(build, config=config) as server:
+        process = harness.run_passing([build.program("hello")], build.remote([server]))
+        expect(not wanted.search(process.err.text), process.report())
+        told = [line for line in server.err.lines if wanted.search(line)]
+        expect(len(told) == 1, server.report())
+    process = harness.run_passing([build.program("hello")], build.local("memory=16TiB"))
+    expect(wanted.search(process.err.text), process.report())
+    process = harness.run_passing([build.program("hello")], build.local("memory=64MiB"))
+    expect("more memory" not in process.err.text, process.report())
+
+
 def test_address_of_data_only(build):
     text = start_wrong(build, "[server]\nlisten = rdma://127.0.0.1:0\n")
     expect_words(text, r":2\b", "listen", "tcp://", "rdma = yes")
