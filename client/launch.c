@@ -54,10 +54,9 @@ static CUresult check_cooperative(const struct client_function *function, const 
     front_kernel_read(&kernel, function->attributes);
     unsigned each = front_occupancy_blocks(
         &sm, &kernel, shape->block[0] * shape->block[1] * shape->block[2], shape->shared_bytes);
-    uint64_t resident =
-        (uint64_t)each * (uint32_t)device->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
-    unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
-    return blocks > resident ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+    return front_cooperative_check(
+        (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2], each,
+        (unsigned)device->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT]);
 }
 
 static CUresult check_cluster(const struct client_function *function, const struct shape *shape)

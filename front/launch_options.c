@@ -1,10 +1,11 @@
 /* Launch attributes. */
 #include "front/launch_options.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "front/unsupported.h"
+#include "base/log.h"
 
 /* Newer than the oldest cuda.h that we build with. */
 enum {
@@ -55,6 +56,33 @@ CUresult front_cluster_check(const struct front_cluster *facts, const unsigned g
                : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
+/* Each number is named once (of two that differ by 64 the first). */
+static CUresult unknown(unsigned id)
+{
+    static _Atomic uint64_t told;
+    uint64_t bit = UINT64_C(1) << (id & 63);
+    if ((atomic_fetch_or(&told, bit) & bit) == 0) {
+        ga_warn("launch attribute %u (CUlaunchAttributeID) is newer than this library: not "
+                "supported",
+                id);
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult front_cooperative_check(unsigned __int128 blocks, unsigned each, unsigned sms)
+{
+    static _Atomic bool told;
+    if (blocks <= (uint64_t)each * sms) {
+        return CUDA_SUCCESS;
+    }
+    if (!atomic_exchange(&told, true)) {
+        ga_warn("a cooperative launch of %llu blocks is too large: at once %llu fit, %u on each of "
+                "%u multiprocessors (the key sms of a software GPU)",
+                (unsigned long long)blocks, (unsigned long long)each * sms, each, sms);
+    }
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
 /* Hints: what does not know them runs the kernel as well. Only their values are checked. */
 static CUresult hint(const CUlaunchAttribute *attribute)
 {
@@ -81,8 +109,7 @@ static CUresult hint(const CUlaunchAttribute *attribute)
         return valid(percent >= -1 && percent <= 100);
     }
     default:
-        return front_unsupported(
-            "an attribute of cuLaunchKernelEx that is newer than this library");
+        return unknown((unsigned)attribute->id);
     }
 }
 

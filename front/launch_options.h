@@ -22,6 +22,11 @@ struct front_launch_options {
 CUresult front_launch_options_read(const CUlaunchConfig *config,
                                    struct front_launch_options *options);
 
+/* All blocks of a cooperative launch must be there at once:
+ * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, and said once how many fit, where they cannot. `each`:
+ * on a multiprocessor. */
+CUresult front_cooperative_check(unsigned __int128 blocks, unsigned each, unsigned sms);
+
 /* What a device and a kernel say about clusters, as CUfunction_attribute has it. */
 struct front_cluster {
     bool possible;        /* CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH */

@@ -188,9 +188,11 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
     }
     unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
     unsigned sms = shape->sms != 0 ? shape->sms : sg_context_sms(function->module->context);
-    return shape->cooperative && blocks > sg_occupancy_resident(function, sms, (unsigned)threads,
-                                                                shape->dynamic_shared)
-               ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+    return shape->cooperative
+               ? front_cooperative_check(blocks,
+                                         (unsigned)sg_occupancy_resident(
+                                             function, 1, (unsigned)threads, shape->dynamic_shared),
+                                         sms)
                : CUDA_SUCCESS;
 }
 

@@ -108,6 +108,22 @@ def test_refused_code_is_told(build):
     both_ways(build, check)
 
 
+def test_refused_launches_are_told(build):
+    """How many blocks of a cooperative grid fit, and which attribute is not known: once each."""
+    def check(env):
+        process = harness.run_passing([build.program("cooperative")], env)
+        told = [re.search(r"a cooperative launch of (\d+) blocks is too large: at once (\d+) fit, "
+                          r"(\d+) on each of (\d+) multiprocessors .the key sms ", line)
+                for line in process.err.lines if "cooperative" in line]
+        expect(len(told) == 1 and told[0] is not None, process.report())
+        blocks, fit, each, sms = (int(told[0][i]) for i in range(1, 5))
+        expect(fit == each * sms and blocks > fit > 0, process.report())
+        process = harness.run_passing([build.program("launch_attributes")], env)
+        told = [line for line in process.err.lines if "launch attribute 1000 " in line]
+        expect(len(told) == 1, process.report())
+    both_ways(build, check)
+
+
 def test_much(build):
     """Nothing is lost of what is asked for in time, however much it is."""
     def check(env):
