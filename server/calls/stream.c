@@ -25,11 +25,10 @@ static CUresult inherit(struct server_conn *conn, const struct server_stream *st
     return rc;
 }
 
-/* One that captures has nothing to do. */
+/* Or may have some. One that captures has nothing to do. */
 static bool has_work(const struct server_conn *conn, const struct server_stream *stream)
 {
-    return stream->build == NULL &&
-           conn->driver->cuStreamQuery(stream->real) == CUDA_ERROR_NOT_READY;
+    return stream->build == NULL && conn->driver->cuStreamQuery(stream->real) != CUDA_SUCCESS;
 }
 
 /* When nobody can inherit the stream stays, as one that no client can name. */
