@@ -1,6 +1,8 @@
 /* Turns in slots: a stream never copies before its bytes are there, gets on whatever other streams
  * do, and all of it is bounded. Streams are played here: what the driver would do, step by step. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +42,11 @@ static void start_with(uint64_t most)
 static void stop(void)
 {
     ga_list_each (at, next, &staging.overflow.slots) {
-        free(ga_container(at, struct overflow_slot, link));
+        struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
+        ga_list_each (turn, after, &slot->turns) { /* a test may leave some */
+            free(ga_container(turn, struct overflow_turn, link));
+        }
+        free(slot);
     }
     while (pinned_count != 0) {
         free(pinned[--pinned_count]);
@@ -51,7 +57,8 @@ TestSuite(overflow, .fini = stop, .timeout = 60);
 
 static bool holds(const struct overflow_room *room)
 {
-    uint32_t now = *(const uint32_t *)(uintptr_t)room->address;
+    const uint32_t *word = (const uint32_t *)(uintptr_t)room->address;
+    uint32_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     return room->waits && (int32_t)(now - room->number) < 0;
 }
 
@@ -210,13 +217,15 @@ struct piece {
 
 struct stream {
     struct piece pieces[PIECES];
-    unsigned submitted, done;
+    _Atomic unsigned submitted;
+    unsigned done;
 };
 
-static uint32_t state = 12345;
+static struct stream streams[STREAMS];
 
 static uint32_t below(uint32_t limit)
 {
+    static _Thread_local uint32_t state = 12345;
     state = state * 1664525u + 1013904223u;
     return (state >> 8) % limit;
 }
@@ -258,7 +267,6 @@ static bool step(struct stream *stream)
 
 Test(overflow, streams_get_on_in_any_order)
 {
-    static struct stream streams[STREAMS];
     start_with(24 * MIB);
     unsigned left = STREAMS * PIECES, steps = 0;
     while (left != 0) {
@@ -270,6 +278,37 @@ Test(overflow, streams_get_on_in_any_order)
         left -= !stands && step(&streams[which]);
         cr_assert(++steps < 10000000, "all stand still");
     }
+    cr_assert_eq(staging.overflow.turns, 0);
+    cr_assert_eq(staging.overflow.used, pinned_count * (OVERFLOW_BYTES + 64));
+}
+
+static void *steps_run(void *unused)
+{
+    unsigned left = STREAMS * PIECES;
+    (void)unused;
+    while (left != 0) {
+        left -= step(&streams[below(STREAMS)]);
+    }
+    return NULL;
+}
+
+Test(overflow, who_submits_and_who_gives_back_are_two_threads)
+{
+    pthread_t other;
+    start_with(24 * MIB);
+    pthread_create(&other, NULL, steps_run, NULL);
+    for (unsigned left = STREAMS * PIECES; left != 0;) {
+        unsigned which = below(STREAMS), before = streams[which].submitted;
+        if (before < PIECES) {
+            struct staging_moves seen = staging_moves(&staging);
+            submit(&streams[which], which + 1);
+            left -= streams[which].submitted - before;
+            if (streams[which].submitted == before) {
+                (void)staging_wait(&staging, seen, 1000000);
+            }
+        }
+    }
+    pthread_join(other, NULL);
     cr_assert_eq(staging.overflow.turns, 0);
     cr_assert_eq(staging.overflow.used, pinned_count * (OVERFLOW_BYTES + 64));
 }
