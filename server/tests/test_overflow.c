@@ -141,7 +141,8 @@ Test(overflow, a_piece_that_fails_holds_nobody)
 {
     start_with(64 * MIB);
     struct overflow_room one = take(1, OVERFLOW_BYTES, false), two = take(1, OVERFLOW_BYTES, false);
-    struct overflow_room failed = take(1, OVERFLOW_BYTES, false);
+    struct overflow_room failed = take(1, WIRE_CHUNK, true);
+    put(&failed, WIRE_CHUNK, 1);
     struct overflow_room last = take(1, OVERFLOW_BYTES, false);
     struct overflow_room behind = take(1, OVERFLOW_BYTES, false);
     staging_give(&staging, failed.turn); /* the stream waits for its turn all the same */
@@ -152,6 +153,7 @@ Test(overflow, a_piece_that_fails_holds_nobody)
     staging_give(&staging, last.turn);
     staging_give(&staging, behind.turn);
     cr_assert_eq(staging.overflow.turns, 0);
+    cr_assert_eq(staging.overflow.used, 2 * (OVERFLOW_BYTES + 64));
 }
 
 Test(overflow, bytes_and_turns_have_limits)
@@ -217,8 +219,8 @@ struct piece {
 
 struct stream {
     struct piece pieces[PIECES];
-    _Atomic unsigned submitted;
-    unsigned done;
+    _Atomic unsigned submitted, done;
+    unsigned given;
 };
 
 static struct stream streams[STREAMS];
@@ -247,7 +249,7 @@ static void submit(struct stream *stream, uint64_t line)
     stream->submitted++;
 }
 
-/* Whether the driver would have got on. */
+/* The GPU: whether it would have got on. */
 static bool step(struct stream *stream)
 {
     struct piece *piece = &stream->pieces[stream->done];
@@ -260,8 +262,17 @@ static bool step(struct stream *stream)
     if (!piece->in) {
         memset(piece->room.at, piece->value, piece->bytes); /* nobody else's, or it shows */
     }
-    staging_give(&staging, piece->room.turn);
     stream->done++;
+    return true;
+}
+
+/* The completion thread. */
+static bool give(struct stream *stream)
+{
+    if (stream->given == stream->done) {
+        return false;
+    }
+    staging_give(&staging, stream->pieces[stream->given++].room.turn);
     return true;
 }
 
@@ -275,28 +286,29 @@ Test(overflow, streams_get_on_in_any_order)
         if (streams[which].submitted < PIECES && below(3) != 0) {
             submit(&streams[which], which + 1);
         }
-        left -= !stands && step(&streams[which]);
+        left -= !stands && step(&streams[which]) && give(&streams[which]);
         cr_assert(++steps < 10000000, "all stand still");
     }
     cr_assert_eq(staging.overflow.turns, 0);
     cr_assert_eq(staging.overflow.used, pinned_count * (OVERFLOW_BYTES + 64));
 }
 
-static void *steps_run(void *unused)
+static void *all_run(void *turn)
 {
-    unsigned left = STREAMS * PIECES;
-    (void)unused;
-    while (left != 0) {
-        left -= step(&streams[below(STREAMS)]);
+    bool (*one)(struct stream * stream) = *(bool (**)(struct stream *))turn;
+    for (unsigned left = STREAMS * PIECES; left != 0;) {
+        left -= one(&streams[below(STREAMS)]);
     }
     return NULL;
 }
 
-Test(overflow, who_submits_and_who_gives_back_are_two_threads)
+Test(overflow, who_submits_who_copies_and_who_gives_back_are_three)
 {
-    pthread_t other;
+    bool (*gpu)(struct stream *) = step, (*completer)(struct stream *) = give;
+    pthread_t others[2];
     start_with(24 * MIB);
-    pthread_create(&other, NULL, steps_run, NULL);
+    pthread_create(&others[0], NULL, all_run, &gpu);
+    pthread_create(&others[1], NULL, all_run, &completer);
     for (unsigned left = STREAMS * PIECES; left != 0;) {
         unsigned which = below(STREAMS), before = streams[which].submitted;
         if (before < PIECES) {
@@ -308,7 +320,8 @@ Test(overflow, who_submits_and_who_gives_back_are_two_threads)
             }
         }
     }
-    pthread_join(other, NULL);
+    pthread_join(others[0], NULL);
+    pthread_join(others[1], NULL);
     cr_assert_eq(staging.overflow.turns, 0);
     cr_assert_eq(staging.overflow.used, pinned_count * (OVERFLOW_BYTES + 64));
 }
