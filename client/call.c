@@ -234,9 +234,10 @@ static CUresult lacking(const struct client_call *call)
     api_op_set_add(&told, call->op);
     pthread_mutex_unlock(&lock);
     if (first) {
-        ga_warn("%s is not supported by the gpuaasd at %s, whose build is another than this "
-                "library's (" GPUAAS_VERSION "): upgrade the older one",
-                api_op_name(call->op), call->link->name);
+        ga_log_write(NULL, GA_LOG_WARN, NULL,
+                     "%s is not supported by the gpuaasd at %s, whose build is another than this "
+                     "library's (" GPUAAS_VERSION "): upgrade the older one",
+                     api_op_name(call->op), call->link->name);
     }
     return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -382,8 +382,8 @@ static CUresult report(const struct attempt *attempts, int count)
             continue;
         }
         if (answered != 0) {
-            ga_log(client_asked_level(GA_LOG_WARN), "server %s is left out: %s", attempts[i].text,
-                   attempts[i].why);
+            ga_log_write(NULL, client_asked_level(GA_LOG_WARN), NULL, "server %s is left out: %s",
+                         attempts[i].text, attempts[i].why);
         } else if (used < sizeof line - 1) {
             used += (size_t)snprintf(line + used, sizeof line - used, "%s%s (%s)",
                                      used != 0 ? ", " : "", attempts[i].text, attempts[i].why);

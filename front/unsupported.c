@@ -32,7 +32,7 @@ static bool first_time(const char *name)
 CUresult front_unsupported(const char *name)
 {
     if (first_time(name)) {
-        ga_warn("%s is not supported", name);
+        ga_log_write(NULL, GA_LOG_WARN, NULL, "%s is not supported", name);
     }
     return CUDA_ERROR_NOT_SUPPORTED;
 }

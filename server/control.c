@@ -63,7 +63,9 @@ static void control_serve(struct control *control)
             ga_info_each(NULL, "[gpu.%u] %s, %llu MiB", device->gpu->number, device->facts.name,
                          (unsigned long long)(device->facts.memory_bytes >> 20));
         } else {
-            ga_error("[gpu.%u]: its driver does not show it; it is left out", device->gpu->number);
+            ga_log_write(NULL, GA_LOG_ERROR, NULL,
+                         "[gpu.%u]: its driver does not show it; it is left out",
+                         device->gpu->number);
         }
     }
     if (control->devices.visible_count == 0) {

@@ -96,9 +96,10 @@ static void plain_note(const char *url, const char *host)
         strcmp(host, "localhost") == 0) {
         ga_info_each(NULL, "%s is not encrypted: it is for programs on this machine", url);
     } else {
-        ga_warn("%s is not encrypted: whoever reads the network reads all data, and can use GPUs "
-                "in the name of others; tls:// prevents that",
-                url);
+        ga_log_write(NULL, GA_LOG_WARN, NULL,
+                     "%s is not encrypted: whoever reads the network reads all data, and can use "
+                     "GPUs in the name of others; tls:// prevents that",
+                     url);
     }
 }
 

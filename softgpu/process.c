@@ -77,9 +77,10 @@ static void timing_begin(const struct sg_config *config)
         const struct soft_device *device = &config->devices[i];
         timed |= device->timing;
         if (!device->execute) {
-            ga_warn("softgpu: device %u (%s): execute = no: KERNELS ARE NOT RUN, only their time "
-                    "passes; what they should compute is not there",
-                    i, device->name);
+            ga_log_write(NULL, GA_LOG_WARN, NULL,
+                         "softgpu: device %u (%s): execute = no: KERNELS ARE NOT RUN, only their "
+                         "time passes; what they should compute is not there",
+                         i, device->name);
         }
     }
     sg_cost_count(timed);

@@ -112,6 +112,17 @@ def test_wrong_level(build):
         check(build.remote([server]))
 
 
+def test_lists_are_whole(build):
+    """Of what is told one by one, as servers that do not answer, each has its line."""
+    dead = [f"127.0.0.1:{port}" for port in range(1, 15)]  # where nobody listens
+    with harness.serving(build, gpus=1) as server:
+        env = build.environment(build.path("lib", "gpuaas"),
+                                {"GPUAAS_SERVERS": ",".join([*dead, server.address])})
+        process = harness.run_passing([build.program("hello")], env)
+        told = [text_record(line)["msg"].split(" is left out: ")[0] for line in process.err.lines]
+        expect(told == [f"server {place}" for place in dead], process.report())
+
+
 def greeting(build):
     """The first frame that a program says."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
