@@ -346,7 +346,8 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (!client_memory_find(dptr, &memory)) {
+    unsigned flags;
+    if (!client_memory_find(dptr, &memory) && !client_host_find(dptr, &memory, &flags)) {
         return CUDA_ERROR_NOT_FOUND;
     }
     if (pbase != NULL) {

@@ -127,7 +127,7 @@ CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     const struct sg_range *there = sg_range_find(address);
-    bool device = there != NULL && there->device != NULL;
+    bool device = there != NULL && (there->device != NULL || there->kind == SG_RANGE_MANAGED);
     if (address + bytes > UINT64_C(1) << SG_ADDRESS_BITS || device ||
         !pages_present(address, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -147,6 +147,18 @@ static void check_ranges(void *device, void *symbol)
     CHECK_DRIVER(cuMemGetAddressRange(&base, nullptr, (CUdeviceptr)symbol + 4));
     if (base != (CUdeviceptr)symbol || size != sizeof variable)
         fail("the range of a variable is %llx + %zu", (unsigned long long)base, size);
+    // Pinned memory is in the same address space, whether a device has used it or not.
+    char *pinned;
+    CHECK_DRIVER(cuMemHostAlloc((void **)&pinned, 5000, 0));
+    CHECK_DRIVER(cuMemGetAddressRange(&base, &size, (CUdeviceptr)pinned + 4999));
+    if (base != (CUdeviceptr)pinned || size != 5000)
+        fail("the range of pinned memory is %llx + %zu", (unsigned long long)base, size);
+    CHECK_DRIVER(cuMemFreeHost(pinned));
+    // Memory that is a device's as well cannot be registered.
+    CUdeviceptr managed;
+    CHECK_DRIVER(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+    EXPECT_DRIVER(cuMemHostRegister((void *)managed, 4096, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_DRIVER(cuMemFree(managed));
     static int plain;
     EXPECT_DRIVER(cuMemGetAddressRange(&base, &size, (CUdeviceptr)&plain), CUDA_ERROR_NOT_FOUND);
 }
