@@ -4,6 +4,7 @@
  * (host_function.c). */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -18,8 +19,8 @@
 #include "client/environment.h"
 #include "client/state.h"
 
-#define POLLED_MOST 512
-#define FAR         UINT64_MAX
+#define POLLED_LEAST 64u
+#define FAR          UINT64_MAX
 
 static int wake_fd = -1;   /* a timer */
 static atomic_bool asleep; /* for longer than the flush delay */
@@ -120,20 +121,37 @@ static void server_lost(struct client_server *server)
     }
 }
 
-struct watched {
-    struct pollfd at[POLLED_MOST];
-    struct client_link *links[POLLED_MOST]; /* NULL: see servers */
-    struct client_server *servers[POLLED_MOST];
-    nfds_t count;
+/* Whose a descriptor is. */
+struct watched_of {
+    struct client_link *link; /* NULL: see server */
+    struct client_server *server;
 };
 
+/* What to poll for. It has as much room as was ever wanted. */
+struct watched {
+    struct pollfd *at;
+    struct watched_of *of;
+    nfds_t count, room;
+};
+
+static bool watched_grow(struct watched *w)
+{
+    nfds_t room = w->room != 0 ? 2 * w->room : POLLED_LEAST;
+    struct pollfd *at = realloc(w->at, room * sizeof *at);
+    w->at = at != NULL ? at : w->at;
+    struct watched_of *of = realloc(w->of, room * sizeof *of);
+    w->of = of != NULL ? of : w->of;
+    w->room = at != NULL && of != NULL ? room : w->room;
+    return w->count < w->room;
+}
+
+/* Without memory for more it is looked at again when something else happens, or pings are due. */
 static void watch(struct watched *w, int fd, short events, struct client_link *link,
                   struct client_server *server)
 {
-    if (w->count < POLLED_MOST) {
+    if (w->count < w->room || watched_grow(w)) {
         w->at[w->count] = (struct pollfd){.fd = fd, .events = events};
-        w->links[w->count] = link;
-        w->servers[w->count++] = server;
+        w->of[w->count++] = (struct watched_of){.link = link, .server = server};
     }
 }
 
@@ -186,7 +204,7 @@ static void watch_all(struct watched *w)
 
 static void handle_events(const struct watched *w)
 {
-    if (w->at[0].revents != 0) {
+    if (w->count != 0 && w->at[0].revents != 0) {
         uint64_t count;
         ssize_t got = read(wake_fd, &count, sizeof count);
         (void)got;
@@ -195,9 +213,9 @@ static void handle_events(const struct watched *w)
         if (w->at[i].revents == 0) {
             continue;
         }
-        struct client_link *link = w->links[i];
+        struct client_link *link = w->of[i].link;
         if (link == NULL) {
-            server_lost(w->servers[i]);
+            server_lost(w->of[i].server);
         } else if (w->at[i].fd == link->side.conn.fd) {
             read_side(link);
         } else {
