@@ -1,6 +1,5 @@
 /* Which servers there are, and the devices that they give: asked all at once, at cuInit, within two
- * seconds. A server that does not answer is reported and skipped; two servers of one pool count
- * once. */
+ * seconds. A server that does not answer is reported and skipped. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,19 +14,14 @@
 #include "client/asked.h"
 #include "client/environment.h"
 #include "client/exchange.h"
+#include "client/pool.h"
 #include "client/state.h"
 #include "client/trace.h"
-
-#define DEVICES_OF_OWNER "GPUAAS_DEVICES"
-#define DEVICES_OF_USER  "CUDA_VISIBLE_DEVICES"
 
 #define SERVERS_MOST   256
 #define ANSWER_NS      (2 * GA_NS_PER_S)
 #define CONTROL_BUFFER (2 * WIRE_HANDSHAKE_MOST)
 
-struct client_device *client_devices[CLIENT_DEVICES_MOST];
-int client_device_count;
-struct client_server *client_servers;
 uint8_t client_application[16];
 
 enum attempt_state { CONNECTING, ASKED, ANSWERED, FAILED };
@@ -272,96 +266,19 @@ static int split(const char *text, struct attempt *attempts)
     return count;
 }
 
-/* ---- devices */
-
-static void add_device(struct client_server *server, uint32_t index,
-                       const struct handshake_device *facts)
-{
-    struct client_device *device = calloc(1, sizeof *device);
-    if (device == NULL || client_device_count == CLIENT_DEVICES_MOST) {
-        free(device);
-        return;
-    }
-    device->server = server;
-    device->index = index;
-    snprintf(device->name, sizeof device->name, "%s", facts->name);
-    memcpy(device->uuid, facts->uuid, sizeof device->uuid);
-    device->memory_bytes = facts->memory_bytes;
-    device->granularity_bytes = facts->granularity_bytes;
-    device->priority_least = facts->priority_least;
-    device->priority_greatest = facts->priority_greatest;
-    device->traits = facts->traits;
-    device->peers = facts->peers;
-    client_attributes_apply(device->attributes, facts->attributes,
-                            facts->attribute_count < CLIENT_ATTRIBUTES ? facts->attribute_count
-                                                                       : CLIENT_ATTRIBUTES);
-    pthread_mutex_init(&device->open_lock, NULL);
-    client_devices[client_device_count++] = device;
-}
-
-static const struct client_server *server_of_pool(const char *pool)
-{
-    const struct client_server *at = client_servers;
-    while (at != NULL && strcmp(at->pool, pool) != 0) {
-        at = at->next;
-    }
-    return at;
-}
+/* ---- all of them */
 
 static void accept_server(struct attempt *attempt)
 {
     struct client_server *server = attempt->server;
-    const struct client_server *known = server_of_pool(attempt->welcome.pool);
-    if (known != NULL) {
-        char why[340];
-        snprintf(why, sizeof why, "it is the same server as %s", known->address);
-        client_asked_add(attempt->text, known, why);
-        fail(attempt, "");
-        return;
-    }
     client_asked_add(attempt->text, server, "");
-    snprintf(server->pool, sizeof server->pool, "%s", attempt->welcome.pool);
-    snprintf(server->node, sizeof server->node, "%s", attempt->welcome.node);
-    snprintf(server->build, sizeof server->build, "%s", attempt->welcome.build);
-    server->driver_version = attempt->welcome.driver_version;
-    for (uint32_t i = 0; i < attempt->welcome.device_count; i++) {
-        add_device(server, i, &attempt->welcome.devices[i]);
-    }
+    client_pool_add(server, &attempt->welcome);
     frame_drop(&server->reader);
     pthread_mutex_init(&server->control_lock, NULL);
     client_process_own(server->control.fd);
     if (server->control.ops->set_dead_after(&server->control,
                                             client_environment_dead_after_s() * 1000) != GA_OK) {
         ga_debug("the connection to %s cannot tell by itself that it is gone", server->address);
-    }
-    struct client_server **last = &client_servers;
-    while (*last != NULL) {
-        last = &(*last)->next;
-    }
-    *last = server;
-}
-
-/* First the owner's choice, then, among those, the program's user's. */
-static void choose(const char *variable)
-{
-    static struct client_device *before[CLIENT_DEVICES_MOST];
-    static struct client_choice choices[CLIENT_DEVICES_MOST];
-    static int chosen[CLIENT_DEVICES_MOST];
-    const char *text = getenv(variable);
-    if (text == NULL) {
-        return;
-    }
-    int count = client_device_count;
-    for (int i = 0; i < count; i++) {
-        before[i] = client_devices[i];
-        choices[i].uuid = before[i]->uuid;
-    }
-    client_device_count = client_environment_choose(text, choices, count, chosen);
-    for (int i = 0; i < client_device_count; i++) {
-        client_devices[i] = before[chosen[i]];
-    }
-    if (client_device_count == 0 && text[0] != 0) {
-        ga_warn("%s=%s chooses none of the %d devices that there are", variable, text, count);
     }
 }
 
@@ -407,7 +324,7 @@ static CUresult ask_servers(const char *servers)
     }
     int count = split(servers, attempts);
     client_asked_begin();
-    attempts[0].guess = getenv(DEVICES_OF_OWNER) == NULL && getenv(DEVICES_OF_USER) == NULL;
+    attempts[0].guess = !client_pool_chooses();
     ask_all(attempts, count);
     CUresult rc = report(attempts, count);
     for (int i = 0; i < count; i++) {
@@ -448,19 +365,6 @@ CUresult client_pool_connect(void)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    choose(DEVICES_OF_OWNER);
-    choose(DEVICES_OF_USER);
-    for (int i = 0; i < client_device_count; i++) {
-        client_devices[i]->ordinal = i;
-    }
+    client_pool_choose();
     return client_device_count != 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
-}
-
-CUresult client_device_find(CUdevice ordinal, struct client_device **device)
-{
-    if (ordinal < 0 || ordinal >= client_device_count) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    *device = client_devices[ordinal];
-    return CUDA_SUCCESS;
 }

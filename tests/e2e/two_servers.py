@@ -27,5 +27,39 @@ def test_of_two(build):
             trace.expect_none()
 
 
+def devices_of(build, servers):
+    """Their names, and what was said of servers."""
+    process = harness.run([build.program("devices")], build.remote(servers))
+    return ([line.split(": ")[1].split(",")[0] for line in process.out.lines],
+            [line for line in process.err.lines if " warn: " in line])
+
+
+def pooled(node, gpus, host):
+    lines = "[server]\npool = one-pool\n" + (f"node = {node}\n" if node else "")
+    return harness.configuration(gpus, host).replace("[server]\n", lines)
+
+
+def test_two_nodes_of_one_pool(build):
+    """semantics S146: All GPUs of all nodes are seen, each once."""
+    names = ["Soft 127.0.0.1 0", "Soft 127.0.0.1 1", "Soft 127.0.0.2 0"]
+    with harness.serving(build, config=pooled("a", 2, "127.0.0.1")) as first, \
+            harness.serving(build, config=pooled("b", 1, "127.0.0.2")) as second:
+        seen, said = devices_of(build, [first, second])
+        expect((seen, said) == (names, []), f"two nodes: {seen}, {said}")
+        seen, said = devices_of(build, [first, second, first])
+        expect(seen == names, f"one of them named twice: {seen}")
+        expect(len(said) == 1 and "named twice" in said[0], f"{said}")
+
+
+def test_nodes_of_one_name(build):
+    """semantics S146: A configuration that was copied whole, UUIDs and all."""
+    with harness.serving(build, config=pooled("a", 1, "127.0.0.1")) as first, \
+            harness.serving(build, config=pooled("a", 1, "127.0.0.1")) as second:
+        seen, said = devices_of(build, [first, second])
+        expect(seen == 2 * ["Soft 127.0.0.1 0"], f"both: {seen}")
+        expect(len(said) == 1 and second.place in said[0] and "the node a" in said[0],
+               f"one line: {said}")
+
+
 if __name__ == "__main__":
     harness.main(globals())
