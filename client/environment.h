@@ -11,7 +11,7 @@
 #define ENVIRONMENT_SERVERS "GPUAAS_SERVERS"
 
 /* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names. NULL: none. The text
- * stays valid. */
+ * stays valid. Not for every server: see pool.c. */
 const char *client_environment_token(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);

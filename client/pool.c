@@ -82,6 +82,19 @@ static void begin(struct attempt *attempt)
     }
 }
 
+/* Whoever can listen to a connection that is not encrypted would have it. */
+static const char *token_for(const struct client_server *server)
+{
+    const char *token = client_environment_token();
+    if (token == NULL || server->tls || transport_is_here(&server->control)) {
+        return token;
+    }
+    ga_warn("%s is not told the token: the connection is not encrypted. Where the server listens "
+            "with TLS, put tls:// in front of it",
+            server->address);
+    return NULL;
+}
+
 static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
 {
     struct client_server *server = attempt->server;
@@ -102,7 +115,7 @@ static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
                                     .pid = (uint32_t)getpid(),
                                     .build = GPUAAS_VERSION,
                                     .program = program_invocation_short_name,
-                                    .token = client_environment_token()};
+                                    .token = token_for(server)};
     memcpy(hello.application, client_application, sizeof hello.application);
     handshake_hello_write(&frame.writer, &hello);
     status = client_frame_send(&frame, WIRE_HELLO, 0, 0, &server->control, deadline_ns,

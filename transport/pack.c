@@ -95,8 +95,6 @@ enum ga_status pack_open(const void *from, size_t packed, void *to, size_t bytes
 
 bool pack_is_near(const struct transport_conn *conn)
 {
-    struct in6_addr here, there;
-    return socket_ends(conn->fd, &here, &there) != GA_OK || IN6_ARE_ADDR_EQUAL(&here, &there) ||
-           IN6_IS_ADDR_LOOPBACK(&there) ||
-           (IN6_IS_ADDR_V4MAPPED(&there) && there.s6_addr[12] == 127);
+    bool here;
+    return socket_is_here(conn->fd, &here) != GA_OK || here;
 }

@@ -87,3 +87,14 @@ enum ga_status socket_ends(int fd, struct in6_addr *here, struct in6_addr *there
     GA_TRY(address_of(&ours, here));
     return address_of(&theirs, there);
 }
+
+enum ga_status socket_is_here(int fd, bool *is_here)
+{
+    struct in6_addr here, there;
+    enum ga_status status = socket_ends(fd, &here, &there);
+    *is_here =
+        status == GA_UNSUPPORTED ||
+        (status == GA_OK && (IN6_ARE_ADDR_EQUAL(&here, &there) || IN6_IS_ADDR_LOOPBACK(&there) ||
+                             (IN6_IS_ADDR_V4MAPPED(&there) && there.s6_addr[12] == 127)));
+    return status == GA_UNSUPPORTED ? GA_OK : status;
+}

@@ -3,6 +3,7 @@
 #define TRANSPORT_SOCKET_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/uio.h>
 
@@ -16,5 +17,8 @@ GA_CHECKED enum ga_status socket_receive(int fd, void *to, size_t size, size_t *
 /* The addresses of both ends, that of IPv4 as one of IPv6 (::ffff:a.b.c.d). GA_UNSUPPORTED: it is
  * no TCP connection; GA_LOST. */
 GA_CHECKED enum ga_status socket_ends(int fd, struct in6_addr *here, struct in6_addr *there);
+/* Whether the other end is on this machine: a Unix socket, loopback, or one address for both.
+ * GA_LOST: it is not connected. */
+GA_CHECKED enum ga_status socket_is_here(int fd, bool *here);
 
 #endif

@@ -18,6 +18,7 @@
 #include "transport/rdma_verbs.h"
 #endif
 #include "transport/shm.h"
+#include "transport/socket.h"
 #include "transport/tcp.h"
 #include "transport/tls.h"
 
@@ -187,6 +188,12 @@ bool transport_address_is(const struct transport_address *address, const char *s
 const char *transport_trouble(const struct transport_conn *conn)
 {
     return conn->ops->trouble != NULL ? conn->ops->trouble(conn) : NULL;
+}
+
+bool transport_is_here(const struct transport_conn *conn)
+{
+    bool here;
+    return socket_is_here(conn->fd, &here) == GA_OK && here;
 }
 
 uint64_t transport_round_trip_ns(const struct transport_conn *conn)

@@ -185,6 +185,8 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
                                                   size_t why_size);
 /* Whether it is (wrapped or not) of this scheme. */
 bool transport_address_is(const struct transport_address *address, const char *scheme);
+/* Whether what is sent stays on this machine, as far as its socket knows. */
+bool transport_is_here(const struct transport_conn *conn);
 /* The shortest round trip that its TCP connection has seen (1: none yet); 0: it has no such. */
 uint64_t transport_round_trip_ns(const struct transport_conn *conn);
 /* The other end's address, as "192.0.2.7:40332" or "[2001:db8::7]:40332"; "": it has none, as

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""The token of a program: servers get it over TLS and on this machine, and never in clear over a
+network, for which the test needs network namespaces; that part is skipped where there are none."""
+
+import contextlib
+import os
+import socket
+import ssl
+import sys
+import threading
+
+import harness
+from harness import expect
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+import cut  # noqa: E402
+
+TOKEN = "a-token-that-is-secret"
+
+
+class Listener:
+    """Takes one greeting, and hangs up."""
+
+    def __init__(self, host, context=None):
+        self.socket = socket.create_server((host, 0))
+        self.context = context
+        self.got = b""
+        self.thread = threading.Thread(target=self.listen, daemon=True)
+        self.thread.start()
+        self.place = f"{host}:{self.socket.getsockname()[1]}"
+
+    def listen(self):
+        with contextlib.suppress(OSError):
+            connection, _ = self.socket.accept()
+            connection.settimeout(20)
+            if self.context is not None:
+                connection = self.context.wrap_socket(connection, server_side=True)
+            with connection:
+                self.got = connection.recv(4096)
+
+    def greeting(self):
+        self.thread.join(30)
+        self.socket.close()
+        expect(self.got[:1], "it has said nothing")
+        return self.got
+
+
+def greet(build, server, **env):
+    """What a program says to it, and the lines about the token."""
+    env.setdefault("GPUAAS_TOKEN", TOKEN)
+    scheme = "tls://" if server.context is not None else ""
+    process = harness.run([build.program("devices")],
+                          build.environment(build.path("lib", "gpuaas"),
+                                            {"GPUAAS_SERVERS": scheme + server.place, **env}),
+                          status=None)
+    return server.greeting(), [line for line in process.err.lines if "token" in line]
+
+
+def tls_context():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*harness.certificate("127.0.0.1"))
+    return context
+
+
+def test_this_machine(build):
+    """semantics S147: Nobody else is there to listen."""
+    said, lines = greet(build, Listener("127.0.0.1"))
+    expect(TOKEN.encode() in said and not lines, f"{said} {lines}")
+
+
+def test_tls(build):
+    """semantics S147"""
+    said, lines = greet(build, Listener("127.0.0.1", tls_context()),
+                        GPUAAS_CA=harness.authority().ca)
+    expect(TOKEN.encode() in said and not lines, f"{said} {lines}")
+
+
+def test_another_machine(build):
+    """semantics S147: In clear nothing goes; one line says so."""
+    net = cut.Net()
+    try:
+        net.__enter__()
+    except OSError as error:
+        print(f"skipped: no network namespaces ({error})")
+        return
+    try:
+        for env in ({}, {"GPUAAS_TOKEN": "", "GPUAAS_TOKEN_FILE": token_file()}):
+            with net.inside("server"):
+                server = Listener(net.ENDS["server"])
+            with net.inside("client"):
+                said, lines = greet(build, server, **env)
+            expect(TOKEN.encode() not in said and len(lines) == 1 and "tls://" in lines[0],
+                   f"{said} {lines}")
+    finally:
+        net.__exit__()
+
+
+def token_file():
+    path = os.path.join(harness.authority().folder, "token")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(TOKEN + "\n")
+    return path
+
+
+if __name__ == "__main__":
+    harness.main(globals())
