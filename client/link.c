@@ -20,6 +20,7 @@ enum ga_status client_link_init(struct client_link *link, struct transport_conn 
     link->flush_ns = eighth_ns > LINK_FLUSH_NS ? eighth_ns : LINK_FLUSH_NS;
     ga_list_init(&link->waiters);
     pthread_mutex_init(&link->end_lock, NULL);
+    pthread_mutex_init(&link->twins_lock, NULL);
     pthread_mutex_init(&link->send_lock, NULL);
     pthread_mutex_init(&link->read_lock, NULL);
     pthread_cond_init(&link->room, NULL);

@@ -113,7 +113,8 @@ struct client_link {
     /* Called once per failed call that nobody waits for: context handle, result, opcode. */
     void (*on_error)(uint64_t context, int result, uint16_t opcode);
 
-    pthread_mutex_t end_lock; /* held while `dead` is decided; no other is taken within */
+    pthread_mutex_t end_lock;   /* held while `dead` is decided; no other is taken within */
+    pthread_mutex_t twins_lock; /* see twin_list.h */
     pthread_mutex_t send_lock;
     pthread_cond_t room; /* the buffer shrank, exclusive or pumping ended */
     uint8_t *out;

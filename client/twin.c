@@ -52,7 +52,7 @@ static struct client_twin *make(struct client_context *context, uint64_t bytes)
     twin->context = context->object.handle;
     twin->bytes = bytes;
     twin->agreed = agreed;
-    twin->shown = true;
+    atomic_store(&twin->shown, true);
     return twin;
 }
 
@@ -149,7 +149,7 @@ static bool room_make(uint64_t host, uint64_t bytes)
 CUresult client_twin_variable(struct client_context *context, uint64_t host, uint64_t device,
                               uint64_t bytes)
 {
-    static struct client_ranges rooms; /* under the lock of twins */
+    static struct client_ranges rooms; /* under client_twin_lock */
     struct client_twin other;
     bool first = !client_twin_at(host, NULL, &other);
     struct client_range *room = calloc(1, sizeof *room);
@@ -197,6 +197,21 @@ void client_twin_end(struct client_twin *twin)
     discard(twin);
 }
 
+/* What does not change, or changes under client_twin_lock. */
+static void facts(const struct client_twin *twin, struct client_twin *copy)
+{
+    *copy = (struct client_twin){.session = twin->session,
+                                 .context = twin->context,
+                                 .host = twin->host,
+                                 .device = twin->device,
+                                 .bytes = twin->bytes,
+                                 .block = twin->block,
+                                 .physical = twin->physical,
+                                 .asked = twin->asked,
+                                 .attach = twin->attach,
+                                 .stream = twin->stream};
+}
+
 bool client_twin_at(uint64_t host, const struct client_session *session, struct client_twin *copy)
 {
     if (!client_twins_some()) {
@@ -207,7 +222,7 @@ bool client_twin_at(uint64_t host, const struct client_session *session, struct 
     for (const struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
         if (inside(host, at->host, at->bytes) && (session == NULL || client_twin_of(at, session))) {
             found = at;
-            *copy = *at;
+            facts(at, copy);
             break;
         }
     }
@@ -225,7 +240,7 @@ bool client_twin_on_device(uint64_t device, struct client_twin *copy)
     for (const struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
         if (inside(device, at->device, at->bytes)) {
             found = at;
-            *copy = *at;
+            facts(at, copy);
             break;
         }
     }
@@ -247,32 +262,74 @@ static void unlink_at(struct client_twin **at)
     atomic_fetch_sub(&client_twin_count, 1);
 }
 
-struct client_twin *client_twin_take(uint64_t host, bool managed)
+struct client_twin *client_twin_next(const struct client_session *session,
+                                     const struct client_twin *after)
+{
+    pthread_mutex_lock(&client_twin_lock);
+    struct client_twin *at = after != NULL ? after->next : client_twin_list;
+    while (at != NULL && !client_twin_of(at, session)) {
+        at = at->next;
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return at;
+}
+
+/* Whether client_twin_take means it. */
+static bool begins_at(const struct client_twin *twin, uint64_t host, bool managed)
+{
+    return twin->host == host && (twin->attach != TWIN_MAPPED) == managed &&
+           (twin->block != 0 || twin->physical != NULL);
+}
+
+static struct client_link *link_of(uint64_t host, bool managed)
+{
+    struct client_link *found = NULL;
+    pthread_mutex_lock(&client_twin_lock);
+    for (const struct client_twin *at = client_twin_list; found == NULL && at != NULL;
+         at = at->next) {
+        found = begins_at(at, host, managed) ? at->session->link : NULL;
+    }
+    pthread_mutex_unlock(&client_twin_lock);
+    return found;
+}
+
+/* NULL: it went meanwhile. */
+static struct client_twin *take_from(struct client_link *link, uint64_t host, bool managed)
 {
     struct client_twin *found = NULL;
-    if (!client_twins_some()) {
-        return NULL;
-    }
+    pthread_mutex_lock(&link->twins_lock);
     pthread_mutex_lock(&client_twin_lock);
     for (struct client_twin **at = &client_twin_list; *at != NULL; at = &(*at)->next) {
-        if ((*at)->host == host && ((*at)->attach != TWIN_MAPPED) == managed &&
-            ((*at)->block != 0 || (*at)->physical != NULL)) {
+        if (begins_at(*at, host, managed) && (*at)->session->link == link) {
             found = *at;
             unlink_at(at);
             break;
         }
     }
     pthread_mutex_unlock(&client_twin_lock);
+    pthread_mutex_unlock(&link->twins_lock);
+    return found;
+}
+
+struct client_twin *client_twin_take(uint64_t host, bool managed)
+{
+    struct client_twin *found = NULL;
+    struct client_link *link;
+    while (client_twins_some() && found == NULL && (link = link_of(host, managed)) != NULL) {
+        found = take_from(link, host, managed);
+    }
     return found;
 }
 
 /* Mapped memory that the program has by itself stays pinned; what came with the twin goes. */
 void client_twins_forget(const struct client_context *context)
 {
-    if (!client_twins_some()) {
+    if (!client_twins_some() || context->session == NULL) {
         return;
     }
     struct client_twin *others = NULL;
+    pthread_mutex_t *of_link = &context->session->link->twins_lock;
+    pthread_mutex_lock(of_link);
     pthread_mutex_lock(&client_twin_lock);
     for (struct client_twin **at = &client_twin_list; *at != NULL;) {
         struct client_twin *twin = *at;
@@ -292,6 +349,7 @@ void client_twins_forget(const struct client_context *context)
         client_twin_end(twin);
     }
     pthread_mutex_unlock(&client_twin_lock);
+    pthread_mutex_unlock(of_link);
     while (others != NULL) {
         struct client_twin *twin = others;
         others = twin->next;
@@ -305,7 +363,7 @@ void client_twin_attach(uint64_t host, uint64_t stream)
     for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
         if (at->host == host) {
             at->stream = stream;
-            at->shown = true;
+            atomic_store(&at->shown, true);
         }
     }
     pthread_mutex_unlock(&client_twin_lock);

@@ -39,10 +39,10 @@ struct client_twin {
      * bit per ordinal); NULL: a block, or a variable of a module */
     struct client_physical *physical;
     uint64_t *asked;
-    bool shown;      /* the program may have changed it since it was compared */
-    bool fresh;      /* the device's copy is being made */
-    unsigned attach; /* CU_MEM_ATTACH_* that it was allocated with; TWIN_MAPPED: pinned memory */
-    uint64_t stream; /* only this one uses it (the wire's handle); 0: any; or none: */
+    atomic_bool shown; /* the program may have changed it since it was compared */
+    bool fresh;        /* the device's copy is being made */
+    unsigned attach;   /* CU_MEM_ATTACH_* that it was allocated with; TWIN_MAPPED: pinned memory */
+    uint64_t stream;   /* only this one uses it (the wire's handle); 0: any; or none: */
 #define TWIN_HOST_ONLY UINT64_MAX
     uint8_t *agreed; /* what both had when they were last made equal */
     struct twin_use uses[TWIN_USES];

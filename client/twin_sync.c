@@ -14,6 +14,16 @@
 
 static _Atomic uint64_t last_use;
 
+static void lock(const struct client_session *session)
+{
+    pthread_mutex_lock(&session->link->twins_lock);
+}
+
+static void unlock(const struct client_session *session)
+{
+    pthread_mutex_unlock(&session->link->twins_lock);
+}
+
 /* A call in the context's stream for twins. */
 static CUresult enter(struct client_call *call, struct client_context *context, uint64_t *stream)
 {
@@ -37,9 +47,9 @@ CUresult client_twin_clear(struct client_context *context, const struct client_t
 {
     struct client_call call;
     struct cuMemsetD8Async_args args = {.dstDevice = twin->device, .N = twin->bytes};
-    pthread_mutex_lock(&client_twin_lock);
+    lock(context->session);
     CUresult rc = enter(&call, context, &args.hStream);
-    pthread_mutex_unlock(&client_twin_lock);
+    unlock(context->session);
     call.op = API_OP_cuMemsetD8Async;
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, cuMemsetD8Async, &args, rc);
@@ -102,14 +112,14 @@ CUresult client_twin_read(struct client_context *context, struct client_twin *tw
 {
     struct client_call call;
     uint64_t stream;
-    pthread_mutex_lock(&client_twin_lock);
+    lock(context->session);
     CUresult rc = enter(&call, context, &stream);
     if (rc == CUDA_SUCCESS && show) {
         rc = pull(&call, twin, stream);
     } else if (rc == CUDA_SUCCESS) {
         rc = client_copy_out(&call, twin->agreed, twin->device, twin->bytes, stream, true);
     }
-    pthread_mutex_unlock(&client_twin_lock);
+    unlock(context->session);
     return rc;
 }
 
@@ -154,37 +164,54 @@ static void uses_end(struct client_twin *twin, uint64_t context, uint64_t stream
 /* When the only stream that it was for is destroyed, it is again as it was allocated. */
 static bool concerns(struct client_twin *twin, uint64_t stream)
 {
+    pthread_mutex_lock(&client_twin_lock);
     if (twin->stream != 0 && twin->stream != TWIN_HOST_ONLY &&
         client_object_find(GA_HANDLE_STREAM, twin->stream) == NULL) {
         twin->stream = twin->attach == CU_MEM_ATTACH_HOST ? TWIN_HOST_ONLY : 0;
     }
-    return twin->stream == 0 || twin->stream == stream;
+    bool does = twin->stream == 0 || twin->stream == stream;
+    pthread_mutex_unlock(&client_twin_lock);
+    return does;
+}
+
+/* What is shown while it is compared is compared again. */
+static CUresult bring(struct client_call *call, struct client_twin *twin, bool named,
+                      uint64_t stream, bool *pushed)
+{
+    CUresult rc = CUDA_SUCCESS;
+    bool shown = atomic_exchange(&twin->shown, false);
+    if (shown || twin->bytes <= SMALL_BYTES || named) {
+        rc = push(call, twin, stream, pushed);
+    }
+    if (rc != CUDA_SUCCESS) {
+        atomic_store(&twin->shown, true);
+        return rc;
+    }
+    *pushed |= twin->fresh;
+    twin->fresh = false;
+    return rc;
 }
 
 static CUresult before(struct client_context *context, uint64_t stream, uint64_t device)
 {
     struct client_call call;
+    const struct client_session *session = context->session;
     uint64_t own = 0;
     bool pushed = false;
-    pthread_mutex_lock(&client_twin_lock);
+    lock(session);
     CUresult rc = enter(&call, context, &own);
-    for (struct client_twin *at = client_twin_list; rc == CUDA_SUCCESS && at != NULL;
-         at = at->next) {
+    for (struct client_twin *at = NULL;
+         rc == CUDA_SUCCESS && (at = client_twin_next(session, at)) != NULL;) {
         bool meant = device != 0 ? device - at->device < at->bytes
                                  : stream == TWIN_ALL || concerns(at, stream);
-        if (!client_twin_of(at, context->session) || !meant) {
-            continue;
+        if (meant) {
+            rc = bring(&call, at, device != 0, own, &pushed);
         }
-        if (at->shown || at->bytes <= SMALL_BYTES || device != 0) {
-            rc = push(&call, at, own, &pushed);
-        }
-        pushed |= at->fresh;
-        at->fresh = at->shown = false;
     }
     if (rc == CUDA_SUCCESS && pushed) {
         rc = client_stream_wait(&call, own);
     }
-    pthread_mutex_unlock(&client_twin_lock);
+    unlock(session);
     return rc;
 }
 
@@ -212,21 +239,19 @@ CUresult client_twins_before_range(struct client_call *call, uint64_t device)
 void client_twins_sent(struct client_call *call)
 {
     const struct client_call_twins *what = &call->twins;
-    pthread_mutex_lock(&client_twin_lock);
+    const struct client_session *session = call->context->session;
+    lock(session);
     atomic_fetch_add(&last_use, 1);
-    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+    for (struct client_twin *at = NULL; (at = client_twin_next(session, at)) != NULL;) {
         bool named =
             what->devices[0] - at->device < at->bytes || what->devices[1] - at->device < at->bytes;
-        if (!client_twin_of(at, call->context->session)) {
-            continue;
-        }
         if (what->all && concerns(at, what->stream)) {
             use_note(at, call->context->object.handle, what->stream);
         } else if (!what->all && named) {
             use_note(at, call->context->object.handle, TWIN_ALL);
         }
     }
-    pthread_mutex_unlock(&client_twin_lock);
+    unlock(session);
 }
 
 uint64_t client_twins_mark(void)
@@ -240,16 +265,20 @@ bool client_twin_peek(struct client_context *context, uint64_t host, unsigned by
     uint64_t own = 0;
     bool known = false;
     *word = 0;
-    pthread_mutex_lock(&client_twin_lock);
-    for (struct client_twin *at = client_twin_list; !known && at != NULL; at = at->next) {
+    if (context->session == NULL) {
+        return false;
+    }
+    lock(context->session);
+    for (struct client_twin *at = NULL;
+         !known && (at = client_twin_next(context->session, at)) != NULL;) {
         if (host - at->host < at->bytes && bytes <= at->bytes - (host - at->host) &&
-            client_twin_of(at, context->session) && at->use_count != 0) {
+            at->use_count != 0) {
             known = enter(&call, context, &own) == CUDA_SUCCESS &&
                     client_copy_out(&call, word, at->device + (host - at->host), bytes, own,
                                     true) == CUDA_SUCCESS;
         }
     }
-    pthread_mutex_unlock(&client_twin_lock);
+    unlock(context->session);
     return known;
 }
 
@@ -257,14 +286,15 @@ void client_twins_show(void)
 {
     pthread_mutex_lock(&client_twin_lock);
     for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
-        at->shown = true;
+        atomic_store(&at->shown, true);
     }
     pthread_mutex_unlock(&client_twin_lock);
 }
 
 CUresult client_twins_send(struct client_context *context)
 {
-    return client_twins_some() ? before(context, TWIN_ALL, 0) : CUDA_SUCCESS;
+    return client_twins_some() && context->session != NULL ? before(context, TWIN_ALL, 0)
+                                                           : CUDA_SUCCESS;
 }
 
 /* Whatever is in use comes, also what other streams still work on: the stream may have waited for
@@ -275,13 +305,13 @@ CUresult client_twins_after(struct client_context *context, uint64_t stream, uin
     uint64_t own = 0;
     bool entered = false, pushed = false, pulled = false;
     CUresult rc = CUDA_SUCCESS;
-    if (!client_twins_some()) {
+    if (!client_twins_some() || context->session == NULL) {
         return rc;
     }
-    pthread_mutex_lock(&client_twin_lock);
-    for (struct client_twin *at = client_twin_list; rc == CUDA_SUCCESS && at != NULL;
-         at = at->next) {
-        if (!client_twin_of(at, context->session) || at->use_count == 0) {
+    lock(context->session);
+    for (struct client_twin *at = NULL;
+         rc == CUDA_SUCCESS && (at = client_twin_next(context->session, at)) != NULL;) {
+        if (at->use_count == 0) {
             continue;
         }
         if (!entered) {
@@ -297,9 +327,9 @@ CUresult client_twins_after(struct client_context *context, uint64_t stream, uin
             pulled = true;
         }
     }
-    for (struct client_twin *at = client_twin_list; pulled && at != NULL; at = at->next) {
-        at->shown = true; /* the same bytes may be a twin of other devices */
+    unlock(context->session);
+    if (pulled) {
+        client_twins_show(); /* the same bytes may be a twin of other devices */
     }
-    pthread_mutex_unlock(&client_twin_lock);
     return rc;
 }

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """A program with devices of two servers: what crosses between them goes through the client."""
 
+import os
+import signal
+import subprocess
+
 import harness
 from harness import expect
 
@@ -59,6 +63,32 @@ def test_nodes_of_one_name(build):
         expect(seen == 2 * ["Soft 127.0.0.1 0"], f"both: {seen}")
         expect(len(said) == 1 and second.place in said[0] and "the node a" in said[0],
                f"one line: {said}")
+
+
+def test_one_that_is_silent(build):
+    """semantics S148: Who uses managed memory of the other one goes on, and the first, later."""
+    config = harness.configuration(1).replace("[server]\n", "[server]\ndead_after_s = 120\n")
+    with harness.serving(build, config=config) as first, \
+            harness.serving(build, config=config) as second:
+        env = build.remote([first, second], GPUAAS_DEAD_AFTER="120")
+        program = harness.Process([build.program("one_silent")], env, stdin=subprocess.PIPE)
+        try:
+            program.wait_for_line("ready", 60)
+            stopped = first.backends()
+            expect(len(stopped) == 1, f"one backend process is due: {stopped}")
+            os.kill(stopped[0], signal.SIGSTOP)
+            say(program)
+            program.wait_for_line("the other goes on", 60)
+            os.kill(stopped[0], signal.SIGCONT)
+            say(program)
+            expect(program.wait(60) == 0 and program.out.lines[-1] == "PASSED", program.report())
+        finally:
+            program.end()
+
+
+def say(program):
+    program.popen.stdin.write("on\n")
+    program.popen.stdin.flush()
 
 
 if __name__ == "__main__":
