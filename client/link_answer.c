@@ -11,6 +11,13 @@
 #include "client/link.h"
 #include "front/front.h"
 
+static int32_t result_read(const uint8_t *values)
+{
+    int32_t number;
+    memcpy(&number, values, sizeof number);
+    return (int32_t)front_result_of(number);
+}
+
 /* A copy to the host whose answer is good has all its bytes. */
 static bool lacks_bytes(const struct link_record *record, int32_t result)
 {
@@ -26,7 +33,7 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
         if (header->length < 8) {
             return GA_INVALID;
         }
-        memcpy(&result, values, sizeof result);
+        result = result_read(values);
     }
     pthread_mutex_lock(&link->read_lock);
     struct link_record *record = link_table_find(link, header->sequence);
@@ -86,7 +93,7 @@ static enum ga_status take_error(struct client_link *link, const struct wire_hea
                                  const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
-    int32_t result = ga_read_i32(&r);
+    int32_t result = (int32_t)front_result_of(ga_read_i32(&r));
     uint32_t opcode = ga_read_u32(&r);
     uint64_t context = ga_read_u64(&r);
     if (r.failed) {
@@ -103,7 +110,7 @@ static enum ga_status take_fault(struct client_link *link, const struct wire_hea
                                  const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
-    int32_t result = ga_read_i32(&r);
+    int32_t result = (int32_t)front_result_of(ga_read_i32(&r));
     const char *text = ga_read_string(&r, 4096);
     if (r.failed || result == 0) {
         return GA_INVALID;

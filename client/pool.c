@@ -138,7 +138,7 @@ static void read_refused(struct attempt *attempt, struct ga_reader *values)
     struct handshake_refused refused;
     char why[sizeof attempt->why] = "it refused, and did not say why";
     if (handshake_refused_read(values, &refused) == GA_OK) {
-        attempt->result = (CUresult)refused.result;
+        attempt->result = front_result_of(refused.result);
         snprintf(why, sizeof why, "%s", refused.reason);
     }
     fail(attempt, why);

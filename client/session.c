@@ -76,7 +76,7 @@ void opening_refused(struct opening *opening, struct ga_reader *values)
     opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
     snprintf(opening->why, sizeof opening->why, "refused");
     if (handshake_refused_read(values, &refused) == GA_OK) {
-        opening->result = refused.result != 0 ? (CUresult)refused.result : opening->result;
+        opening->result = front_result_of(refused.result); /* never 0 */
         snprintf(opening->why, sizeof opening->why, "%s", refused.reason);
     }
 }
@@ -99,6 +99,19 @@ void opening_hello(const struct opening *opening, enum handshake_kind kind,
     }
 }
 
+/* The server reserves as many addresses as we propose, or none, and maps the block that we wish
+ * for, or none. */
+static bool welcome_is_answer(const struct opening *opening,
+                              const struct handshake_data_welcome *welcome)
+{
+    const struct handshake_window *window = &welcome->window;
+    uint64_t granularity = opening->device->granularity_bytes;
+    return (window->bytes == 0 || window->bytes == opening->window.bytes) &&
+           (granularity == 0 || window->base % granularity == 0) &&
+           (welcome->block_bytes == 0 ||
+            (window->bytes != 0 && welcome->block_bytes == opening->context.block_bytes));
+}
+
 enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct ga_reader *values,
                                struct handshake_data_welcome *welcome)
 {
@@ -106,7 +119,8 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
         opening_refused(opening, values);
         return GA_DENIED;
     }
-    if (opcode != WIRE_DATA_WELCOME || handshake_data_welcome_read(values, welcome) != GA_OK) {
+    if (opcode != WIRE_DATA_WELCOME || handshake_data_welcome_read(values, welcome) != GA_OK ||
+        !welcome_is_answer(opening, welcome)) {
         snprintf(opening->why, sizeof opening->why, CLIENT_EXCHANGE_FOREIGN);
         return GA_INVALID;
     }
@@ -117,7 +131,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
     opening->session = welcome->session;
     opening->packs = (welcome->takes & HANDSHAKE_TAKES_PACKED) != 0;
     opening->first = (struct client_first){.made = welcome->context_made,
-                                           .result = (CUresult)welcome->context_result,
+                                           .result = front_result_of(welcome->context_result),
                                            .block_bytes = welcome->block_bytes};
     opening->cache_bytes = welcome->client_cache_bytes;
     return GA_OK;

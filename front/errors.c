@@ -87,6 +87,12 @@ static size_t row_of(CUresult error)
     return i;
 }
 
+CUresult front_result_of(int32_t number)
+{
+    return number == 0 || row_of((CUresult)number) < front_result_count ? (CUresult)number
+                                                                        : CUDA_ERROR_UNKNOWN;
+}
+
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char **pStr)
 {
     if (pStr == NULL) {

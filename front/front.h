@@ -47,6 +47,10 @@ struct front_device {
     unsigned traits; /* CUDA_DEVICE_*, of api/driver_open.h */
 };
 
+/* A result that a peer says, as this library's cuda.h has it: one that is younger, or wrong, is
+ * unknown (999). */
+CUresult front_result_of(int32_t number);
+
 /* One thing that a stream does with a value in memory: writes it or waits for it. */
 struct front_value {
     CUdeviceptr address;
