@@ -171,6 +171,7 @@ foreach(name
     half
     conversions
     carry
+    op_digests
     video
     accuracy)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
