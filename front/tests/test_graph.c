@@ -224,6 +224,19 @@ Test(graph, user_objects_live_as_long_as_what_uses_them)
     cr_assert_eq(cuUserObjectRetain(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
+Test(graph, all_user_objects_go_with_the_last_that_uses_them)
+{
+    int destroyed[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        CUuserObject object;
+        cr_assert_eq(cuUserObjectCreate(&object, &destroyed[i], destroy, 1, 1), CUDA_SUCCESS);
+        cr_assert_eq(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE),
+                     CUDA_SUCCESS);
+    }
+    cr_assert_eq(cuGraphDestroy(graph), CUDA_SUCCESS);
+    cr_assert(destroyed[0] == 1 && destroyed[1] == 1 && destroyed[2] == 1);
+}
+
 Test(graph, edges_that_older_calls_cannot_tell_are_a_lossy_query)
 {
     CUDA_KERNEL_NODE_PARAMS params = {.func = FAKE_FUNCTION,
