@@ -161,6 +161,44 @@ static void free_one(struct client_allocator *allocator, struct model *model, st
     }
 }
 
+Test(allocator, addresses_are_reserved_for_others)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = UINT64_C(1) << 30};
+    uint64_t a, b, c, block;
+    start(&allocator);
+    cr_assert_eq(client_allocator_take(&allocator, 40 * MIB, 7, model_map, &model, &block), 0);
+    cr_assert_eq(client_allocator_reserve(&allocator, 0, 3 * GRANULARITY, 0, &a), 0);
+    cr_assert_eq(a % GRANULARITY, 0);
+    cr_assert(a >= block + 40 * MIB || a + 3 * GRANULARITY <= block);
+    uint64_t wish = BASE + BYTES / 2;
+    cr_assert_eq(client_allocator_reserve(&allocator, wish, 2 * GRANULARITY, 0, &b), 0);
+    cr_assert_eq(b, wish);
+    cr_assert_eq(client_allocator_reserve(&allocator, wish + GRANULARITY, MIB, MIB, &c), 0);
+    cr_assert_eq(c % MIB, 0, "the wish is taken, and no multiple");
+    cr_assert(c >= wish + 2 * GRANULARITY || c + MIB <= wish);
+    cr_assert_eq(client_allocator_reserve(&allocator, 0, 100, 0, &c), ALLOCATOR_INVALID);
+    cr_assert_eq(client_allocator_reserve(&allocator, 0, 0, 0, &c), ALLOCATOR_INVALID);
+    cr_assert_eq(client_allocator_reserve(&allocator, 0, MIB, 3 * MIB, &c), ALLOCATOR_INVALID);
+    cr_assert_eq(client_allocator_reserve(&allocator, 0, 2 * BYTES, 0, &c), ALLOCATOR_FULL);
+    struct client_allocation found;
+    cr_assert_not(client_allocator_find(&allocator, b, &found));
+    cr_assert(client_allocator_holds(&allocator, b + 2 * GRANULARITY - 1));
+    cr_assert_not(client_allocator_holds(&allocator, b + 2 * GRANULARITY));
+    /* Back only as it was given, and only what was reserved. */
+    static const int wrong = ALLOCATOR_INVALID;
+    cr_assert_eq(client_allocator_unreserve(&allocator, a, 2 * GRANULARITY), wrong);
+    cr_assert_eq(client_allocator_unreserve(&allocator, a, 4 * GRANULARITY), wrong);
+    cr_assert_eq(client_allocator_unreserve(&allocator, a + GRANULARITY, 3 * GRANULARITY), wrong);
+    cr_assert_eq(client_allocator_unreserve(&allocator, block, 40 * MIB), wrong);
+    cr_assert_eq(client_allocator_unreserve(&allocator, a, 3 * GRANULARITY), ALLOCATOR_OK);
+    cr_assert_eq(client_allocator_unreserve(&allocator, a, 3 * GRANULARITY), wrong);
+    cr_assert_not(client_allocator_holds(&allocator, a));
+    cr_assert_eq(client_allocator_reserve(&allocator, a, 3 * GRANULARITY, 0, &c), 0);
+    cr_assert_eq(c, a, "it is free again");
+    client_allocator_fini(&allocator);
+}
+
 Test(allocator, torture)
 {
     static struct piece live[MOST];

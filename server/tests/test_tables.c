@@ -102,6 +102,28 @@ Test(tickets, expired_ones_make_room)
     cr_expect_eq(table.arrived, TICKETS_MOST + 2);
 }
 
+/* What was moved up leaves its bytes behind: they are no ticket. */
+Test(tickets, nothing_is_behind_the_last_one)
+{
+    static struct ticket_table table = {.application = {5}};
+    struct channel_ticket first = ticket_of(1, 0), second = ticket_of(2, 0),
+                          third = ticket_of(3, 0);
+    const char *why;
+    cr_assert(tickets_add(&table, &first, 10 * SECOND, 0));
+    cr_assert(tickets_add(&table, &first, 10 * SECOND, 0));
+    cr_assert(tickets_add(&table, &second, 30 * SECOND, 0));
+    cr_assert(tickets_add(&table, &third, 30 * SECOND, 11 * SECOND));
+    cr_assert_eq(table.count, 2);
+    cr_expect_str_eq(use(&table, hello_of(2, 0, HANDSHAKE_DATA), 12 * SECOND), "good");
+    cr_expect_str_eq(use(&table, hello_of(2, 0, HANDSHAKE_SIDE), 12 * SECOND), "good");
+    cr_expect_str_eq(use(&table, hello_of(3, 0, HANDSHAKE_DATA), 12 * SECOND), "good");
+    cr_expect_not(tickets_any(&table, 12 * SECOND));
+    cr_expect_str_eq(use(&table, hello_of(2, 0, HANDSHAKE_DATA), 12 * SECOND),
+                     "the ticket has been used");
+    cr_expect_not_null(tickets_key(&table, third.id, 12 * SECOND, &why));
+    cr_expect_null(tickets_key(&table, first.id, 12 * SECOND, &why));
+}
+
 /* ---- ranges */
 
 static enum ga_status add(struct range_table *table, uint64_t base, uint64_t bytes)

@@ -158,7 +158,8 @@ static void check_facts(const unsigned *out, const uint32_t grid[3], const uint3
 Test(async, what_blocks_know_of_their_cluster)
 {
     const uint32_t grid[3] = {6, 4, 2}, block[3] = {40, 1, 1};
-    static const uint32_t sizes[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 2, 2}, {1, 4, 1}, {2, 4, 2}};
+    static const uint32_t sizes[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 2, 2}, {1, 4, 1},
+                                        {2, 4, 2}, {2, 2, 1}, {3, 1, 2}, {1, 2, 1}};
     unsigned *out = engine_memory(&engine, 48 * 64);
     const uint64_t params[] = {PTR(out)};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

@@ -283,6 +283,28 @@ Test(wmma, ldmatrix)
     }
 }
 
+/* Of 8 or 16 rows the other lanes name nothing that counts. */
+Test(wmma, lanes_without_a_row_may_name_anything)
+{
+    uint16_t in[4][8][8], out[32][4][2];
+    char plain[4096];
+    for (unsigned count = 1; count <= 2; count++) {
+        static const char *const loads[2] = {
+            "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%t1];\nmov.b32 %r5, 0;\n",
+            "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4,%r5}, [%t1];\n"};
+        snprintf(plain, sizeof plain,
+                 "%s.reg .pred %%q;\n%ssetp.ge.u32 %%q, %%t0, %u;\n@%%q mov.b32 %%t1, -15;\n%s"
+                 "mov.b32 %%r6, 0;\nmov.b32 %%r7, 0;\n%s",
+                 HEAD, IN_TO_SHARED, 8 * count, loads[count - 1], OUT);
+        run_matrices(plain, in, out);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            for (unsigned i = 0; i < 2 * count; i++) {
+                cr_expect_eq(out[lane][i / 2][i % 2], in[i / 2][lane / 4][lane % 4 * 2 + i % 2]);
+            }
+        }
+    }
+}
+
 Test(wmma, stmatrix_and_movmatrix)
 {
     uint16_t in[4][8][8], out[32][4][2];
