@@ -269,6 +269,7 @@ ARRAY(CUmemLocation, places, PLACE(DEVICE, 0), PLACE(HOST, 0))
 ARRAY(CUmemLocation, places_nowhere, PLACE(DEVICE, 0), PLACE(DEVICE, 99))
 ARRAY(size_t, place_firsts, 0, 1)
 ARRAY(size_t, place_firsts_late, 1, 2)
+ARRAY(size_t, place_firsts_twice, 0, 0)
 ARRAY(CUmem_range_attribute, range_attributes, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
       CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY)
 ARRAY(CUmem_range_attribute, range_attributes_unknown, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,

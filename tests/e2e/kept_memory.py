@@ -65,6 +65,16 @@ def test_the_other_gets_it(build):
             one, other = other, one
 
 
+def test_who_has_given_back_says_so(build):
+    """semantics S116: the other one need not wait as long as for somebody who cannot answer."""
+    with two_players(build, GPUAAS_TRACE="calls") as (one, other):
+        keep(one)
+        take_all(other)
+        one.popen.stdin.close()
+        expect(one.wait(60) == 0, one.report())
+        expect("ga_memory_trimmed" in one.err.text, one.report())
+
+
 def test_by_turns(build):
     """semantics S116: nobody starves, whoever frees and takes when."""
     with two_players(build) as (one, other):

@@ -35,6 +35,15 @@ def test_small_program(build):
             expect(run <= OF_A_PROGRAM, f"{name} waits {run} times")
 
 
+def test_who_is_not_asked_says_nothing(build):
+    with harness.serving(build) as server:
+        for words, due in (("none", ""), ("", ""), ("loud", "none, summary or calls")):
+            process = harness.run([build.program("hello")],
+                                  build.remote([server], GPUAAS_TRACE=words))
+            expect(due in process.err.text and bool(due) == bool(process.err.text),
+                   f"GPUAAS_TRACE={words}\n{process.report()}")
+
+
 def test_chosen_device(build):
     """The ticket cannot be asked for before the device is known."""
     with harness.serving(build) as server:

@@ -242,6 +242,26 @@ static void boxes()
     }
 }
 
+// The contexts say no more than the addresses do: such a copy stays where it is.
+static void of_other_contexts()
+{
+    prepare(77, streams[0]);
+    CHECK(cudaStreamSynchronize(streams[0]));
+    CHECK(cudaMemset(data[0] + count - 16, 0, 16 * 4));
+    const CUdeviceptr to = (CUdeviceptr)(data[0] + count - 16);
+    CHECK_DRIVER(cuMemcpyPeer(to, contexts[1], (CUdeviceptr)data[0], contexts[1], 16 * 4));
+    CHECK(cudaDeviceSynchronize());
+    unsigned found[2][16];
+    CHECK(cudaMemcpy(found[0], data[0] + count - 16, 16 * 4, cudaMemcpyDeviceToHost));
+    CHECK_DRIVER(cuMemcpyPeerAsync(to, contexts[1], (CUdeviceptr)(data[0] + 16), contexts[1],
+                                   16 * 4, streams[0]));
+    CHECK(cudaStreamSynchronize(streams[0]));
+    CHECK(cudaMemcpy(found[1], data[0] + count - 16, 16 * 4, cudaMemcpyDeviceToHost));
+    for (unsigned i = 0; i < 32; i++)
+        if (found[i / 16][i % 16] != i * 2654435761u + 77)
+            fail("element %u is %u", i, found[i / 16][i % 16]);
+}
+
 static void refused()
 {
     on(0);
@@ -299,6 +319,7 @@ int main(int argc, char **argv)
     synchronous();
     host();
     boxes();
+    of_other_contexts();
     refused();
     if (apart)
         captured();

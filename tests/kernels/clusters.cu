@@ -54,6 +54,29 @@ __global__ void __cluster_dims__(4, 1, 1) rotate(const int *in, int *out)
     cluster.sync();
 }
 
+// Bytes of the other block, at odd places, too.
+__global__ void __cluster_dims__(2, 1, 1) bytes(unsigned char *out)
+{
+    __shared__ unsigned char row[THREADS];
+    cg::cluster_group cluster = cg::this_cluster();
+    row[threadIdx.x] = (unsigned char)(threadIdx.x * 3 + cluster.block_rank());
+    cluster.sync();
+    const unsigned char *next = cluster.map_shared_rank(row, 1 - cluster.block_rank());
+    out[blockIdx.x * THREADS + threadIdx.x] = next[threadIdx.x];
+    cluster.sync();
+}
+
+static void single_bytes()
+{
+    unsigned char *out, got[2 * THREADS];
+    CHECK(cudaMalloc(&out, sizeof got));
+    bytes<<<2, THREADS>>>(out);
+    CHECK(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 2 * THREADS; i++)
+        if (got[i] != (unsigned char)(i % THREADS * 3 + 1 - i / THREADS))
+            fail("byte %d of the other block is %d", i, got[i]);
+}
+
 static cudaError_t launch_histogram(unsigned blocks, unsigned cluster, const unsigned char *in,
                                     int count, unsigned *out)
 {
@@ -173,6 +196,7 @@ int main()
         fail("a device of %d.%d, clusters: %d", properties.major, properties.minor, clusters);
     histograms();
     rotations();
+    single_bytes();
     occupancy();
     printf("clusters of 1 to 16 blocks share their memory\n");
     return passed();

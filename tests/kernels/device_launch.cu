@@ -123,6 +123,9 @@ __global__ void questions(int *out)
     out[8] = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scaled, 64, 0);
     out[9] = blocks;
     out[10] = cudaGetErrorName(cudaErrorInvalidValue)[9];
+    out[11] = attributes.maxDynamicSharedSizeBytes;
+    out[12] = attributes.clusterDimMustBeSet;
+    out[13] = attributes.requiredClusterWidth + attributes.nonPortableClusterSizeAllowed;
 }
 
 static void run_order()
@@ -177,7 +180,7 @@ static void run_errors()
         fail("the deepest is %d with error %d, then %d", host[0], host[1], host[2]);
     questions<<<1, 1>>>(out);
     CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
-    const int expected[11] = {cudaErrorInvalidConfiguration,
+    const int expected[14] = {cudaErrorInvalidConfiguration,
                               cudaErrorInvalidConfiguration,
                               cudaSuccess,
                               cudaErrorInvalidConfiguration,
@@ -187,8 +190,11 @@ static void run_errors()
                               attributes.maxThreadsPerBlock,
                               cudaSuccess,
                               host[9] > 0 ? host[9] : 1,
-                              'I'};
-    for (int i = 0; i < 11; i++)
+                              'I',
+                              attributes.maxDynamicSharedSizeBytes,
+                              0,
+                              0};
+    for (int i = 0; i < 14; i++)
         if (host[i] != expected[i])
             fail("answer %d is %d, not %d", i, host[i], expected[i]);
     allocates<<<1, 1>>>(out);

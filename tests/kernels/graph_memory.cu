@@ -180,8 +180,14 @@ static void captured(int *host)
         CHECK(cudaDeviceGraphMemTrim(0));
     }
     EXPECT_ERROR(cudaMemcpy(host, one, BYTES, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    launch_and_check(exec, stream, host, 2, 3);
+    if (attribute(cudaGraphMemAttrReservedMemCurrent) < 2 * BYTES)
+        fail("%zu bytes reserved for two", attribute(cudaGraphMemAttrReservedMemCurrent));
     CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaGraphDestroy(graph)); // the memory of both goes with it
+    CHECK(cudaDeviceGraphMemTrim(0));
+    if (attribute(cudaGraphMemAttrReservedMemCurrent) != 0)
+        fail("%zu bytes of a graph stay", attribute(cudaGraphMemAttrReservedMemCurrent));
     CHECK(cudaStreamDestroy(stream));
     free(from);
 }

@@ -123,6 +123,7 @@ int main()
         fail("a wrong PTX is not in the log: %s", text.c_str());
     if (inside != CUDA_ERROR_NOT_PERMITTED)
         fail("a callback may call CUDA: %d", (int)inside);
+    setenv("CUDA_LOG_FILE", "/no/such/folder/file", 1); // too late: it is asked for once
     CHECK_DRIVER(cuLogsUnregisterCallback(handle));
     EXPECT_DRIVER(cuLogsUnregisterCallback(handle), CUDA_ERROR_INVALID_VALUE);
     int before = calls;

@@ -52,6 +52,23 @@ again:
     st.global.u32 [%rd3], %r11;
     ret;
 }
+// The shape of block and grid, as kernels see it
+.visible .entry shape(.param .u64 out)
+{
+    .reg .b64 %rd<2>;
+    .reg .b32 %r<3>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %ntid.x;
+    mov.u32 %r2, %ntid.y;
+    st.global.v2.u32 [%rd1], {%r1, %r2};
+    mov.u32 %r1, %ntid.z;
+    mov.u32 %r2, %nctaid.x;
+    st.global.v2.u32 [%rd1+8], {%r1, %r2};
+    mov.u32 %r1, %nctaid.y;
+    mov.u32 %r2, %nctaid.z;
+    st.global.v2.u32 [%rd1+16], {%r1, %r2};
+    ret;
+}
 )";
 
 static const int threads = 48, sum = 47 * 48 / 2;
@@ -94,6 +111,27 @@ static void check_launches(CUfunction work, CUdeviceptr out)
     CHECK_DRIVER(cuStreamSynchronize(stream));
     expect_values(out, 4 * threads, 7, 2, "cuLaunchGridAsync");
     CHECK_DRIVER(cuStreamDestroy(stream));
+}
+
+static void check_shapes(CUmodule module, CUdeviceptr out)
+{
+    CUfunction tells;
+    unsigned found[6];
+    const unsigned due[6] = {5, 3, 2, 4, 7, 1}, alone[6] = {5, 3, 2, 1, 1, 1};
+    CHECK_DRIVER(cuModuleGetFunction(&tells, module, "shape"));
+    CHECK_DRIVER(cuFuncSetBlockShape(tells, 5, 3, 2));
+    CHECK_DRIVER(cuParamSetSize(tells, sizeof out));
+    CHECK_DRIVER(cuParamSetv(tells, 0, &out, sizeof out));
+    CHECK_DRIVER(cuLaunchGrid(tells, 4, 7));
+    CHECK_DRIVER(cuMemcpyDtoH(found, out, sizeof found));
+    if (memcmp(found, due, sizeof due) != 0)
+        fail("a block of %u %u %u, a grid of %u %u %u", found[0], found[1], found[2], found[3],
+             found[4], found[5]);
+    CHECK_DRIVER(cuLaunch(tells));
+    CHECK_DRIVER(cuMemcpyDtoH(found, out, sizeof found));
+    if (memcmp(found, alone, sizeof alone) != 0)
+        fail("alone: a block of %u %u %u, a grid of %u %u %u", found[0], found[1], found[2],
+             found[3], found[4], found[5]);
 }
 
 static void check_captured(CUfunction work, CUdeviceptr out)
@@ -161,6 +199,7 @@ int main()
     CHECK_DRIVER(cuModuleGetFunction(&work, module, "work"));
     CHECK_DRIVER(cuMemAlloc(&out, 6 * threads * sizeof(int)));
     check_launches(work, out);
+    check_shapes(module, out);
     check_captured(work, out);
     check_wrong(module, work);
     CHECK_DRIVER(cuMemFree(out));

@@ -85,5 +85,18 @@ int main()
     EXPECT_ERROR(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
     (void)cudaGetLastError();
     CHECK(cudaFree(pooled));
+    const cudaMemAccessFlags wanted[] = {cudaMemAccessFlagsProtNone, cudaMemAccessFlagsProtRead,
+                                         cudaMemAccessFlagsProtReadWrite};
+    for (cudaMemAccessFlags flags : wanted) {
+        cudaMemAccessFlags found;
+        desc.flags = flags;
+        CHECK(cudaMemPoolSetAccess(pool, &desc, 1));
+        CHECK(cudaMemPoolGetAccess(&found, pool, &desc.location));
+        if (found != flags)
+            fail("access to a pool is %d, not %d", (int)found, (int)flags);
+    }
+    desc.flags = (cudaMemAccessFlags)2;
+    EXPECT_ERROR(cudaMemPoolSetAccess(pool, &desc, 1), cudaErrorInvalidValue);
+    (void)cudaGetLastError();
     return passed();
 }

@@ -304,6 +304,49 @@ static void mipmaps()
     CHECK(cudaFreeMipmappedArray(mipmap));
 }
 
+// Which layers a view may have: of an array with layers any that are there, of cubes six each.
+static void views()
+{
+    const struct {
+        unsigned depth, flags, first, last;
+        bool good;
+    } cases[] = {
+        {12, cudaArrayLayered, 0, 11, true},
+        {12, cudaArrayLayered, 3, 4, true},
+        {12, cudaArrayLayered, 3, 12, false},
+        {12, cudaArrayLayered, 5, 4, false},
+        {6, cudaArrayCubemap, 0, 5, true},
+        {6, cudaArrayCubemap, 0, 4, false},
+        {12, cudaArrayCubemap | cudaArrayLayered, 0, 11, true},
+        {12, cudaArrayCubemap | cudaArrayLayered, 6, 11, true},
+        {12, cudaArrayCubemap | cudaArrayLayered, 0, 1, false},
+        {12, cudaArrayCubemap | cudaArrayLayered, 6, 7, false},
+        {12, cudaArrayCubemap | cudaArrayLayered, 3, 8, false},
+    };
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaTextureDesc description = sampler(cudaFilterModePoint, true);
+    for (const auto &each : cases) {
+        cudaArray_t array;
+        cudaTextureObject_t texture;
+        CHECK(cudaMalloc3DArray(&array, &format, make_cudaExtent(8, 8, each.depth), each.flags));
+        cudaResourceDesc resource = of(array);
+        cudaResourceViewDesc view = {};
+        view.format = cudaResViewFormatFloat1;
+        view.width = view.height = 8;
+        view.depth = each.depth;
+        view.firstLayer = each.first;
+        view.lastLayer = each.last;
+        cudaError_t made = cudaCreateTextureObject(&texture, &resource, &description, &view);
+        if (made != (each.good ? cudaSuccess : cudaErrorInvalidValue))
+            fail("layers %u to %u of %u, flags %u: %s", each.first, each.last, each.depth,
+                 each.flags, cudaGetErrorName(made));
+        (void)cudaGetLastError();
+        if (each.good)
+            CHECK(cudaDestroyTextureObject(texture));
+        CHECK(cudaFreeArray(array));
+    }
+}
+
 static void surfaces()
 {
     auto from = numbers(side * side, 7);
@@ -365,6 +408,7 @@ int main()
     solids(cudaArrayLayered);
     solids(cudaArrayCubemap);
     mipmaps();
+    views();
     surfaces();
     many();
     gone();
