@@ -284,23 +284,40 @@ Test(wmma, ldmatrix)
 }
 
 /* Of 8 or 16 rows the other lanes name nothing that counts. */
+static void run_with_lanes_beyond(unsigned count, const char *text, uint16_t in[4][8][8],
+                                  uint16_t out[32][4][2])
+{
+    char whole[4096];
+    snprintf(whole, sizeof whole,
+             "%s.reg .pred %%q;\n.reg .b32 %%all;\n%smov.b32 %%all, %%t1;\nmov.b32 %%r4, 0;\n"
+             "mov.b32 %%r5, 0;\nmov.b32 %%r6, 0;\nmov.b32 %%r7, 0;\nsetp.ge.u32 %%q, %%t0, %u;\n"
+             "@%%q mov.b32 %%t1, -15;\n%s%s",
+             HEAD, IN_TO_SHARED, 8 * count, text, OUT);
+    run_matrices(whole, in, out);
+}
+
 Test(wmma, lanes_without_a_row_may_name_anything)
 {
     uint16_t in[4][8][8], out[32][4][2];
-    char plain[4096];
+    static const char *const loads[2] = {
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%t1];\n",
+        "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4,%r5}, [%t1];\n"};
+    static const char *const stores[2] = {
+        "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%t1], {%r4};\nbar.warp.sync -1;\n"
+        "ld.shared.v4.b32 {%r4,%r5,%r6,%r7}, [%all];\n",
+        "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%t1], {%r4,%r5};\nbar.warp.sync -1;\n"
+        "ld.shared.v4.b32 {%r4,%r5,%r6,%r7}, [%all];\n"};
+    static const uint16_t zeros[8];
     for (unsigned count = 1; count <= 2; count++) {
-        static const char *const loads[2] = {
-            "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%t1];\nmov.b32 %r5, 0;\n",
-            "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4,%r5}, [%t1];\n"};
-        snprintf(plain, sizeof plain,
-                 "%s.reg .pred %%q;\n%ssetp.ge.u32 %%q, %%t0, %u;\n@%%q mov.b32 %%t1, -15;\n%s"
-                 "mov.b32 %%r6, 0;\nmov.b32 %%r7, 0;\n%s",
-                 HEAD, IN_TO_SHARED, 8 * count, loads[count - 1], OUT);
-        run_matrices(plain, in, out);
+        run_with_lanes_beyond(count, loads[count - 1], in, out);
         for (unsigned lane = 0; lane < 32; lane++) {
             for (unsigned i = 0; i < 2 * count; i++) {
                 cr_expect_eq(out[lane][i / 2][i % 2], in[i / 2][lane / 4][lane % 4 * 2 + i % 2]);
             }
+        }
+        run_with_lanes_beyond(count, stores[count - 1], in, out);
+        for (unsigned row = 0; row < 32; row++) {
+            cr_expect_arr_eq(out[row], row < 8 * count ? zeros : in[row / 8][row % 8], 16);
         }
     }
 }

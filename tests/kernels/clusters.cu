@@ -61,8 +61,9 @@ __global__ void __cluster_dims__(2, 1, 1) bytes(unsigned char *out)
     cg::cluster_group cluster = cg::this_cluster();
     row[threadIdx.x] = (unsigned char)(threadIdx.x * 3 + cluster.block_rank());
     cluster.sync();
-    const unsigned char *next = cluster.map_shared_rank(row, 1 - cluster.block_rank());
-    out[blockIdx.x * THREADS + threadIdx.x] = next[threadIdx.x];
+    const unsigned char *next =
+        cluster.map_shared_rank(&row[threadIdx.x], 1 - cluster.block_rank());
+    out[blockIdx.x * THREADS + threadIdx.x] = *next;
     cluster.sync();
 }
 

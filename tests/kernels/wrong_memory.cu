@@ -1,7 +1,7 @@
 // More memory than there is: the allocating call says so, and the program goes on.
 #include <vector>
 
-#include "check.h"
+#include "check_driver.h"
 
 __global__ void fill(int *data, int value) { data[threadIdx.x] = value; }
 
@@ -30,6 +30,16 @@ int main()
     EXPECT_ERROR(cudaGetLastError(), cudaErrorMemoryAllocation);
     CHECK(cudaGetLastError()); // not sticky
     still_works();
+
+    // Pinned memory that cannot be had takes no addresses away. (What is shared with a server of the
+    // same machine can be had: nothing of it has been used.)
+    for (int i = 0; i < 40; i++)
+        if (cudaMallocHost(&pointer, (size_t)1 << 40) == cudaSuccess)
+            CHECK(cudaFreeHost(pointer));
+    (void)cudaGetLastError();
+    CUdeviceptr addresses;
+    CHECK_DRIVER(cuMemAddressReserve(&addresses, (size_t)1 << 30, 0, 0, 0));
+    CHECK_DRIVER(cuMemAddressFree(addresses, (size_t)1 << 30));
 
     // Piece by piece until nothing is left, then all of it back.
     std::vector<void *> pieces;
