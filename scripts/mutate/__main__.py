@@ -54,16 +54,16 @@ def same(state, options):
 
 
 def again(state, pattern):
-    """New tests: into the copy, and what they reach is to be found out."""
-    tree.copy(besides={site.file for site in state.sites.values()})
+    """New tests: into the copy, where the product stays what it was; and what they reach is to be
+    found out."""
+    tree.copy(besides=[path for path in tree.tracked() if not tree.is_test(path)])
     done = tree.ninja()
     if done.returncode != 0:
         raise tree.Broken(done.stdout[-6000:])
     for name in [name for name in state.tests if re.search(pattern, name)]:
         del state.tests[name]
-        for mutant in state.mutants.values():
-            if name in mutant.get("passed", []):
-                mutant["passed"].remove(name)
+    for mutant in state.mutants.values():
+        mutant["passed"] = [name for name in mutant.get("passed", []) if name in state.tests]
     for mutant in state.mutants.values():
         if mutant["status"] == "survived":
             mutant["status"] = "open"

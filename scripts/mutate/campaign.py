@@ -107,8 +107,8 @@ def begin(seed, sample, folders, say):
     numbered = tree.build(list(enumerate(taken, 1)), sources, most, say)
     for number, site in numbered:
         state.sites[number] = site
-        line, becomes = report.lines(sources[site.file], site)
-        state.mutants[number] = {"status": "open", "line": line, "becomes": becomes}
+        stands, becomes = report.lines(sources[site.file], site)
+        state.mutants[number] = {"status": "open", "stands": stands, "becomes": becomes}
     state.most = most
     state.save()
     return state

@@ -17,6 +17,7 @@ COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==
                "||": "&&"}
 STEPS = {"+", "-", "*"}
 UNEVEN = {"-", "/", "%", "<<", ">>"}  # operands of which the order matters
+SYMMETRIC = "cmp$"  # strcmp() and the like: most ask whether it is 0
 QUIET = re.compile(r"\b(assert|static_assert|GA_FAILPOINT|ga_(error|warn|info|debug|log)\w*)\s*\(")
 INTEGERS = {cindex.TypeKind.INT, cindex.TypeKind.UINT, cindex.TypeKind.LONG, cindex.TypeKind.ULONG,
             cindex.TypeKind.LONGLONG, cindex.TypeKind.ULONGLONG}
@@ -99,10 +100,17 @@ class Finder:
         text = self.text(*span) if span is not None else ""
         if text in ("true", "false"):
             self.add(span, "constant", "false" if text == "true" else "true")
-        elif re.fullmatch(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*", text):
-            self.add(span, "constant", f"{text} + 1")
+            return
+        number = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*)([uUlL]*)", text)
+        if number:
+            digits = number.group(1)
+            base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" else 10
+            more = int(digits, base) + 1
+            self.add(span, "constant", (hex(more) if base == 16 else str(more)) + number.group(2))
 
     def call(self, cursor):
+        if re.search(SYMMETRIC, cursor.spelling):
+            return
         arguments = list(cursor.get_arguments())
         for one, other in zip(arguments, arguments[1:]):
             first, second = self.span(one), self.span(other)

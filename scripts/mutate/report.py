@@ -39,7 +39,7 @@ def make(state):
     chosen = state.chosen()
     for number in chosen:
         site, mutant = state.sites[number], state.mutants[number]
-        line, faulty, status = mutant["line"], mutant["becomes"], mutant["status"]
+        line, faulty, status = mutant["stands"], mutant["becomes"], mutant["status"]
         why = known.get((site.file, line, faulty))
         if status == "survived" and why is not None:
             status = "equivalent"

@@ -42,11 +42,17 @@ def tracked():
             os.path.isfile(os.path.join(ROOT, path))]
 
 
+def is_test(path):
+    return path.startswith("tests/") or "/tests/" in path or path.endswith((".cmake", "Lists.txt"))
+
+
 def copy(besides=()):
-    """Makes the copy what the tree is now, but for the files `besides`, which
-    only have to be there. Compiled programs of
-    tests/kernels are those of all builds."""
+    """Makes the copy what the tree is now, but for the files `besides`, which only have to be
+    there. Compiled programs of tests/kernels are its own, once they are copied: it may stay behind
+    the tree."""
     wanted = set(tracked())
+    besides = set(besides)
+    os.makedirs(TREE, exist_ok=True)
     for folder, folders, names in os.walk(TREE):
         if folder == TREE and "build" in folders:
             folders.remove("build")
@@ -59,11 +65,9 @@ def copy(besides=()):
         if not os.path.exists(target) or path not in besides and read(source) != read(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy2(source, target)
-    os.makedirs(os.path.join(TREE, "build"), exist_ok=True)
-    os.makedirs(os.path.join(ROOT, "build", "kernels"), exist_ok=True)
-    kernels = os.path.join(TREE, "build", "kernels")
-    if not os.path.lexists(kernels):
-        os.symlink(os.path.join(ROOT, "build", "kernels"), kernels)
+    kernels = os.path.join(ROOT, "build", "kernels")
+    if not os.path.exists(os.path.join(TREE, "build", "kernels")) and os.path.exists(kernels):
+        shutil.copytree(kernels, os.path.join(TREE, "build", "kernels"))
 
 
 def originals(paths):

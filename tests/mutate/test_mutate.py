@@ -92,7 +92,7 @@ class Rewriting(unittest.TestCase):
               (2, site("off by one", "sum - 1", "(sum - 1) + 1")),
               (3, site("dropped", "sum += i;", "")),
               (4, site("swapped", "a - b", "(b) - (a)")),
-              (5, site("constant", "3", "3 + 1", after="i = 0")),
+              (5, site("constant", "3", "4", after="i = 0")),
               (6, site("dropped", "memset(room, 'x', 2);", ""))]
 
     def test_one_fault_is_on_at_a_time(self):
