@@ -18,9 +18,9 @@ def judged(text):
     for at in range(0, len(lines), 3):
         file, _, line = lines[at].partition(": ")
         becomes, why = lines[at + 1], lines[at + 2]
-        if not becomes.startswith("becomes: ") or not why.startswith("because: "):
+        if not becomes.startswith("becomes:") or not why.startswith("because: "):
             raise ValueError(f"{JUDGED}: a judgement is three lines: {lines[at]}")
-        found[file, line.strip(), becomes[9:].strip()] = why[9:]
+        found[file, line.strip(), becomes[8:].strip()] = why[9:]
     return found
 
 

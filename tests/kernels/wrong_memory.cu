@@ -31,8 +31,8 @@ int main()
     CHECK(cudaGetLastError()); // not sticky
     still_works();
 
-    // Pinned memory that cannot be had takes no addresses away. (What is shared with a server of the
-    // same machine can be had: nothing of it has been used.)
+    // Pinned memory that cannot be had takes no addresses away. (What is shared with a server of
+    // the same machine can be had: nothing of it has been used.)
     for (int i = 0; i < 40; i++)
         if (cudaMallocHost(&pointer, (size_t)1 << 40) == cudaSuccess)
             CHECK(cudaFreeHost(pointer));

@@ -178,6 +178,8 @@ class Choosing(unittest.TestCase):
     def test_judgements(self):
         known = report.judged("# why\n\na/b.c: x < y;\nbecomes: x <= y;\nbecause: never equal\n")
         self.assertEqual(known, {("a/b.c", "x < y;", "x <= y;"): "never equal"})
+        self.assertEqual(report.judged("a.c: f();\nbecomes:\nbecause: it is done\n"),
+                         {("a.c", "f();", ""): "it is done"})
         self.assertRaises(ValueError, report.judged, "a/b.c: x;\nbecause: y\nbecomes: z\n")
         with open(report.JUDGED, encoding="utf-8") as file:
             report.judged(file.read())
