@@ -2,6 +2,9 @@
  * runs, or the host, and neither tells: while a stream waits, one thread looks again and again, the
  * longer it has waited the more rarely. */
 #include <inttypes.h>
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,20 +40,26 @@ CUresult sg_value_check(const struct sg_value *value)
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Kernels and the host change it meanwhile: that is the point, and not a race of ours. */
+/* Kernels and the host change it meanwhile: that is the point, and not a race of ours. What was
+ * written before a value is there for who has waited for it. */
 __attribute__((no_sanitize("thread"))) static uint64_t value_read(const struct sg_value *value)
 {
     const void *at = (const void *)(uintptr_t)value->address;
-    return value->bytes == 4 ? *(const volatile uint32_t *)at : *(const volatile uint64_t *)at;
+    uint64_t now = value->bytes == 4 ? __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE)
+                                     : __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+#ifdef __SANITIZE_THREAD__
+    __tsan_acquire((void *)(uintptr_t)value->address);
+#endif
+    return now;
 }
 
 __attribute__((no_sanitize("thread"))) static void value_write(const struct sg_value *value)
 {
     void *at = (void *)(uintptr_t)value->address;
     if (value->bytes == 4) {
-        *(volatile uint32_t *)at = (uint32_t)value->value;
+        __atomic_store_n((uint32_t *)at, (uint32_t)value->value, __ATOMIC_RELEASE);
     } else {
-        *(volatile uint64_t *)at = value->value;
+        __atomic_store_n((uint64_t *)at, value->value, __ATOMIC_RELEASE);
     }
 }
 
