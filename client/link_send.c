@@ -224,6 +224,11 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
     bool full = false;
     link->exclusive = true;
     while (done < total && atomic_load(&link->dead) == 0) {
+        if (link->pumping) { /* nobody else sends then, see link_push */
+            full = true;
+            link_wait_for_room(link);
+            continue;
+        }
         struct iovec pieces[3] = {
             {.iov_base = link->out + link->out_start, .iov_len = buffered(link)}};
         int count = buffered(link) != 0 ? 1 : 0;

@@ -291,8 +291,25 @@ static bool somebody_pumps(struct client_link *link)
     return pumps;
 }
 
-/* Or the doorbell of a ring in shared memory would be taken away by who cannot use it. */
-Test(link, nobody_sends_while_another_thread_waits_for_room)
+static bool somebody_is_exclusive(struct client_link *link)
+{
+    pthread_mutex_lock(&link->send_lock);
+    bool exclusive = link->exclusive;
+    pthread_mutex_unlock(&link->send_lock);
+    return exclusive;
+}
+
+static void *send_some_bulk(void *at)
+{
+    static const uint8_t bytes[4096];
+    struct peer *peer = at;
+    cr_assert(send_bulk(peer->link, bytes, sizeof bytes));
+    return NULL;
+}
+
+/* Or the doorbell of a ring in shared memory would be taken away by who cannot use it: neither what
+ * is in the buffer nor bulk. */
+Test(link, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
 {
     struct peer peer = peer_connect();
     struct link_want want = {.context = 1};
@@ -304,7 +321,7 @@ Test(link, nobody_sends_while_another_thread_waits_for_room)
     cr_assert_eq(pipe(hole), 0);
     atomic_store(&full, true);
     cr_assert_not_null(call_with(peer.link, 0, false, &want));
-    pthread_t waiter;
+    pthread_t waiter, sender;
     pthread_create(&waiter, NULL, want_all_room, &peer);
     while (!somebody_pumps(peer.link)) {
         usleep(100);
@@ -312,9 +329,16 @@ Test(link, nobody_sends_while_another_thread_waits_for_room)
     unsigned before = sends;
     client_link_flush(peer.link);
     cr_expect_eq(sends, before);
+    pthread_create(&sender, NULL, send_some_bulk, &peer);
+    while (!somebody_is_exclusive(peer.link)) {
+        usleep(100);
+    }
+    usleep(20000);
+    cr_expect_eq(sends, before);
     atomic_store(&full, false);
     cr_assert_eq(write(hole[1], "", 1), 1);
     pthread_join(waiter, NULL);
+    pthread_join(sender, NULL);
     cr_expect_gt(sends, before);
     cr_expect_eq(atomic_load(&peer.link->dead), 0);
 }
