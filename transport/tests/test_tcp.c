@@ -2,8 +2,11 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "transport/transport.h"
 
@@ -52,6 +55,23 @@ static struct transport_listener listen_at_first(void)
     return listener;
 }
 
+static int option(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t size = sizeof value;
+    cr_assert_eq(getsockopt(fd, level, name, &value, &size), 0);
+    return value;
+}
+
+/* Firewalls forget connections that say nothing for some minutes. */
+static void expect_options(int fd)
+{
+    cr_expect_neq(option(fd, IPPROTO_TCP, TCP_NODELAY), 0);
+    cr_expect_neq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+    cr_expect_leq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+    cr_expect_leq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 30);
+}
+
 Test(tcp, every_address_of_a_host_is_tried)
 {
     struct transport_listener listener = listen_at_first();
@@ -63,6 +83,8 @@ Test(tcp, every_address_of_a_host_is_tried)
     while ((status = listener.ops->accept(&listener, &theirs)) == GA_AGAIN) {
     }
     cr_assert_eq(status, GA_OK);
+    expect_options(ours.fd);
+    expect_options(theirs.fd);
     ours.ops->close(&ours);
     theirs.ops->close(&theirs);
     listener.ops->close_listener(&listener);
