@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "base/log.h"
+#include "base/readable.h"
 #include "client/call.h"
 #include "client/image.h"
 #include "client/state.h"
@@ -141,8 +143,28 @@ static inline bool param_copy(uint8_t *to, const void *from, uint32_t size)
     return client_window_other(word);
 }
 
-static CUresult gather(const struct client_function *function, void **values, struct params *params)
+/* How many parameters a kernel has, and of how many bytes, is what the server says, and the program
+ * is read accordingly: a server that is broken must not end it. The kernel's first launch tells. */
+static bool params_fit(struct client_function *function, void **values)
 {
+    bool fit = ga_readable(values, function->param_count * sizeof *values);
+    for (uint32_t i = 0; fit && i < function->param_count; i++) {
+        fit = values[i] == NULL || ga_readable(values[i], function->params[i].size);
+    }
+    if (!fit) {
+        ga_error("%s: a parameter lies where the program has no memory; its server says that the "
+                 "kernel has %u of them, of %u bytes together",
+                 function->name, function->param_count, function->param_bytes);
+    }
+    function->params_fit = fit;
+    return fit;
+}
+
+static CUresult gather(struct client_function *function, void **values, struct params *params)
+{
+    if (!function->params_fit && !params_fit(function, values)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     params->size = function->param_bytes;
     uint8_t *to = params->size <= STACK_PARAMS ? params->few : large_room();
     if (to == NULL) {
@@ -185,7 +207,7 @@ static CUresult from_extra(void **extra, struct params *params)
     return CUDA_SUCCESS;
 }
 
-static CUresult find_params(const struct client_function *function, void **values, void **extra,
+static CUresult find_params(struct client_function *function, void **values, void **extra,
                             struct params *params)
 {
     params->bytes = NULL;

@@ -176,7 +176,8 @@ struct client_function {
     char *name;
     int32_t attributes[16];
     uint32_t param_count, param_bytes;
-    bool param_gaps; /* some bytes are of no parameter */
+    bool param_gaps;         /* some bytes are of no parameter */
+    _Atomic bool params_fit; /* a launch has had them all; see client/launch.c */
     struct client_param *params;
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/readable.h"
 #include "front/front.h"
 #include "front/graph_model.h"
 
@@ -93,8 +94,12 @@ static CUresult values_read(struct front_kernel_node *kernel, const size_t *size
     if (values == NULL) {
         return kernel->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
-    for (unsigned i = 0; i < kernel->param_count; i++) {
-        if (values[i] == NULL || kernel->param_values[i] == NULL) {
+    if (!ga_readable(values, kernel->param_count * sizeof *values)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned i = 0; i < kernel->param_count; i++) { /* a server may have said their sizes */
+        if (values[i] == NULL || kernel->param_values[i] == NULL ||
+            !ga_readable(values[i], sizes[i])) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         memcpy(kernel->param_values[i], values[i], sizes[i]);

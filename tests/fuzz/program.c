@@ -5,11 +5,11 @@
 #include <cuda.h>
 #include <stdbool.h>
 
+#include "tests/fuzz/edge.h"
 #include "tests/fuzz/input.h"
 
-#define SMALL       64u
-#define PARAMS_MOST 32768u
-#define LARGE       (3u << 20) /* goes over bulk connections */
+#define SMALL 64u
+#define LARGE (3u << 20) /* goes over bulk connections */
 
 static unsigned errors;
 
@@ -54,20 +54,22 @@ static CUfunction fill;
 static CUstream stream;
 static uint8_t *small, *large;
 
-/* How many parameters a kernel has, and of how many bytes, is what the server says: only the
- * program and its kernel know better. So each of them is as long as any may be. */
+/* Whoever takes more of the parameters than there are, because a server says so, ends the program.
+ */
 static void launch(CUdeviceptr to, CUstream where)
 {
-    static struct {
-        uint64_t value;
-        uint8_t rest[PARAMS_MOST];
-    } first, others = {.value = 16};
-    static void *params[PARAMS_MOST];
-    params[0] = &first;
-    first.value = to;
-    for (unsigned i = 1; i < PARAMS_MOST; i++) {
-        params[i] = &others;
+    static CUdeviceptr *first;
+    static uint32_t *count;
+    static void **params;
+    if (params == NULL) {
+        first = edge_make(sizeof *first);
+        count = edge_make(sizeof *count);
+        params = edge_make(2 * sizeof *params);
+        *count = 16;
+        params[0] = first;
+        params[1] = count;
     }
+    *first = to;
     DO(cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, where, params, NULL));
 }
 
