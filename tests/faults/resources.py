@@ -13,6 +13,7 @@ import time
 import check
 import harness
 from check import Checker, expect, wait_until
+from node import Player
 from points import Fuse
 
 WATCH_SECONDS = 3
@@ -67,6 +68,19 @@ def data_address(pid):
             if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
                 return f"127.0.0.1:{int(fields[1].split(':')[1], 16)}"
     raise check.Failure(f"process {pid} does not listen")
+
+
+def test_nobody_spins_when_nothing_is_to_do(build):
+    """semantics S154"""
+    for transport in ("tcp", "auto"):
+        with harness.serving(build) as server:
+            env = build.remote([server], GPUAAS_TRANSPORT=transport)
+            with contextlib.closing(Player(build, env)) as player:
+                for words, answer in (("work 20", "worked"), ("copy 2", "copied")):
+                    expect(player.ask(words) == answer, player.report())
+                for pid, what in ((player.pid, "a program"), (server.backends()[0], "its backend"),
+                                  (server.pid, "gpuaasd")):
+                    expect_calm(pid, f"{what}, over {transport},")
 
 
 def test_descriptors_of_gpuaasd(build):
