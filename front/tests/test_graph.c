@@ -76,6 +76,21 @@ Test(graph, of_several_edges_all_or_none_are_added)
     cr_assert_eq(count, 0);
 }
 
+Test(graph, the_first_of_several_edges_may_go)
+{
+    CUgraphNode root = add(graph, NULL, 0), list[4];
+    CUgraphNode leaves[3] = {add(graph, &root, 1), add(graph, &root, 1), add(graph, &root, 1)};
+    CUgraphNode join = add(graph, leaves, 3);
+    size_t count = 4;
+    cr_assert_eq(cuGraphRemoveDependencies(graph, &root, &leaves[0], 1), CUDA_SUCCESS);
+    cr_assert_eq(cuGraphNodeGetDependentNodes(root, list, &count), CUDA_SUCCESS);
+    cr_assert(count == 2 && list[0] == leaves[1] && list[1] == leaves[2]);
+    cr_assert_eq(cuGraphRemoveDependencies(graph, &leaves[1], &join, 1), CUDA_SUCCESS);
+    count = 4;
+    cr_assert_eq(cuGraphNodeGetDependencies(join, list, &count), CUDA_SUCCESS);
+    cr_assert(count == 2 && list[0] == leaves[0] && list[1] == leaves[2]);
+}
+
 Test(graph, a_node_that_goes_takes_its_edges_along)
 {
     CUgraphNode a = add(graph, NULL, 0), b = add(graph, &a, 1), c = add(graph, &b, 1);

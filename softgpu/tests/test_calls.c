@@ -243,6 +243,31 @@ Test(forms, registers_and_constants_as_parameters)
     }
 }
 
+Test(forms, registers_that_differ_from_lane_to_lane)
+{
+    engine_load_text(&engine,
+                     HEAD ".visible .entry k(.param .u64 out)\n"
+                          "{ .reg .u32 t, x; .reg .u64 p;\n"
+                          "  ld.param.u64 p, [out]; mov.u32 t, %tid.x; mad.wide.u32 p, t, 24, p;\n"
+                          "  mov.u32 x, %laneid; st.global.u32 [p], x;\n"
+                          "  mov.u32 x, %lanemask_eq; st.global.u32 [p+4], x;\n"
+                          "  mov.u32 x, %lanemask_le; st.global.u32 [p+8], x;\n"
+                          "  mov.u32 x, %lanemask_lt; st.global.u32 [p+12], x;\n"
+                          "  mov.u32 x, %lanemask_ge; st.global.u32 [p+16], x;\n"
+                          "  mov.u32 x, %lanemask_gt; st.global.u32 [p+20], x; ret; }\n");
+    uint32_t *out = engine_memory(&engine, 24 * 64);
+    ENGINE_LAUNCH(&engine, "k", 1, 64, 0, PTR(out));
+    no_fault();
+    for (uint32_t t = 0; t < 64; t++) {
+        uint32_t lane = t % 32, own = 1u << lane;
+        const uint32_t due[6] = {lane, own, own | (own - 1), own - 1, ~(own - 1), ~(own - 1) ^ own};
+        for (unsigned i = 0; i < 6; i++) {
+            cr_expect_eq(out[6 * t + i], due[i], "thread %u, register %u: %x", t, i,
+                         out[6 * t + i]);
+        }
+    }
+}
+
 Test(forms, call_targets_and_functions_never_called)
 {
     engine_load_text(
