@@ -285,6 +285,8 @@ def _build_call(model, stanza):
         _auto_limits(call)
         if call.drop is not None and call.drop.handle is None:
             stanza.one("drop").fail(f"'{call.drop.name}' is not a handle")
+        if call.drop is not None and call.server == "auto":
+            stanza.one("drop").fail("what ends on the server is by hand: say server custom")
     if call.ptsz and not any(p.ctype in ("CUstream", "const CUlaunchConfig *")
                              for p in call.params):
         stanza.one("ptsz").fail(f"{call.name} has no CUstream parameter: that is ptds")

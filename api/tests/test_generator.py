@@ -79,9 +79,12 @@ MISTAKES = [
      "stanza"),
     ("range of what", TRAVELS + "    in p bytes(n)\n    range n pitched(n, n)\n",
      "bad.api:10: cuX has no parameter 'pitched(n,n)'"),
+    ("auto end", TRAVELS + "    in p bytes(n)\n    drop hStream\n",
+     "bad.api:10: what ends on the server is by hand: say server custom"),
     ("bad ptds", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds by cuY\n",
-     "bad.api:10: ptds wants: symbol, or symbol via other_call, or symbol via other_call wait"),
-    ("ptds via nothing", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds via cuY\n",
+     "bad.api:10: ptds wants: symbol, or symbol via other_call wait, or symbol via other_call "
+     "settle to [from]"),
+    ("ptds via nothing", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds via cuY wait\n",
      "bad.api:10: via cuY: no such call"),
     ("ptsz without stream", "call cuX\n    CUresult (int a)\n    client manual\n    soft yes\n"
      "    ptsz cuX_ptsz\n", "bad.api:5: cuX has no CUstream parameter: that is ptds"),
