@@ -162,11 +162,15 @@ struct names {
     size_t bytes;
 };
 
-static CUresult names_read(struct server_conn *conn, CUmodule module, unsigned first,
+static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned first,
                            struct names *names)
 {
+    CUmodule real;
     CUfunction *functions;
-    CUresult rc = functions_read(conn, module, &names->count, &functions);
+    CUresult rc = server_handle_module(conn, module, &real);
+    if (rc == CUDA_SUCCESS) {
+        rc = functions_read(conn, real, &names->count, &functions);
+    }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -194,12 +198,8 @@ bool server_call_ga_module_names(struct server_conn *conn, const struct wire_hea
     if (!ga_reader_done(reader)) {
         return false;
     }
-    CUmodule real;
     struct names names = {0};
-    CUresult rc = server_handle_module(conn, args.module, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = names_read(conn, real, args.first, &names);
-    }
+    CUresult rc = names_read(conn, args.module, args.first, &names);
     const struct ga_module_names_results results = {
         .count = names.count, .names_bytes = (uint32_t)names.bytes, .names = names.text};
     SERVER_REPLY_RESULTS(conn, header, ga_module_names, rc, &results);
@@ -215,12 +215,8 @@ bool server_call_ga_module_list(struct server_conn *conn, const struct wire_head
     if (!ga_reader_done(reader)) {
         return false;
     }
-    CUmodule real;
     struct names names = {0};
-    CUresult rc = server_handle_module(conn, args.module, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = names_read(conn, real, 0, &names);
-    }
+    CUresult rc = names_read(conn, args.module, 0, &names);
     if (rc == CUDA_SUCCESS && names.end < names.count) {
         rc = CUDA_ERROR_NOT_SUPPORTED;
     }

@@ -3,6 +3,7 @@
 #define SERVER_TESTS_FAKE_CONTEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "server/driver.h"
 
@@ -22,6 +23,14 @@ static inline CUresult fake_set(CUcontext context)
 static inline CUresult fake_get(CUcontext *context)
 {
     *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+/* Pinned memory has the same address on the device. */
+static inline CUresult fake_pointer(CUdeviceptr *device, void *memory, unsigned flags)
+{
+    (void)flags;
+    *device = (CUdeviceptr)(uintptr_t)memory;
     return CUDA_SUCCESS;
 }
 

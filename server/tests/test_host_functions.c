@@ -17,13 +17,6 @@ static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_pointer(CUdeviceptr *device, void *memory, unsigned flags)
-{
-    (void)flags;
-    *device = (CUdeviceptr)(uintptr_t)memory;
-    return CUDA_SUCCESS;
-}
-
 static const struct cuda_driver driver = {FAKE_CONTEXT, .cuMemHostAlloc = fake_alloc,
                                           .cuMemHostGetDevicePointer_v2 = fake_pointer};
 static struct host_functions host;
