@@ -71,7 +71,7 @@ CUresult client_module_global(struct client_module *module, const char *name, ui
 static CUresult answer(struct client_module *module, const char *name, CUdeviceptr *dptr,
                        size_t *bytes)
 {
-    uint64_t address, size;
+    uint64_t address = 0, size = 0;
     CUresult rc = client_module_global(module, name, &address, &size);
     if (rc == CUDA_SUCCESS && dptr != NULL) {
         *dptr = address;

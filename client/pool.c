@@ -342,7 +342,7 @@ static CUresult ask_servers(const char *servers)
     CUresult rc = report(attempts, count);
     for (int i = 0; i < count; i++) {
         struct handshake_device *devices = attempts[i].welcome.devices;
-        if (attempts[i].state == ANSWERED) {
+        if (attempts[i].server != NULL) {
             accept_server(&attempts[i]);
         } else {
             client_asked_add(attempts[i].text, NULL, attempts[i].why);

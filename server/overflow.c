@@ -206,7 +206,7 @@ static CUresult room_find(struct staging *staging, CUdevice device, uint64_t lin
     struct overflow *overflow = &staging->overflow;
     struct line_slots found = line_find(overflow, line);
     struct overflow_turn *turn = found.newest;
-    bool fresh = turn == NULL || bytes > OVERFLOW_BYTES - turn->used;
+    bool fresh = found.count == 0 || bytes > OVERFLOW_BYTES - turn->used;
     if (fresh) {
         CUresult rc = turn_add(staging, device, line, &found, &turn);
         if (rc != CUDA_SUCCESS) {

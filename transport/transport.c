@@ -208,7 +208,7 @@ uint64_t transport_round_trip_ns(const struct transport_conn *conn)
 
 void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_BYTES])
 {
-    struct sockaddr_storage end;
+    struct sockaddr_storage end = {0};
     socklen_t size = sizeof end;
     char host[INET6_ADDRSTRLEN + IF_NAMESIZE], port[8];
     text[0] = 0;
