@@ -117,6 +117,9 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
     if (context->session->link != call->link) {
         return apart(call->op);
     }
+    if (call->op == API_OP_cuCtxEnablePeerAccess) {
+        atomic_store(&context->session->reached, true);
+    }
     *wire = context->object.handle;
     return CUDA_SUCCESS;
 }

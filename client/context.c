@@ -94,9 +94,15 @@ void client_context_quiet(struct client_context *context, uint64_t sequence)
     }
 }
 
+uint64_t client_context_done(const struct client_context *context)
+{
+    uint64_t quiet = atomic_load(&context->quiet), unused = atomic_load(&context->unused);
+    return quiet > unused ? quiet : unused;
+}
+
 bool client_context_idle(const struct client_context *context)
 {
-    return atomic_load(&context->quiet) >= atomic_load(&context->session->link->worked);
+    return client_context_done(context) >= atomic_load(&context->session->link->worked);
 }
 
 CUresult client_context_told(struct client_context *context)

@@ -54,6 +54,9 @@ static CUresult create_remote(struct client_context *context)
 CUresult client_context_end(struct client_context *context, bool destroy)
 {
     struct client_call call;
+    if (atomic_load(&context->session->reached)) {
+        client_memory_settle(context); /* the server waits for the context's own work */
+    }
     CUresult rc = client_call_enter_in(
         &call, destroy ? API_OP_ga_context_destroy : API_OP_ga_context_reset, context);
     struct ga_context_destroy_args destroyed = {.context = context->object.handle};
@@ -95,6 +98,9 @@ CUresult client_context_activate(struct client_context *context)
         }
         /* What has been sent up to now is nothing that it could have to wait for. */
         client_context_quiet(context, atomic_load(&session->link->submitted));
+        if (++session->contexts > 1) {
+            atomic_store(&session->reached, true);
+        }
     }
     atomic_store(&context->active, true);
     return (CUresult)atomic_load(&session->link->dead);

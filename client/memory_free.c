@@ -12,6 +12,13 @@
 #include "client/vmm.h"
 #include "client/window.h"
 
+/* Up to which call all work is known to be done that may use memory of the context. */
+static uint64_t unused(const struct client_context *context)
+{
+    return atomic_load(&context->session->reached) ? atomic_load(&context->unused)
+                                                   : client_context_done(context);
+}
+
 /* ---- the server's half */
 
 void memory_reservation_end(const struct client_context *context, uint64_t address, uint64_t bytes)
@@ -21,7 +28,7 @@ void memory_reservation_end(const struct client_context *context, uint64_t addre
     }
 }
 
-/* Waits for the work of the context; `bytes` 0: only that. */
+/* Waits for the work that may use memory of the context; `bytes` 0: only that. */
 static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
@@ -31,7 +38,7 @@ static CUresult give_back(struct client_context *context, uint64_t address, uint
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
         if (rc == CUDA_SUCCESS) {
-            client_context_quiet(context, call.sequence);
+            client_link_raise(&context->unused, call.sequence);
         }
     }
     return rc;
@@ -51,7 +58,7 @@ static CUresult post(struct client_context *context, const struct ga_memory_unma
         return rc;
     }
     if (watch) {
-        want.watched = &context->quiet;
+        want.watched = &context->unused;
         want.watch_value = call.link->sequence + 1;
         atomic_store(&context->watch, want.watch_value);
     }
@@ -87,7 +94,7 @@ static void look(struct client_link *link)
 static void watch(struct client_context *context)
 {
     const struct ga_memory_unmap_args args = {.wait_for_work = 1};
-    if (atomic_load(&context->watch) <= atomic_load(&context->quiet)) {
+    if (atomic_load(&context->watch) <= atomic_load(&context->unused)) {
         (void)post(context, &args, true);
     }
 }
@@ -95,7 +102,7 @@ static void watch(struct client_context *context)
 bool memory_settle(struct client_context *context)
 {
     return client_allocator_settle(&context->session->allocator, context->object.handle,
-                                   atomic_load(&context->quiet), memory_unmap_idle, context);
+                                   unused(context), memory_unmap_idle, context);
 }
 
 bool memory_settle_more(struct client_context *context)
@@ -111,9 +118,9 @@ bool memory_settle_more(struct client_context *context)
     return any;
 }
 
-/* Waits for the work behind which anything was freed. */
-static void settle_all(struct client_context *context)
+void client_memory_settle(struct client_context *context)
 {
+    (void)memory_settle(context);
     if (client_allocator_drains(&context->session->allocator, context->object.handle)) {
         (void)give_back(context, 0, 0);
         (void)memory_settle(context);
@@ -127,7 +134,7 @@ void client_memory_trim_session(const struct client_session *session, bool wait)
     while ((context = client_context_next(&index)) != NULL) {
         if (context->session == session && atomic_load(&context->active)) {
             if (wait) {
-                settle_all(context);
+                client_memory_settle(context);
             } else {
                 (void)memory_settle(context);
             }
@@ -207,7 +214,7 @@ static int free_later(struct client_context *owner, struct client_allocator *all
     if (rc == ALLOCATOR_FULL && memory_settle_more(owner)) {
         rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
     }
-    if (rc == ALLOCATOR_OK && atomic_load(&owner->quiet) < mark) {
+    if (rc == ALLOCATOR_OK && unused(owner) < mark) {
         watch(owner);
     }
     return rc;
@@ -222,7 +229,7 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     if (client_allocator_drain(allocator, address, &bytes) != ALLOCATOR_OK) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes != 0 || !client_context_idle(owner)) {
+    if (bytes != 0 || unused(owner) < atomic_load(&owner->session->link->worked)) {
         rc = give_back(owner, bytes != 0 ? address : 0, bytes);
     }
     client_twin_end(twin);

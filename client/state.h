@@ -47,6 +47,9 @@ struct client_session {
     uint16_t number;
     uint64_t window_base, window_bytes; /* bytes 0: none, the session is unpinned */
     struct client_allocator allocator;
+    unsigned contexts;   /* that have ever been used */
+    atomic_bool reached; /* not only the context that owns memory may use it: there are, or were,
+                          * others of the device, or peers */
 };
 
 struct client_device {
@@ -98,8 +101,10 @@ struct client_context {
     uint64_t marker;
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
-    _Atomic uint64_t watch; /* what `quiet` becomes when the server has told; see memory_free.c */
-    atomic_int late;        /* first CUresult of a call nobody waited for; 0: none */
+    /* The same for all work that may use its memory, that of other contexts included, as the server
+     * has told; and what this becomes when it tells the next time. See memory_free.c. */
+    _Atomic uint64_t unused, watch;
+    atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
     struct ga_number_map sampled; /* struct client_sampled, by the handle that kernels use */
 };
@@ -292,6 +297,8 @@ void client_context_wish(const struct client_context *context, struct handshake_
 CUresult client_context_synchronize(struct client_context *context);
 /* A call that was waited for has found all work of the context done. */
 void client_context_quiet(struct client_context *context, uint64_t sequence);
+/* Up to which call its work is known to be done. */
+uint64_t client_context_done(const struct client_context *context);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
 /* What a wait answers that need not ask: all that the server has told by now is known. */
@@ -438,6 +445,8 @@ CUresult client_memory_give(struct client_context *context, uint64_t address,
 /* A mapping goes, after the work of the context. */
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes);
 void client_memory_forget(struct client_context *context);
+/* Waits until no work uses any more what was freed of the context's memory. */
+void client_memory_settle(struct client_context *context);
 /* The server has no memory left: gives back what the allocator holds and nobody uses; `wait`: also
  * what nobody will use when the work before has ended. */
 void client_memory_trim_session(const struct client_session *session, bool wait);

@@ -179,7 +179,7 @@ bool client_stream_passed(struct client_context *context, uint64_t stream, uint6
 
 bool client_context_passed(const struct client_context *context, uint64_t mark)
 {
-    return atomic_load(&context->quiet) >= (mark & CLIENT_MARK_SEQUENCE);
+    return client_context_done(context) >= (mark & CLIENT_MARK_SEQUENCE);
 }
 
 CUresult client_stream_wait(struct client_call *call, uint64_t stream)

@@ -59,10 +59,14 @@ void completer_entry_free(struct completer *completer, struct completer_entry *e
     }
 }
 
-/* One of those that it waits for, or NULL. */
+/* The first of those that it waits for still, or the last; NULL: there are none. */
 static const struct event_ref *entry_event(const struct completer_entry *entry)
 {
-    return entry->event != NULL ? entry->event : entry->event_count != 0 ? entry->events[0] : NULL;
+    if (entry->event != NULL || entry->event_count == 0) {
+        return entry->event;
+    }
+    unsigned at = entry->events_done;
+    return entry->events[at < entry->event_count ? at : at - 1];
 }
 
 /* ---- polling */

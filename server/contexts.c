@@ -25,17 +25,25 @@ static CUresult mark_add(struct server_conn *conn, struct server_context *contex
     return rc;
 }
 
-CUresult context_mark(struct server_conn *conn, struct server_context *context,
-                      struct completer_entry *entry)
+static size_t count_marks(const struct server_context *context)
 {
-    size_t streams = context->heir != NULL ? 2 : 1; /* the null stream besides */
+    size_t count = context->heir != NULL ? 2 : 1; /* the null stream besides */
     ga_list_each (at, next, &context->streams) {
-        streams++;
+        count++;
     }
-    entry->events = streams <= COMPLETER_FEW ? entry->few : calloc(streams, sizeof *entry->events);
-    if (entry->events == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    return count;
+}
+
+static CUresult marks_make(struct completer_entry *entry, size_t count)
+{
+    entry->events = count <= COMPLETER_FEW ? entry->few : calloc(count, sizeof *entry->events);
+    return entry->events != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The context must be current. */
+static CUresult mark_all(struct server_conn *conn, struct server_context *context,
+                         struct completer_entry *entry)
+{
     CUresult rc = mark_add(conn, context, NULL, entry);
     if (rc == CUDA_SUCCESS && context->heir != NULL) {
         rc = mark_add(conn, context, context->heir, entry);
@@ -51,6 +59,40 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
         context_apply(conn, context);
         conn->elsewhere = false;
     }
+    return rc;
+}
+
+CUresult context_mark(struct server_conn *conn, struct server_context *context,
+                      struct completer_entry *entry)
+{
+    CUresult rc = marks_make(entry, count_marks(context));
+    return rc == CUDA_SUCCESS ? mark_all(conn, context, entry) : rc;
+}
+
+/* Whether work of the context may use the owner's memory: the same device's, or a peer's. */
+static bool reaches(const struct server_conn *conn, const struct server_context *context,
+                    const struct server_context *owner)
+{
+    return context->session == owner->session || peer_reaches(conn, context, owner);
+}
+
+CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
+                            struct completer_entry *entry)
+{
+    size_t count = 0;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        const struct server_context *user = ga_container(at, struct server_context, link);
+        count += reaches(conn, user, owner) ? count_marks(user) : 0;
+    }
+    CUresult rc = marks_make(entry, count);
+    ga_list_each (at, next, &conn->objects.context_list) {
+        struct server_context *user = ga_container(at, struct server_context, link);
+        if (rc == CUDA_SUCCESS && reaches(conn, user, owner)) {
+            context_apply(conn, user);
+            rc = mark_all(conn, user, entry);
+        }
+    }
+    context_apply(conn, conn->current);
     return rc;
 }
 

@@ -211,6 +211,9 @@ CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
 /* A mapping of the owner: accessible for those that have been let in. */
 CUresult peer_open(struct server_conn *conn, const struct server_context *owner, uint64_t address,
                    uint64_t bytes);
+/* Whether peer access lets the context use the owner's memory. */
+bool peer_reaches(const struct server_conn *conn, const struct server_context *context,
+                  const struct server_context *owner);
 /* A context is emptied: it reaches nobody any more, and nobody it. */
 void peer_drop(struct server_conn *conn, const struct server_context *context);
 
@@ -226,6 +229,9 @@ void stream_apply(struct server_conn *conn, const struct server_stream *stream);
  * error some may be there. */
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry);
+/* The same for all contexts whose work may use the owner's memory. Any may be current. */
+CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
+                            struct completer_entry *entry);
 /* Waits for the work of the context, then frees all its objects; not `keep`: itself too. An error
  * of the driver is answered, and does not stop it. */
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);

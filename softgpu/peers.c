@@ -25,6 +25,11 @@ static struct peer *peer_find(const struct sg_context *context, const struct sg_
     return NULL;
 }
 
+bool sg_peer_uses(const struct sg_context *context, const struct sg_context *owner)
+{
+    return context->device == owner->device || peer_find(context, owner) != NULL;
+}
+
 void sg_peer_rights(const struct sg_context *owner, uint8_t *rights)
 {
     ga_list_each (at, following, &peers) {

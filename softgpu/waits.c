@@ -1,6 +1,7 @@
 /* Waiting for streams, events and contexts: each waiter has a condition of its own and is woken
  * only when what it waits for has come. */
 #include "base/wait.h"
+#include "softgpu/memory.h"
 #include "softgpu/print.h"
 #include "softgpu/process.h"
 #include "softgpu/queue.h"
@@ -143,6 +144,30 @@ static bool context_point_passed(const void *argument)
         }
     }
     return true;
+}
+
+/* Those whose work may use the context's memory. */
+static bool users_passed(const void *argument)
+{
+    const struct context_point *point = argument;
+    ga_list_each (at, following, &sg_process.active) {
+        const struct sg_stream *stream = ga_container(at, struct sg_stream, in_active);
+        if (sg_peer_uses(stream->context, point->context) &&
+            sg_stream_older(stream, point->sequence + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+CUresult sg_context_wait_users(struct sg_context *context)
+{
+    struct context_point point = {.context = context, .sequence = sg_process.sequence};
+    sg_context_hold(context);
+    CUresult result = sg_wait_for(users_passed, &point);
+    sg_print_due(context->print);
+    sg_context_drop(context);
+    return result;
 }
 
 CUresult sg_context_wait(struct sg_context *context)

@@ -217,7 +217,7 @@ static CUresult unmap_after_work(struct server_conn *conn, const struct wire_hea
         completer_entry_make(&conn->completer, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY,
                              header->session, header->sequence);
     CUresult rc =
-        entry != NULL ? context_mark(conn, conn->current, entry) : CUDA_ERROR_OUT_OF_MEMORY;
+        entry != NULL ? context_mark_users(conn, conn->current, entry) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         completer_entry_free(&conn->completer, entry);
         return rc;

@@ -33,6 +33,18 @@ CUresult peer_open(struct server_conn *conn, const struct server_context *owner,
     return rc;
 }
 
+bool peer_reaches(const struct server_conn *conn, const struct server_context *context,
+                  const struct server_context *owner)
+{
+    ga_list_each (at, next, &conn->objects.peers) {
+        const struct server_peer *peer = ga_container(at, struct server_peer, link);
+        if (peer->context == context && peer->owner == owner) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Does another context of the same device reach the same memory? */
 static bool shared(const struct server_conn *conn, const struct server_peer *peer)
 {

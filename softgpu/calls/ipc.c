@@ -65,7 +65,7 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
         return sg_leave(CUDA_SUCCESS);
     }
     uint64_t id = range->id;
-    result = sg_context_wait(range->context);
+    result = sg_context_wait_users(range->context);
     range = sg_range_find(dptr); /* another thread may have closed it meanwhile */
     if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
         result = CUDA_ERROR_INVALID_VALUE;

@@ -110,7 +110,7 @@ static CUresult pooled_free(CUdeviceptr dptr)
     return result;
 }
 
-/* Waits for the work submitted before in the allocation's context, as CUDA does. */
+/* Waits for the work submitted before that may use the allocation. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct sg_context *context;
@@ -133,7 +133,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     }
     uint64_t id = range->id;
     bool managed = range->kind == SG_RANGE_MANAGED; /* any context may use it */
-    result = managed ? sg_process_wait() : sg_context_wait(range->context);
+    result = managed ? sg_process_wait() : sg_context_wait_users(range->context);
     range = sg_range_find(dptr); /* another thread may have freed it meanwhile */
     if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
         result = CUDA_ERROR_INVALID_VALUE;

@@ -2,9 +2,9 @@
 of 7.5."""
 
 # Programs that use a second device
-TWO_DEVICES = {"copies_3d", "copies_between", "events_across", "lasting_errors", "libraries",
-               "mixed_copies", "peer_access", "pinned_address", "pointers", "two_devices",
-               "virtual_memory", "waiting_elsewhere", "wrong_peer"}
+TWO_DEVICES = {"copies_3d", "copies_between", "events_across", "frees_across", "lasting_errors",
+               "libraries", "mixed_copies", "peer_access", "pinned_address", "pointers",
+               "two_devices", "virtual_memory", "waiting_elsewhere", "wrong_peer"}
 # Compute capabilities, from the least that will do: on software GPUs it runs on each
 CAPABILITIES = {"capabilities": ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0"),
                 "clusters": ("9.0",)}
