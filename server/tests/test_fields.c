@@ -1,8 +1,8 @@
 /* A wrong value in each field of each call, from a client that checks nothing: rubbish, stale and
- * mistaken handles, addresses where no memory is. The backend process answers with an error or ends
- * the connection; it never dies, and nobody else notices. What a reader would get wrong: the calls
- * travel by themselves, so that a call which is right by itself may still fail (an event that was
- * never recorded); asserted is what must fail. */
+ * mistaken handles, addresses where no memory is; and frames of the wrong length. The backend
+ * process answers with an error or ends the connection; it never dies, and nobody else notices.
+ * What a reader would get wrong: the calls travel by themselves, so that a call which is right by
+ * itself may still fail (an event that was never recorded); asserted is what must fail. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -164,9 +164,10 @@ static void right_values(const struct field_call *call, uint64_t *values)
     }
 }
 
-/* Sends it, and a question behind it whose answer says that the call is through. The call's code;
- * NO_ANSWER: an asynchronous call that has not failed. */
-static int32_t send_call(const struct field_call *call, const uint64_t *values)
+/* Sends it with values that are `longer` bytes too long (a multiple of 16), and a question behind
+ * it whose answer says that the call is through. The call's code; NO_ANSWER: an asynchronous call
+ * that has not failed. */
+static int32_t send_resized(const struct field_call *call, const uint64_t *values, int longer)
 {
     uint64_t mine = app.sequence++, question = app.sequence++;
     const struct ga_stream_query_args query = {.stream = 0};
@@ -176,6 +177,8 @@ static int32_t send_call(const struct field_call *call, const uint64_t *values)
     if (call->write != NULL) {
         call->write(writer, values);
     }
+    ga_writer_finish(writer);
+    writer->at += (size_t)longer;
     if (call->bulk) {
         script_send_bulk(&app.data, call->opcode, 1, mine, field_bytes, 1);
     } else {
@@ -196,6 +199,11 @@ static int32_t send_call(const struct field_call *call, const uint64_t *values)
             result = ga_read_i32(&app.data.values);
         }
     }
+}
+
+static int32_t send_call(const struct field_call *call, const uint64_t *values)
+{
+    return send_resized(call, values, 0);
 }
 
 /* With this value in this field; a call that has not failed may have changed what others need. */
@@ -306,6 +314,14 @@ static void try_call(const struct field_call *call, unsigned *accepted)
     restart();
 }
 
+static void stop(void)
+{
+    script_server_wait_backends(&server, 0);
+    script_server_stop(&server); /* and no sanitizer has complained */
+    cr_expect_null(strstr(server.text, "killed by"), "%s", server.text);
+    cr_expect_null(strstr(server.text, "exit status"), "%s", server.text);
+}
+
 Test(fields, are_all_checked, .timeout = 280)
 {
     unsigned accepted = 0;
@@ -327,8 +343,29 @@ Test(fields, are_all_checked, .timeout = 280)
     cr_expect_eq(found, pattern, "another application's memory");
     script_app_close(&app);
     script_app_close(&other);
-    script_server_wait_backends(&server, 0);
-    script_server_stop(&server); /* and no sanitizer has complained */
-    cr_expect_null(strstr(server.text, "killed by"), "%s", server.text);
-    cr_expect_null(strstr(server.text, "exit status"), "%s", server.text);
+    stop();
+}
+
+/* No object is needed: whether a frame ends where its call's values end is looked at first. */
+static void expect_end(const struct field_call *call, int longer)
+{
+    uint64_t values[FIELDS_MOST];
+    script_app_start(&app, server.url, 0);
+    right_values(call, values);
+    int32_t result = send_resized(call, values, longer);
+    cr_expect_eq(result, ENDED, "%s with values of %+d bytes gives %d", call->name, longer, result);
+    script_app_close(&app);
+}
+
+Test(fields, frames_end_where_their_values_end, .timeout = 280)
+{
+    script_server_start_with(&server, "dead_after_s = 3600\n", "16GiB");
+    for (unsigned i = 0; i < field_call_count; i++) {
+        expect_end(&field_calls[i], 16);
+        if (field_calls[i].write != NULL) {
+            expect_end(&field_calls[i], -16);
+        }
+        script_server_drain(&server);
+    }
+    stop();
 }
