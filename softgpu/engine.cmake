@@ -146,6 +146,7 @@ foreach(name
     programs
     cost
     fast
+    access
     scheduler
     whole
     maths
@@ -191,7 +192,7 @@ foreach(name textures surfaces texture_objects)
 endforeach()
 
 # The same once more with the handlers that run on any x86-64.
-foreach(name programs maths textures fast)
+foreach(name programs maths textures fast access)
     add_test(NAME test_softgpu_${name}_base COMMAND test_softgpu_${name})
     set_tests_properties(test_softgpu_${name}_base PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT SOFTGPU_ISA=base)
