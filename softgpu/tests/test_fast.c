@@ -451,3 +451,34 @@ Test(fast, faults_say_where)
     cr_assert_eq(engine.fault.address, PTR(memory) + 2);
     engine_close(&engine);
 }
+
+#define ENDING(text)                                                                               \
+    ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 to)\n{\n"        \
+    ".reg .b32 x, i; .reg .b64 d; .reg .pred second, on;\n"                                        \
+    "ld.param.u64 d, [to]; mov.u32 x, %tid.x; setp.ge.u32 second, x, 32; mov.u32 i, 0;\n" text     \
+    "ret;\n}\n"
+#define ARRIVE "red.global.add.u32 [d], 1;\n"
+#define WAIT   "AGAIN: add.u32 i, i, 1; setp.lt.u32 on, i, 20000; @on bra AGAIN;\n"
+
+/* The first of two warps ends while the second one goes on, at once or by a predicate, or while the
+ * second one stands at a barrier, behind which it says what it sees. */
+static const char *const endings[] = {
+    ENDING(ARRIVE "@second bra AGAIN;\nret;\n" WAIT),
+    ENDING(ARRIVE "@!second ret;\n" WAIT),
+    ENDING("@second bra STAND;\n" WAIT ARRIVE "ret;\n"
+           "STAND: bar.sync 0;\nld.global.u32 i, [d]; st.global.u32 [d+4], i;\n"),
+};
+
+Test(fast, warps_end_once)
+{
+    engine_open(&engine, 0);
+    for (int k = 0; k < 3; k++) {
+        uint32_t *arrived = engine_memory(&engine, 8), *seen = arrived + 1;
+        engine_load_text(&engine, endings[k]);
+        ENGINE_LAUNCH(&engine, "k", 1, 64, 0, PTR(arrived));
+        cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%d: %s", k, engine.fault.text);
+        cr_assert_eq(*arrived, k < 2 ? 64 : 32, "%d: %u", k, *arrived);
+        cr_assert_eq(*seen, k < 2 ? 0 : 32, "%d: %u", k, *seen);
+    }
+    engine_close(&engine);
+}
