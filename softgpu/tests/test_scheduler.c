@@ -148,6 +148,28 @@ Test(scheduler, as_many_blocks_wait_for_each_other_as_the_gpu_holds)
     }
 }
 
+/* Each block says that it is here, stays for several turns, and says that it goes. */
+static const char stays[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 to)\n{\n"
+    ".reg .b32 here, i; .reg .b64 d; .reg .pred on;\n"
+    "ld.param.u64 d, [to];\nmov.u32 i, 0;\n"
+    "atom.global.add.u32 here, [d], 1; add.u32 here, here, 1; red.global.max.u32 [d+4], here;\n"
+    "AGAIN: add.u32 i, i, 1; setp.lt.u32 on, i, 100000; @on bra AGAIN;\n"
+    "red.global.add.u32 [d], -1;\nret;\n}\n";
+
+/* At most 32 for each of the four multiprocessors: those that have not begun need no memory. */
+Test(scheduler, blocks_beyond_what_the_gpu_holds_begin_later)
+{
+    uint32_t *here = engine_memory(&engine, 8), *most = here + 1;
+    engine_load_text(&engine, stays);
+    engine.max_workers = 1;
+    ENGINE_LAUNCH(&engine, "k", 300, 1, 0, PTR(here));
+    no_fault();
+    cr_assert_eq(*here, 0);
+    cr_assert_gt(*most, 1, "no block has ever waited");
+    cr_assert_leq(*most, 128, "%u blocks at once", *most);
+}
+
 Test(scheduler, divergent_loops)
 {
     unsigned *in = engine_memory(&engine, 4 * 96), *out = engine_memory(&engine, 4 * 96);
