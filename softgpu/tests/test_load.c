@@ -138,6 +138,10 @@ Test(load, sizes_that_no_gpu_has_are_refused)
         {"9.0", ".const .b8 c[65536];", SG_LOAD_OK, ""},
         {"9.0", ".const .b8 c[40000]; .const .b8 d[25537];", SG_LOAD_SYNTAX,
          "the .const variables have 65537 bytes, 65536 are the most"},
+        {"9.0", ".const .b8 c[8]; .const .align 8 .b8 d[65528];", SG_LOAD_OK, ""},
+        {"9.0", ".const .b8 c[9]; .const .align 8 .b8 d[65520];", SG_LOAD_OK, ""},
+        {"9.0", ".const .b8 c[9]; .const .align 8 .b8 d[65521];", SG_LOAD_SYNTAX,
+         "the .const variables have 65537 bytes, 65536 are the most"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[256], messages[512];
