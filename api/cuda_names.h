@@ -18,7 +18,7 @@
 #pragma GCC visibility pop
 
 /* Where a library writes its functions (API_CUDA_INSIDE), those that stream capture concerns have
- * inner names: what is exported asks front/capture.h first. */
+ * inner names: what is exported asks front/capture/capture.h first. */
 #if defined(API_CUDA_INSIDE) && !defined(API_CUDA_OUTSIDE)
 #include "api/capture_calls.h"
 #endif

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "conf/conf.h"
-#include "server/backend.h"
-#include "server/control.h"
+#include "server/backend/backend.h"
+#include "server/control/control.h"
 
 enum { EXIT_USAGE = 2 };
 

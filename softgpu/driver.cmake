@@ -3,13 +3,19 @@ find_library(GPUAAS_LZ4 lz4 REQUIRED)
 find_library(GPUAAS_ZSTD zstd REQUIRED)
 
 gpuaas_library(softgpu_driver
-    array.c attributes.c clock.c code.c config.c context.c copy.c copy_order.c device.c
-    device_launch.c engines.c fault_log.c fill.c graph.c graph_condition.c graph_memory.c
-    graph_node.c graph_run.c green.c heap.c host_function.c hostmem.c image_text.c ipc.c
-    kernel_heap.c launch.c library.c managed.c module.c node.c node_lock.c node_segment.c
-    occupancy.c peers.c physical.c print.c process.c queue.c ranges.c sampled.c shared_events.c
-    shares.c spans.c spin.c streams.c tell.c timeline.c timing.c trace.c turns.c values.c vmm.c
-    waits.c whole.c)
+    graph/graph.c graph/graph_condition.c graph/graph_memory.c graph/graph_node.c graph/graph_run.c
+    memory/copy.c memory/heap.c memory/host_memory.c memory/managed.c memory/memset.c
+    memory/physical.c memory/ranges.c memory/spans.c memory/vmm.c
+    module/code.c module/device_launch.c module/image_text.c module/kernel_heap.c module/launch.c
+    module/library.c module/module.c module/occupancy.c module/print.c
+    node/ipc.c node/memory_ledger.c node/node.c node/node_lock.c node/node_segment.c
+    node/shared_events.c node/time_slices.c
+    process/attributes.c process/config.c process/context.c process/device.c process/fault_log.c
+    process/green.c process/peer_access.c process/process.c process/report.c
+    stream/context_events.c stream/copy_order.c stream/engines.c stream/host_function.c
+    stream/queue.c stream/spin.c stream/streams.c stream/values.c stream/waits.c
+    texture/array.c texture/sampled.c
+    timing/clock.c timing/timeline.c timing/timing.c timing/trace.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})

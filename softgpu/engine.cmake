@@ -1,4 +1,4 @@
-# The PTX engine: softgpu/engine.h and what stands behind it.
+# The PTX engine: softgpu/engine/engine.h and what stands behind it.
 set(SG_PTX_SOURCES
     load.c
     lex.c
@@ -117,7 +117,8 @@ set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/m
     PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
-gpuaas_library(softgpu_engine map.c texture.c objects.c ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
+gpuaas_library(softgpu_engine engine/permission_map.c texture/texture.c texture/texture_objects.c
+    ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
     $<TARGET_OBJECTS:sg_handlers_v3> $<TARGET_OBJECTS:sg_handlers_base>)
 target_link_libraries(softgpu_engine PUBLIC base m)
 

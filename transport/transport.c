@@ -12,15 +12,15 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "transport/fault.h"
+#include "transport/fault/fault.h"
 #if GPUAAS_RDMA
-#include "transport/rdma.h"
-#include "transport/rdma_verbs.h"
+#include "transport/rdma/rdma.h"
+#include "transport/rdma/rdma_verbs.h"
 #endif
-#include "transport/shm.h"
+#include "transport/shm/shm.h"
 #include "transport/socket.h"
 #include "transport/tcp.h"
-#include "transport/tls.h"
+#include "transport/tls/tls.h"
 
 const struct transport_ops *const transport_all[] = {
     &transport_tcp,   &transport_tls, &transport_shm,

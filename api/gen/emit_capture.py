@@ -45,6 +45,6 @@ def _guard(call):
 def guards(model, library):
     """Of the calls that 'client', 'soft' or 'front' has written."""
     out = HEADER + ('#define API_CUDA_OUTSIDE\n#include "api/capture_hooks.h"\n'
-                    '#include "front/capture.h"\n')
+                    '#include "front/capture/capture.h"\n')
     return out + "".join(_guard(c) for c in _concerned(model)
                          if implementer(c, library) == library)

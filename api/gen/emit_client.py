@@ -122,5 +122,6 @@ def _stub(call):
 
 def source(model):
     out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/cuda_names.h"\n'
-                    '#include "api/range.h"\n#include "base/handle.h"\n#include "client/call.h"\n')
+                    '#include "api/range.h"\n#include "base/handle.h"\n'
+                     '#include "client/call/call.h"\n')
     return out + "".join(_stub(c) for c in model.travelling() if c.client == "auto")

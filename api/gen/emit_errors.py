@@ -4,6 +4,6 @@ from text import HEADER
 
 def source(results):
     rows = "".join(f'    {{{value}, "{name}"}},\n' for name, value in results)
-    return (HEADER + '#include "front/results.h"\n\n'
+    return (HEADER + '#include "front/core/results.h"\n\n'
             f"const struct front_result front_results[] = {{\n{rows}}};\n"
             "const size_t front_result_count = sizeof front_results / sizeof front_results[0];\n")

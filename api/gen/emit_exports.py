@@ -31,7 +31,7 @@ def missing_symbols(model, library):
 
 
 def unsupported(symbols):
-    out = HEADER + '#include "front/unsupported.h"\n'
+    out = HEADER + '#include "front/core/unsupported.h"\n'
     for name in symbols:
         out += STUB.format(tag=name, name=name)
     return out
@@ -92,7 +92,7 @@ def proc_table(model, versions):
     known = {n for c in model.calls for n in c.exported()} | set(model.unsupported)
     rows = sorted((base, thread, version, symbol) for symbol, (base, version, thread)
                   in versions.items() if symbol in known)
-    out = HEADER + '#include "front/procs.h"\n\n'
+    out = HEADER + '#include "front/tables/procs.h"\n\n'
     for _, _, _, symbol in rows:
         out += f'extern void gpuaas_{symbol}(void) __asm__("{symbol}");\n'
     out += "\nconst struct front_proc front_procs[] = {\n"

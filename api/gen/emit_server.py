@@ -112,7 +112,7 @@ def source(model):
     calls = model.travelling()
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
-                    '#include "base/handle.h"\n#include "server/conn.h"\n\n')
+                    '#include "base/handle.h"\n#include "server/session/conn.h"\n\n')
     for call in calls:
         if call.server == "auto":
             out += _handler(call)

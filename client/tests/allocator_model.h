@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "client/allocator.h"
+#include "client/alloc/allocator.h"
 
 #define BASE        UINT64_C(0x100000000)
 #define BYTES       (UINT64_C(1) << 32)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "api/wire.h"
-#include "client/link.h"
+#include "client/conn/conn.h"
 
 struct peer {
     int fd;

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "client/environment.h"
+#include "client/process/environment.h"
 
 static const uint8_t uuids[3][16] = {
     {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 1},

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "client/ranges.h"
+#include "client/alloc/ranges.h"
 
 #define PIECES 512
 

@@ -2,7 +2,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "client/state.h"
+#include "client/call/state.h"
 #include "client/tests/peer.h"
 
 #define LINKS 180 /* with three descriptors each */

@@ -1,7 +1,7 @@
 /* A slab by itself: what it refuses, and what it has again when something came back. */
 #include <criterion/criterion.h>
 
-#include "client/slab.h"
+#include "client/alloc/slab.h"
 
 #define UNIT_BYTES 512u
 

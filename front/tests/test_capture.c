@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #include "api/capture_hooks.h"
-#include "front/capture.h"
+#include "front/capture/capture.h"
 #include "front/front.h"
 #include "front/tests/fake_host.h"
 

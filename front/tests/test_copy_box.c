@@ -1,7 +1,7 @@
 /* Descriptions of copies: what they come to, and what is refused. */
 #include <criterion/criterion.h>
 
-#include "front/copy_box.h"
+#include "front/memory/copy_box.h"
 
 static CUDA_MEMCPY3D plain(void)
 {

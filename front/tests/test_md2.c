@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/integrity.h"
-#include "front/md2.h"
+#include "front/tables/integrity.h"
+#include "front/tables/md2.h"
 
 static const char *hex(const uint8_t digest[FRONT_MD2_BYTES])
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "front/front.h"
-#include "front/mempool_state.h"
+#include "front/mempool/mempool_state.h"
 #include "front/tests/fake_host.h"
 
 #define MIB (UINT64_C(1) << 20)

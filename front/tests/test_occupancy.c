@@ -3,7 +3,7 @@
 
 #include <cuda_occupancy.h>
 
-#include "front/occupancy.h"
+#include "front/launch/occupancy.h"
 
 struct device {
     const char *name;

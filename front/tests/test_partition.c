@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "front/front.h"
-#include "front/partition.h"
+#include "front/green/partition.h"
 #include "front/tests/fake_host.h"
 
 #if CUDA_VERSION >= 13000

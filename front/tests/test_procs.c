@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "front/front.h"
-#include "front/procs.h"
+#include "front/tables/procs.h"
 
 struct request {
     const char *name;

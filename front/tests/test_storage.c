@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "front/storage.h"
+#include "front/core/storage.h"
 
 #define CONTEXT(n) ((CUcontext)(uintptr_t)(0x100 + (n)))
 #define KEY(n)     ((void *)(uintptr_t)(0x10000 + 16 * (n)))

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "api/driver_open.h"
-#include "front/integrity.h"
+#include "front/tables/integrity.h"
 #include "front/tests/fake_host.h"
 
 static const void *const *table(const char *uuid_text)

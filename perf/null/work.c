@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "perf/null/null.h"
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 
 struct null_report null_counts = {.magic = NULL_REPORT_MAGIC};
 

@@ -3,7 +3,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handle)
 {

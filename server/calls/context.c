@@ -3,7 +3,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define CONTEXT_PRIMARY  0u
 #define CONTEXT_EXPLICIT 1u

@@ -6,7 +6,7 @@
 #include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define COPY_SMALL_BYTES 4096u
 #define COPY_SMALL_RUN   16u /* one of so many is watched: what the driver holds has a bound */

@@ -3,7 +3,7 @@
 #define SERVER_CALLS_COPY_H
 
 #include "api/calls.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 /* Takes `bytes` bulk bytes behind the values, for a copy in `stream`: to room->at they will have
  * come when the stream does. No slot: there is no room, and the client has been told. False: the

@@ -3,7 +3,7 @@
 #include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 static CUresult array_find(struct server_conn *conn, uint64_t wire, CUarray *real)
 {

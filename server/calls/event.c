@@ -3,8 +3,8 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
-#include "server/output.h"
+#include "server/session/conn.h"
+#include "server/backend/kernel_output.h"
 
 static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
 {

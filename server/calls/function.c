@@ -4,7 +4,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define PARAMS_MOST    4096u /* parameters of a function, as the description of the call says */
 #define FUNCTION_FACTS 16    /* attributes that travel: CUfunction_attribute 0..15 */

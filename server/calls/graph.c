@@ -9,7 +9,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 static void build_free(struct server_graph_build *build)
 {

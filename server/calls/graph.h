@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define NODES_MOST 1048576u /* of a graph: they are kept, 8 bytes each */
 

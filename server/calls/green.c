@@ -8,7 +8,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define PAIRS_MOST 512u /* of ga_green_create_args.pairs */
 

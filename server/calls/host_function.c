@@ -4,7 +4,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 /* Waits while all leases are under way: their functions run without any further call. */
 static CUresult lease(struct server_conn *conn, const struct wire_header *header,

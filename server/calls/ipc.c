@@ -9,7 +9,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_exchange *)NULL)->event,
                "it travels as it is");

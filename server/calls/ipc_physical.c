@@ -5,7 +5,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 static CUresult share(struct server_conn *conn, const struct server_session *session,
                       uint64_t handle, uint64_t key[4])

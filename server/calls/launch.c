@@ -5,7 +5,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 /* Flags of ga_launch. */
 #define LAUNCH_COOPERATIVE    1u

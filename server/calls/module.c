@@ -7,7 +7,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define LOG_MOST 65535u /* bytes of one JIT log, as the description of the call says */
 

@@ -7,7 +7,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define SPACE_MOST (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 

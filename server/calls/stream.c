@@ -3,7 +3,7 @@
  * given anything else. Whoever marks the context marks the heir too. */
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 /* The heir waits for what the stream has to do; the stream's context is current. */
 static CUresult inherit(struct server_conn *conn, const struct server_stream *stream)

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "server/completion.h"
+#include "server/pipeline/completion_order.h"
 
 #define ENTRIES 60
 #define LINES   5

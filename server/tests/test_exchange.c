@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "api/cuda_names.h"
-#include "server/exchange.h"
+#include "server/control/sharing.h"
 
 static struct exchange exchange;
 static struct exchange_share one, other;

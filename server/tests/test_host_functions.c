@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "server/host_functions.h"
+#include "server/pipeline/host_calls.h"
 #include "server/tests/fake_context.h"
 
 static unsigned pinned;

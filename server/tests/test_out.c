@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "server/out.h"
-#include "server/staging.h"
+#include "server/pipeline/send_queue.h"
+#include "server/pipeline/staging.h"
 #include "server/tests/fake_context.h"
 #include "transport/transport.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "api/wire.h"
-#include "server/overflow.h"
+#include "server/pipeline/copy_overflow.h"
 #include "server/tests/fake_context.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -1,5 +1,5 @@
 /* Arrays and mipmapped arrays. */
-#include "softgpu/array.h"
+#include "softgpu/texture/array.h"
 
 #include "softgpu/calls/call.h"
 

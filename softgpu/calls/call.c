@@ -3,7 +3,7 @@
 
 #include "base/failpoint.h"
 #include "front/front.h"
-#include "softgpu/green.h"
+#include "softgpu/process/green.h"
 
 /* After an execution fault every call brings out what kernels have printed before it. With the
  * lock. */

@@ -5,10 +5,10 @@
 #include "api/cuda_names.h"
 
 #include "front/front.h"
-#include "softgpu/context.h"
-#include "softgpu/print.h"
-#include "softgpu/process.h"
-#include "softgpu/queue.h"
+#include "softgpu/process/context.h"
+#include "softgpu/module/print.h"
+#include "softgpu/process/process.h"
+#include "softgpu/stream/queue.h"
 
 /* Checks that the driver is initialised and not condemned, and takes the lock on CUDA_SUCCESS (only
  * then). */

@@ -1,7 +1,7 @@
 /* Events. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/green.h"
+#include "softgpu/process/green.h"
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {

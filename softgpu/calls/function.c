@@ -1,6 +1,6 @@
 /* Attributes of functions and of kernels: the same facts by two names. */
 #include "softgpu/calls/call.h"
-#include "softgpu/work.h"
+#include "softgpu/module/work.h"
 
 /* A function, or a kernel on a device, as the attribute calls see it. */
 struct subject {

@@ -1,9 +1,9 @@
 /* Executable graphs, for front/; and what of graphs is the device's. */
-#include "softgpu/graph.h"
+#include "softgpu/graph/graph.h"
 
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/module.h"
+#include "softgpu/module/module.h"
 
 static CUresult check(const struct front_node_params *params)
 {

@@ -1,5 +1,5 @@
 /* Green contexts: front/ has the table of them. */
-#include "softgpu/green.h"
+#include "softgpu/process/green.h"
 
 #include "front/front.h"
 #include "softgpu/calls/call.h"

@@ -1,6 +1,6 @@
 /* Functions of the program that a stream calls. */
 #include "softgpu/calls/call.h"
-#include "softgpu/work.h"
+#include "softgpu/module/work.h"
 
 CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory.h"
+#include "softgpu/memory/memory.h"
 
 _Static_assert(sizeof(struct sg_ipc_handle) <= CU_IPC_HANDLE_SIZE, "it travels in a CUDA handle");
 

@@ -1,7 +1,7 @@
 /* Launches. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/work.h"
+#include "softgpu/module/work.h"
 
 static CUresult launch(CUfunction f, const struct sg_launch_shape *shape, CUstream handle,
                        void **params, void **extra)

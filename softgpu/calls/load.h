@@ -4,7 +4,7 @@
 
 #include "api/cuda_names.h"
 
-#include "softgpu/module.h"
+#include "softgpu/module/module.h"
 
 /* Parses the image behind a trusted pointer. Writes the logs that the options ask for. Without the
  * lock. The caller drops the code. */

@@ -1,7 +1,7 @@
 /* Managed memory. Host and devices use it at one address and at the same time, so nothing moves and
  * no stream owns it. */
 #include "softgpu/calls/call.h"
-#include "softgpu/memory.h"
+#include "softgpu/memory/memory.h"
 
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {

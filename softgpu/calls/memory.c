@@ -1,7 +1,7 @@
 /* Device memory and pinned host memory. */
 #include "softgpu/calls/call.h"
-#include "softgpu/graph.h"
-#include "softgpu/memory.h"
+#include "softgpu/graph/graph.h"
+#include "softgpu/memory/memory.h"
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 {

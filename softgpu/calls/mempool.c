@@ -1,8 +1,9 @@
-/* What memory pools ask of the driver (front/mempool.h): a chunk is an allocation of no context. */
+/* What memory pools ask of the driver (front/mempool/mempool.h): a chunk is an allocation of no
+ * context. */
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory.h"
+#include "softgpu/memory/memory.h"
 
 static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
 {

@@ -1,6 +1,6 @@
 /* Fills. */
 #include "softgpu/calls/call.h"
-#include "softgpu/work.h"
+#include "softgpu/module/work.h"
 
 static CUresult fill(const struct sg_fill_shape *shape, CUstream handle, bool async)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory.h"
+#include "softgpu/memory/memory.h"
 
 static CUdevice range_ordinal(const struct sg_range *range)
 {

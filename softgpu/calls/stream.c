@@ -1,7 +1,7 @@
 /* Streams. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/green.h"
+#include "softgpu/process/green.h"
 
 CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green, unsigned flags,
                              int priority, CUstream *handle)

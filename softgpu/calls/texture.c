@@ -1,8 +1,8 @@
 /* Texture and surface objects. The handle that a call answers is the one that kernels use. */
-#include "softgpu/array.h"
+#include "softgpu/texture/array.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/memory.h"
-#include "softgpu/sampled.h"
+#include "softgpu/memory/memory.h"
+#include "softgpu/texture/sampled.h"
 
 CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
                                                     CUarray_format format, unsigned int numChannels,

@@ -1,5 +1,5 @@
-/* cudaGraphSetConditional. The handle is the address of the variable (softgpu/graph_condition.c),
- * checked as any address that a kernel writes to. */
+/* cudaGraphSetConditional. The handle is the address of the variable
+ * (softgpu/graph/graph_condition.c), checked as any address that a kernel writes to. */
 #include <string.h>
 
 #include "softgpu/exec/builtin.h"

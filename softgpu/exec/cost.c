@@ -1,5 +1,5 @@
 /* Counting what kernels execute. */
-#include "softgpu/cost.h"
+#include "softgpu/timing/cost.h"
 
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/program.h"

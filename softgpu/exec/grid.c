@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "softgpu/exec/cluster.h"
-#include "softgpu/texture.h"
+#include "softgpu/texture/texture.h"
 
 /* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
  * for another block: others of the grid go on beside it. On hardware blocks up to the residency

@@ -4,7 +4,7 @@
 #ifndef SG_EXEC_KERNEL_HEAP_H
 #define SG_EXEC_KERNEL_HEAP_H
 
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 
 /* An address aligned to `align` (a power of 2; at least 16 is had), 0: none left. 0 bytes are one.
  */

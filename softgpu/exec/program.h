@@ -2,7 +2,7 @@
 #ifndef SG_EXEC_PROGRAM_H
 #define SG_EXEC_PROGRAM_H
 
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 #include "softgpu/exec/insn.h"
 #include "softgpu/ptx/load.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "softgpu/exec/warp.h"
-#include "softgpu/texture.h"
+#include "softgpu/texture/texture.h"
 
 enum sg_geometry {
     SG_GEOMETRY_1D,

@@ -9,7 +9,7 @@
 #ifndef SG_EXEC_WARP_H
 #define SG_EXEC_WARP_H
 
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 #include "softgpu/exec/insn.h"
 #include "softgpu/exec/program.h"
 
@@ -102,7 +102,8 @@ struct sg_block {
     struct sg_cluster own;
     size_t warp_stride, bytes; /* bytes: of the whole mapping */
     uint8_t *warps, *shared, *local;
-    struct sg_passes *passes; /* by basic block (softgpu/cost.h); NULL: they are not counted */
+    struct sg_passes
+        *passes; /* by basic block (softgpu/timing/cost.h); NULL: they are not counted */
 };
 
 static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32_t index)

@@ -1,11 +1,11 @@
 /* What instructions cost, and where basic blocks begin. PTX instructions stand for those of the
  * hardware: what the hardware's compiler makes vanish (moves, parameters, address spaces) costs
  * nothing, what it makes of several instructions costs them. The weights are the timing model's
- * (softgpu/timing_constants.h). */
+ * (softgpu/timing/timing_constants.h). */
 #include <string.h>
 
 #include "softgpu/ptx/decode.h"
-#include "softgpu/timing_constants.h"
+#include "softgpu/timing/timing_constants.h"
 
 static void add(struct sg_cost *cost, enum sg_cost_kind kind, uint32_t count)
 {

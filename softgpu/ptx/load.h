@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 
 struct sg_text { /* a slice of the source (or of static text), not NUL-terminated */
     const char *at;

@@ -3,7 +3,7 @@
 #ifndef SG_TESTS_ENGINE_FIXTURE_H
 #define SG_TESTS_ENGINE_FIXTURE_H
 
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 
 struct engine {
     struct sg_map *map;

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "softgpu/device.h"
+#include "softgpu/process/device.h"
 
 static struct sg_config config;
 static char why[512];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/bundle.h"
-#include "softgpu/image_text.h"
+#include "softgpu/module/image_text.h"
 
 static char *file_read(const char *name, size_t *size)
 {

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "softgpu/memory.h"
-#include "softgpu/process.h"
+#include "softgpu/memory/memory.h"
+#include "softgpu/process/process.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define RW  (SG_MAP_READ | SG_MAP_WRITE)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "softgpu/node.h"
+#include "softgpu/node/node.h"
 
 #define CHUNKS 100
 

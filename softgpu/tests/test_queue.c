@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "softgpu/process.h"
-#include "softgpu/queue.h"
+#include "softgpu/process/process.h"
+#include "softgpu/stream/queue.h"
 
 /* An item that waits until it is let go, and writes down when it ran. */
 struct probe {

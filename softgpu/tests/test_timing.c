@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "softgpu/config.h"
-#include "softgpu/timeline.h"
-#include "softgpu/timing_constants.h"
+#include "softgpu/process/config.h"
+#include "softgpu/timing/timeline.h"
+#include "softgpu/timing/timing_constants.h"
 
 static struct soft_device device_of(const char *text)
 {

@@ -3,8 +3,8 @@
 corrupt ones, of each kind of connection. The victim is told an error or gets right results, never a
 part of them; the server holds nothing of it any more, and serves the next program.
 
-Uses the transport that breaks others (transport/fault.h), which only builds with a sanitizer have.
-With GPUAAS_TEST_FULL=1 at every boundary and many bytes, else at some."""
+Uses the transport that breaks others (transport/fault/fault.h), which only builds with a sanitizer
+have. With GPUAAS_TEST_FULL=1 at every boundary and many bytes, else at some."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
 FEW = harness.TRANSPORT == "rdma" and not FULL  # that machine is slow
 BOUNDARY = 65536
 COPIED = {"out": 18 * BOUNDARY, "in": 36 * BOUNDARY}  # by one round of steps, at least
-DATA, SIDE, BULK = 2, 3, 4  # kinds of connections, to transport/fault.h
+DATA, SIDE, BULK = 2, 3, 4  # kinds of connections, to transport/fault/fault.h
 HANG_SECONDS = 5  # a wrong length may make both ends wait for bytes
 
 

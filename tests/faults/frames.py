@@ -4,9 +4,9 @@ of connection and both directions. The end that reads them ends the connection; 
 719, or all it computed is right. The server holds nothing of it any more, and a neighbour that
 computes meanwhile does not notice.
 
-Uses the transport that breaks others (transport/fault.h), which only builds with a sanitizer have.
-Whatever carries the frames (GPUAAS_TEST_TRANSPORT), they are the same. With GPUAAS_TEST_FULL=1 at
-many frames, else at some."""
+Uses the transport that breaks others (transport/fault/fault.h), which only builds with a sanitizer
+have. Whatever carries the frames (GPUAAS_TEST_TRANSPORT), they are the same. With
+GPUAAS_TEST_FULL=1 at many frames, else at some."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from check import Checker, expect
 
 SKIPPED = 77
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
-DATA, SIDE = 2, 3  # kinds of connections, to transport/fault.h
+DATA, SIDE = 2, 3  # kinds of connections, to transport/fault/fault.h
 
 # Of what steps sends and gets: each round is as the one before, and more frames than are left out
 # here. The first one is the greeting, and the second one that it sends a context, which may come

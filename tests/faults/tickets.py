@@ -25,7 +25,7 @@ COPY_MOST = 65536  # bytes of a connection that are kept
 HEADER = struct.Struct("<IHHQ")  # api/wire.h
 DATA_HELLO, REFUSED = 8, 3
 TLS_ALERT, TLS_RECORD = 21, 5  # a kind of record, and the bytes before its content
-OFFER, OFFER_BYTES = b"rdma", 64  # transport/rdma_wide.h
+OFFER, OFFER_BYTES = b"rdma", 64  # transport/rdma/rdma_endpoint.h
 
 
 class Relay:

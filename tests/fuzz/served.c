@@ -8,8 +8,8 @@
 
 #include "api/cuda_driver.h"
 #include "base/clock.h"
-#include "softgpu/process.h"
-#include "softgpu/queue.h"
+#include "softgpu/process/process.h"
+#include "softgpu/stream/queue.h"
 #include "tests/fuzz/input.h"
 
 #define PATIENCE_NS (100 * GA_NS_PER_MS)

@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_SERVED_H
 #define TESTS_FUZZ_SERVED_H
 
-#include "server/conn.h"
+#include "server/session/conn.h"
 
 #define SERVED_DEVICES 2u
 

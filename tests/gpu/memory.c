@@ -12,7 +12,7 @@
 
 #define GIB (UINT64_C(1) << 30)
 
-/* The windows that clients propose first, as in client/window.c. */
+/* The windows that clients propose first, as in client/alloc/window.c. */
 #if defined(__SANITIZE_THREAD__)
 #define WINDOW_BYTES (64 * GIB)
 #define WINDOW_FIRST (64 * GIB)

@@ -272,7 +272,7 @@ static int small_stack(const char *kilobytes)
 /* ---- addresses */
 
 /* Nothing is left of the addresses at which the library looks for room for device memory: those of
- * client/window.c, under ThreadSanitizer the low ones. */
+ * client/alloc/window.c, under ThreadSanitizer the low ones. */
 static int crowded(bool low)
 {
     const unsigned long long first = low ? 64ull << 30 : 0x200000000000;

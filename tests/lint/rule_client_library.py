@@ -24,11 +24,11 @@ CANCELLATION_POINTS = set("""
     fscanf fseek fseeko ftell fwrite getaddrinfo getc getdelim getline getnameinfo mkstemp opendir
     pclose popen printf putc puts readdir readdir64 syslog vdprintf vfprintf vprintf""".split())
 UNCANCELLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "client",
-                           "uncancelled.c")
+                           "process", "cancellation.c")
 
 
 def uncancelled():
-    """What client/uncancelled.c stands before."""
+    """What client/process/cancellation.c stands before."""
     with open(UNCANCELLED, encoding="utf-8") as f:
         return set(re.findall(r"(?m)^UNCANCELLED(?:_BY)?\((\w+),", f.read()))
 
@@ -84,6 +84,6 @@ def check_symbols(text):
         if section != "UND" and bind != "LOCAL" and not EXPORTS.match(name.split("@")[0]):
             yield f"exports {name}; only names of CUDA and NVML may be seen"
         if section == "UND" and name.split("@")[0] in CANCELLATION_POINTS - wrapped:
-            yield f"calls {name}, a cancellation point that is not in client/uncancelled.c"
+            yield f"calls {name}, a cancellation point that is not in client/process/cancellation.c"
         if section == "UND" and version and tuple(map(int, version.groups())) > NEWEST_GLIBC:
             yield f"binds {name}; nothing newer than GLIBC_{NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}"

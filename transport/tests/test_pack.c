@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "transport/pack.h"
+#include "transport/compress.h"
 
 #define CHUNK 262144u
 #define MS    GA_NS_PER_MS

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "transport/rdma.h"
-#include "transport/rdma_state.h"
+#include "transport/rdma/rdma.h"
+#include "transport/rdma/rdma_state.h"
 #include "transport/tests/wide.h"
 
 static int socket_to(const char *url)

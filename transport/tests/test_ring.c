@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "transport/ring.h"
+#include "transport/shm/ring.h"
 
 struct ends {
     struct ring *ring;

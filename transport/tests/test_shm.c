@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "transport/shm.h"
-#include "transport/shm_offer.h"
+#include "transport/shm/shm.h"
+#include "transport/shm/shm_setup.h"
 
 #define MEMORY_BYTES sizeof(struct rings)
 

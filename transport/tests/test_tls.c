@@ -10,7 +10,7 @@
 
 #include "transport/tcp.h"
 #include "transport/tests/authority.h"
-#include "transport/tls.h"
+#include "transport/tls/tls.h"
 #include "transport/transport.h"
 
 #define HOUR_S 3600L

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/fault_through.h"
-#include "transport/rdma.h"
+#include "transport/fault/fault_passthrough.h"
+#include "transport/rdma/rdma.h"
 
 const char *wide_host(void)
 {

@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_TESTS_WIDE_H
 #define TRANSPORT_TESTS_WIDE_H
 
-#include "transport/rdma_state.h"
+#include "transport/rdma/rdma_state.h"
 #include "transport/transport.h"
 
 /* Address of a card; NULL: there is none. */

@@ -2,9 +2,9 @@
  * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
 #include "api/wire.h"
 #include "base/log.h"
-#include "client/host_function.h"
-#include "client/link.h"
-#include "client/trace.h"
+#include "client/stream/host_function.h"
+#include "client/conn/conn.h"
+#include "client/process/trace.h"
 #include "tests/fuzz/conn.h"
 
 #define CALLS_MOST   32u
@@ -12,7 +12,7 @@
 #define GUARD_BYTES  64u
 #define GUARD        0xa5
 
-/* A function of the program; here without what runs it (client/host_function.c). */
+/* A function of the program; here without what runs it (client/stream/host_function.c). */
 struct client_host_call {
     unsigned told; /* how often its turn has come, or been lost */
 };
@@ -42,7 +42,7 @@ void client_host_call_lost(struct client_host_call *call, int status)
     call->told++;
 }
 
-/* Of a program that is not traced (client/trace.c). */
+/* Of a program that is not traced (client/process/trace.c). */
 enum client_trace client_trace_mode;
 
 void client_trace_wait(uint64_t waited_ns)

@@ -1,9 +1,9 @@
 /* Texts that people write: the configuration of gpuaasd, SOFTGPU_DEVICES, lists, addresses. */
 #include <stdbool.h>
 
-#include "client/environment.h"
+#include "client/process/environment.h"
 #include "conf/conf.h"
-#include "softgpu/config.h"
+#include "softgpu/process/config.h"
 #include "tests/fuzz/input.h"
 #include "transport/transport.h"
 

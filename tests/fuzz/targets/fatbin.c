@@ -2,7 +2,7 @@
  * archives; and what a software GPU takes out of them, unpacked. */
 #include "api/bundle.h"
 #include "api/host_object.h"
-#include "softgpu/image_text.h"
+#include "softgpu/module/image_text.h"
 #include "tests/fuzz/input.h"
 
 static void walk(const struct api_image *image)

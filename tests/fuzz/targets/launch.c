@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-#include "softgpu/engine.h"
+#include "softgpu/engine/engine.h"
 #include "tests/fuzz/input.h"
 
 #define RUN_US       3000 /* of processor time */

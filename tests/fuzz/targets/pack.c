@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/fuzz/input.h"
-#include "transport/pack.h"
+#include "transport/compress.h"
 
 #define GUARD 0x5a
 

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-#include "softgpu/engine.h"
-#include "softgpu/texture.h"
+#include "softgpu/engine/engine.h"
+#include "softgpu/texture/texture.h"
 #include "tests/fuzz/input.h"
 
 #define RUN_US       3000 /* of processor time, for all kernels of an input together */

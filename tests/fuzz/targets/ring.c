@@ -1,7 +1,7 @@
 /* A ring in shared memory whose other side writes any counters: an honest one's bytes arrive in
  * order, a liar's never lead outside the ring. */
 #include "tests/fuzz/input.h"
-#include "transport/ring.h"
+#include "transport/shm/ring.h"
 
 #define PIECE_MOST (RING_BYTES + 4096u)
 

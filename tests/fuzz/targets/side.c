@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/admission.h"
+#include "server/backend/admission.h"
 #include "tests/fuzz/conn.h"
 
 #define TURNS_MOST 4096u

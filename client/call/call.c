@@ -1,0 +1,470 @@
+/* A call on its way; see call.h. */
+#include "client/call/call.h"
+
+#include <assert.h>
+
+#include "api/call_info.h"
+#include "base/log.h"
+#include "client/copy/copy.h"
+#include "client/call/state.h"
+#include "client/process/trace.h"
+#include "client/memory/mirror.h"
+#include "client/alloc/window.h"
+#include "front/front.h"
+
+#define HEADER sizeof(struct wire_header)
+#define SWITCH 32u /* a WIRE_CONTEXT frame */
+
+CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct client_context *context)
+{
+    call->op = op;
+    call->missing = CUDA_SUCCESS;
+    call->routed = false;
+    call->bare = false;
+    call->twins = (struct client_call_twins){0};
+    call->record = NULL;
+    call->sequence = 0;
+    call->lends = false;
+    call->context = context;
+    call->session = NULL;
+    call->link = context->session->link;
+    int dead = atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+    if (dead != 0) {
+        front_output_write();
+    }
+    return (CUresult)dead;
+}
+
+CUresult client_call_enter_session(struct client_call *call, uint16_t op,
+                                   struct client_session *session)
+{
+    *call = (struct client_call){.op = op, .bare = true, .session = session, .link = session->link};
+    return (CUresult)atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+}
+
+CUresult client_call_enter(struct client_call *call, uint16_t op)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
+}
+
+CUresult client_call_enter_handle(struct client_call *call, uint16_t op)
+{
+    CUresult rc = client_call_enter(call, op);
+    if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        *call = (struct client_call){.op = op, .missing = rc};
+        rc = CUDA_SUCCESS;
+    }
+    return rc;
+}
+
+bool client_call_exiting(void)
+{
+    return atomic_load_explicit(&client_exiting, memory_order_relaxed);
+}
+
+CUresult client_call_between_nodes(const char *what)
+{
+    static atomic_bool told;
+    if (!atomic_exchange(&told, true)) {
+        ga_warn("%s between devices of different nodes is not supported yet (error 801)", what);
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The first explicit handle decides where the call runs. */
+static CUresult route(struct client_call *call, struct client_context *context)
+{
+    if (context != call->context && !call->routed) {
+        if (!atomic_load(&context->active)) {
+            return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        }
+        call->context = context;
+        call->link = context->session->link;
+    }
+    call->routed = true;
+    /* NOLINTNEXTLINE: streams, events, modules and functions have a context */
+    if (context->session == NULL || context->session->link != call->link) {
+        return client_call_between_nodes("a call");
+    }
+    return CUDA_SUCCESS;
+}
+
+/* A context of another server: its memory is out of reach, as cuDeviceCanAccessPeer says. */
+static CUresult apart(uint16_t op)
+{
+    switch (op) {
+    case API_OP_cuCtxEnablePeerAccess:
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    case API_OP_cuCtxDisablePeerAccess:
+        return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    default:
+        return client_call_between_nodes("a call");
+    }
+}
+
+CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire)
+{
+    struct client_context *context;
+    CUresult rc = client_context_find(handle, &context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (!atomic_load(&context->active)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (context->session->link != call->link) {
+        return apart(call->op);
+    }
+    if (call->op == API_OP_cuCtxEnablePeerAccess) {
+        atomic_store(&context->session->reached, true);
+    }
+    *wire = context->object.handle;
+    return CUDA_SUCCESS;
+}
+
+/* A stream that is only a name is one of the current context. */
+static bool is_name(CUstream stream)
+{
+    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire)
+{
+    struct client_stream *stream = NULL;
+    if (call->context == NULL && is_name(handle)) {
+        return call->missing;
+    }
+    CUresult rc = client_stream_find(call->context, handle, &stream, wire);
+    if (rc == CUDA_SUCCESS && stream != NULL) {
+        rc = route(call, stream->object.context);
+    } else {
+        call->routed = true;
+    }
+    return rc;
+}
+
+CUresult client_stream_check_made(struct client_call *call, CUstream handle, uint64_t *wire)
+{
+    return is_name(handle) ? CUDA_ERROR_INVALID_HANDLE : client_stream_check(call, handle, wire);
+}
+
+CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire)
+{
+    const struct client_object *object =
+        client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
+    struct client_context *context = object != NULL ? object->context : NULL;
+    if (context == NULL) { /* or another thread destroys it just now */
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *wire = object->handle;
+    return route(call, context);
+}
+
+CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire)
+{
+    struct client_function *function;
+    if (call->context == NULL) {
+        return call->missing;
+    }
+    CUresult rc = client_function_resolve(call->context, handle, &function);
+    if (rc == CUDA_SUCCESS) {
+        *wire = function->object.handle;
+        rc = route(call, function->object.context);
+    }
+    return rc;
+}
+
+CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t *wire)
+{
+    (void)call;
+    struct client_device *device;
+    CUresult rc = client_device_find(ordinal, &device);
+    if (rc == CUDA_SUCCESS) {
+        *wire = (int32_t)device->index;
+    }
+    return rc;
+}
+
+CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
+                            uint64_t bytes)
+{
+    struct client_session *session = NULL;
+    struct client_twin twin;
+    CUresult rc = start % align == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && client_window_other(start) && call->context != NULL) {
+        rc = client_twin_need(call->context, start);
+        if (client_twin_at(start, call->context->session, &twin) &&
+            bytes <= twin.bytes - (start - twin.host)) {
+            session = call->context->session; /* other servers may have one at the same address */
+        }
+    }
+    if (rc == CUDA_SUCCESS && session == NULL) {
+        rc = client_memory_check(start, bytes, &session);
+    }
+    if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
+        rc = client_call_between_nodes("a copy");
+    }
+    return rc == CUDA_SUCCESS && bytes != 0 ? client_twins_before_range(call, start) : rc;
+}
+
+CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire)
+{
+    struct client_object *object = client_object_make(type, call->context);
+    if (object == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *wire = object->handle;
+    return CUDA_SUCCESS;
+}
+
+void client_handle_drop(uint64_t wire)
+{
+    void *object = client_object_find(ga_handle_type_of(wire), wire);
+    if (object != NULL) {
+        client_object_drop(object);
+    }
+}
+
+/* Says once for each call what is missing where. */
+static CUresult lacking(const struct client_call *call)
+{
+    static struct api_op_set told;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    bool first = !api_op_set_has(&told, call->op);
+    api_op_set_add(&told, call->op);
+    pthread_mutex_unlock(&lock);
+    if (first) {
+        ga_log_write(NULL, GA_LOG_WARN, NULL,
+                     "%s is not supported by the gpuaasd at %s, whose build is another than this "
+                     "library's (" GPUAAS_VERSION "): upgrade the older one",
+                     api_op_name(call->op), call->link->name);
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+bool client_call_lacking(const struct client_call *call)
+{
+    return call->link->lacks && api_op_set_has(&call->link->lacking, call->op);
+}
+
+/* One by one: what has just been written in pieces is read as a whole only after a wait. */
+static void writer_begin(struct client_call *call, size_t bound)
+{
+    call->writer.data = client_link_at(call->link) + HEADER;
+    call->writer.size = bound + 15;
+    call->writer.at = 0;
+    call->writer.failed = false;
+}
+
+/* Work that may last comes behind blocking copies that have not waited. Not an event: it is what is
+ * recorded then. */
+static void mark_copies(const struct client_call *call)
+{
+    if (atomic_load_explicit(&call->link->owing, memory_order_relaxed) != 0 &&
+        client_work_of(call) == WORK_LASTING && call->op != API_OP_cuEventRecord) {
+        client_copy_mark(call->link);
+    }
+}
+
+CUresult client_call_begin(struct client_call *call, size_t bound)
+{
+    if (client_call_lacking(call)) {
+        return lacking(call);
+    }
+    mark_copies(call);
+    int rc = client_link_lock(call->link, bound + HEADER + SWITCH + 16);
+    if (rc != 0) {
+        return (CUresult)rc;
+    }
+    if (!call->bare) {
+        client_link_context(call->link, call->context->session->number,
+                            call->context->object.handle);
+    }
+    writer_begin(call, bound);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_begin_apart(struct client_call *call, size_t bound)
+{
+    if (client_call_lacking(call)) {
+        return lacking(call);
+    }
+    int rc = client_link_lock_apart(call->link, bound + HEADER + SWITCH + 16);
+    if (rc == 0) {
+        client_link_context(call->link, call->context->session->number,
+                            call->context->object.handle);
+    }
+    return (CUresult)rc;
+}
+
+void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
+                        uint32_t packed)
+{
+    client_link_prefix(call->link, connection, packed);
+    writer_begin(call, bound);
+}
+
+static uint64_t append(struct client_call *call, uint64_t bulk)
+{
+    assert(!call->writer.failed); /* the bound was too small: a bug of ours */
+    if (client_trace_mode != CLIENT_TRACE_NONE) {
+        client_trace_call(call->op, call->writer.data, call->writer.at);
+    }
+    const struct client_session *session =
+        call->session != NULL ? call->session : call->context->session;
+    uint64_t sequence =
+        client_link_frame(call->link, call->op, session->number, call->writer.at, bulk, true);
+    enum client_work work = client_work_of(call);
+    call->lends = false;
+    if (work != WORK_NONE) {
+        atomic_store_explicit(&call->link->worked, sequence, memory_order_release);
+    }
+    if (work == WORK_LASTING) {
+        atomic_store_explicit(&call->link->lasting, sequence, memory_order_release);
+    }
+    call->sequence = sequence;
+    return sequence;
+}
+
+void client_call_sent(struct client_call *call)
+{
+    if (call->twins.some && !call->twins.later) {
+        client_twins_sent(call);
+    }
+}
+
+CUresult client_call_post(struct client_call *call)
+{
+    (void)append(call, 0);
+    client_link_unlock(call->link, false);
+    client_call_sent(call);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes)
+{
+    (void)append(call, bytes);
+    client_link_bulk(call->link, from, bytes);
+    client_link_unlock(call->link, false);
+    client_call_sent(call);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
+                                struct link_apart *apart)
+{
+    (void)append(call, 0);
+    client_link_apart(call->link, from, bytes, apart);
+    client_link_unlock(call->link, false);
+    call->twins.later = true;
+    return CUDA_SUCCESS;
+}
+
+uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes)
+{
+    return ga_write_room(&call->writer, bytes, 1, 16);
+}
+
+CUresult client_call_post_expect(struct client_call *call, const struct link_want *want)
+{
+    uint64_t sequence = append(call, 0);
+    struct link_record *record = client_link_expect(call->link, sequence, false, want);
+    client_link_unlock(call->link, false);
+    if (record == NULL) {
+        /* The answer could not be placed when it comes: the link is no longer usable. */
+        client_link_lose(call->link, "no memory for an answer");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* `leads`: we have the reader role, so nobody looks for the record before it is there: the server
+ * has the call while we make it. */
+static CUresult start(struct client_call *call, const struct link_want *want, const void *from,
+                      uint64_t bytes, bool leads)
+{
+    call->sequence = append(call, bytes);
+    if (!leads) {
+        call->record = client_link_expect(call->link, call->sequence, true, want);
+    }
+    if (from != NULL) {
+        client_link_bulk(call->link, from, bytes);
+    }
+    client_link_unlock(call->link, true);
+    if (leads) {
+        call->record = client_link_expect(call->link, call->sequence, true, want);
+    }
+    if (call->record == NULL) {
+        client_link_lose(call->link, "no memory for an answer");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* It is complete. */
+static CUresult finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
+{
+    struct link_record *record = call->record;
+    *reader = ga_reader_of(record->results != NULL ? record->results : record->small,
+                           record->results_size);
+    reader->at = record->results_size < 8 ? record->results_size : 8;
+    CUresult rc = (CUresult)record->result;
+    /* A handle that the server does not know is one whose making has failed: that is the error. */
+    if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_HANDLE) && !keep_late &&
+        atomic_load(&call->context->late) != 0) {
+        int late = atomic_exchange(&call->context->late, 0);
+        rc = late != 0 ? (CUresult)late : rc;
+    }
+    return rc;
+}
+
+CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
+                           uint64_t bytes)
+{
+    return start(call, want, from, bytes, false);
+}
+
+CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
+{
+    client_link_wait(call->link, call->record);
+    return finish(call, keep_late, reader);
+}
+
+CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
+                               bool keep_late, const void *from, uint64_t bytes,
+                               struct ga_reader *reader)
+{
+    bool leads = from == NULL && client_link_lead(call->link);
+    CUresult rc = start(call, want, from, bytes, leads);
+    if (leads) {
+        client_link_wait_leading(call->link, call->record);
+    } else if (rc == CUDA_SUCCESS) {
+        client_link_wait(call->link, call->record);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = finish(call, keep_late, reader);
+    }
+    return rc;
+}
+
+CUresult client_call_wait(struct client_call *call, struct ga_reader *reader)
+{
+    return client_call_wait_want(call, NULL, false, NULL, 0, reader);
+}
+
+CUresult client_call_broken(struct client_call *call)
+{
+    client_link_lose(call->link, "it sent an answer that cannot be read");
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+void client_call_end(struct client_call *call)
+{
+    if (call->record != NULL) {
+        client_link_release(call->link, call->record);
+        call->record = NULL;
+    }
+}

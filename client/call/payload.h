@@ -1,0 +1,58 @@
+/* Bytes of the program's memory that go with one call, between its begin and its post. How they
+ * travel is decided here: in the buffer behind the values, out of the program's memory, packed, or
+ * over a bulk connection. */
+#ifndef CLIENT_PIECE_H
+#define CLIENT_PIECE_H
+
+#include "client/call/call.h"
+
+enum client_piece_way {
+    PIECE_COPIED, /* into the buffer */
+    PIECE_DIRECT, /* out of the program's memory, before the post returns */
+    PIECE_PACKED, /* in the buffer, since begin */
+    PIECE_APART,  /* over a bulk connection, after the post has returned */
+};
+
+struct client_piece {
+    const uint8_t *at; /* row r is at `at + r * pitch`; WIRE_CHUNK bytes altogether at most */
+    uint64_t width, pitch, rows;
+    /* begin's, for the post */
+    enum client_piece_way way;
+    const uint8_t *from; /* APART */
+    uint32_t packed;     /* bytes; 0: it goes plain */
+};
+
+/* Of the two below: all but small pieces in one row. */
+CUresult client_piece_begin_large(struct client_call *call, size_t values,
+                                  struct client_piece *piece);
+CUresult client_piece_post_large(struct client_call *call, const struct client_piece *piece,
+                                 struct link_apart *apart);
+
+static inline bool client_piece_small(const struct client_piece *piece)
+{
+    return piece->rows == 1 && piece->width < LINK_DIRECT;
+}
+
+/* As client_call_begin for a call with exactly so many bytes of values, without what fills up. */
+static inline CUresult client_piece_begin(struct client_call *call, size_t values,
+                                          struct client_piece *piece)
+{
+    return client_piece_small(piece) ? client_call_begin(call, wire_padded(values) + piece->width)
+                                     : client_piece_begin_large(call, wire_padded(values), piece);
+}
+
+/* When they have been written. Whoever posts waits in the end (client_piece_wait), for all pieces
+ * that were given the same `apart`, which is all zeros at first: before that they may not have
+ * left, and the memory must stay as it is. */
+static inline CUresult client_piece_post(struct client_call *call, const struct client_piece *piece,
+                                         struct link_apart *apart)
+{
+    if (!client_piece_small(piece)) {
+        return client_piece_post_large(call, piece, apart);
+    }
+    ga_write_array(&call->writer, piece->at, piece->width, 1, 16);
+    return client_call_post(call);
+}
+void client_piece_wait(struct client_call *call, const struct link_apart *apart);
+
+#endif

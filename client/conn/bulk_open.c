@@ -1,0 +1,206 @@
+/* Opening bulk connections. Whatever goes wrong, the data connection carries everything. */
+#include "client/conn/bulk_open.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "client/conn/greeting.h"
+#include "client/call/state.h"
+
+#define ASK_FROM     (1u << 20) /* bytes of a copy */
+#define CONNECT_NS   (10 * GA_NS_PER_S)
+#define ANSWER_BYTES 4096u
+
+/* As ga_bulk_open gives them. */
+struct bulk_ticket {
+    uint8_t id[16], key[32];
+};
+
+_Static_assert(sizeof(struct bulk_ticket) == 48, "as messages.api says");
+
+/* Of the connections that are being made. */
+struct making {
+    struct client_link *link;
+    struct bulk_ticket tickets[WIRE_BULKS_MOST];
+    struct transport_conn conns[WIRE_BULKS_MOST];
+    unsigned count; /* tickets; then those that are open, the first ones */
+    uint64_t deadline_ns;
+    char why[300];
+};
+
+static CUresult ask(struct client_call *call, struct making *making)
+{
+    struct ga_reader reader;
+    struct ga_bulk_open_results results;
+    CUresult rc = client_call_begin(call, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
+    if (rc == CUDA_SUCCESS) {
+        ga_bulk_open_results_read(&reader, &results);
+        if (!ga_reader_done(&reader) || results.connections > WIRE_BULKS_MOST ||
+            results.ticket_bytes != results.connections * sizeof(struct bulk_ticket)) {
+            rc = client_call_broken(call);
+        } else if (results.connections != 0) {
+            memcpy(making->tickets, results.tickets, results.ticket_bytes);
+            making->count = results.connections;
+        }
+    }
+    client_call_end(call);
+    return rc;
+}
+
+static enum ga_status say_hello(struct making *making, unsigned number)
+{
+    struct client_frame frame;
+    struct handshake_data_hello hello = {.magic = WIRE_MAGIC,
+                                         .major = WIRE_MAJOR,
+                                         .minor = WIRE_MINOR,
+                                         .kind = HANDSHAKE_BULK,
+                                         .device = number};
+    memcpy(hello.application, client_application, sizeof hello.application);
+    memcpy(hello.id, making->tickets[number].id, sizeof hello.id);
+    memcpy(hello.key, making->tickets[number].key, sizeof hello.key);
+    GA_TRY(client_frame_begin(&frame));
+    handshake_data_hello_write(&frame.writer, &hello);
+    enum ga_status status = client_frame_send(&frame, WIRE_DATA_HELLO, 0, 0, &making->conns[number],
+                                              making->deadline_ns, making->why, sizeof making->why);
+    client_frame_end(&frame);
+    return status;
+}
+
+/* Nothing comes behind the welcome before ga_bulk_use. */
+static enum ga_status hear_welcome(struct making *making, unsigned number)
+{
+    struct frame_reader reader;
+    struct wire_header header;
+    struct ga_reader values;
+    GA_TRY(frame_reader_init(&reader, ANSWER_BYTES));
+    enum ga_status status =
+        client_frame_receive(&reader, &making->conns[number], making->deadline_ns, &header, &values,
+                             making->why, sizeof making->why);
+    if (status == GA_OK && header.opcode != WIRE_DATA_WELCOME) {
+        snprintf(making->why, sizeof making->why, "it was refused");
+        status = GA_DENIED;
+    }
+    frame_reader_fini(&reader);
+    return status;
+}
+
+static enum ga_status connected(struct making *making, unsigned number)
+{
+    uint64_t now = ga_clock_ns();
+    uint64_t left_ns = now < making->deadline_ns ? making->deadline_ns - now : 0;
+    GA_TRY(transport_connected(&making->conns[number], (int)(left_ns / GA_NS_PER_MS), making->why,
+                               sizeof making->why));
+    return say_hello(making, number);
+}
+
+static void close_from(struct making *making, unsigned first)
+{
+    for (unsigned i = first; i < making->count; i++) {
+        making->conns[i].ops->close(&making->conns[i]);
+    }
+    making->count = first < making->count ? first : making->count;
+}
+
+/* All at a time, so they take as long as one. */
+static void connect_all(struct making *making)
+{
+    struct transport_address address;
+    unsigned begun = 0, good = 0;
+    if (transport_address_parse(making->link->address, WIRE_DEFAULT_PORT, &address, making->why,
+                                sizeof making->why) != GA_OK) {
+        making->count = 0;
+        return;
+    }
+    while (begun < making->count) {
+        const struct transport_secret secret = {.ticket_id = making->tickets[begun].id,
+                                                .ticket_key = making->tickets[begun].key};
+        address.secret = &secret;
+        if (address.ops->connect_begin(&address, &making->conns[begun], making->why,
+                                       sizeof making->why) != GA_OK) {
+            break;
+        }
+        begun++;
+    }
+    address.secret = NULL;
+    making->count = begun;
+    while (good < making->count && connected(making, good) == GA_OK) {
+        good++;
+    }
+    close_from(making, good);
+    good = 0;
+    while (good < making->count && hear_welcome(making, good) == GA_OK) {
+        good++;
+    }
+    close_from(making, good);
+}
+
+/* From the frame that says so on, pieces may go over them. */
+static CUresult use(struct client_call *call, const struct making *making)
+{
+    struct client_link *link = making->link;
+    const struct ga_bulk_use_args args = {.connections = making->count};
+    call->op = API_OP_ga_bulk_use;
+    CUresult rc = client_call_begin(call, ga_bulk_use_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    ga_bulk_use_args_write(&call->writer, &args);
+    for (unsigned i = 0; i < making->count; i++) {
+        link->bulks[i].conn = making->conns[i];
+    }
+    atomic_store(&link->bulk_count, making->count);
+    return client_call_post(call);
+}
+
+static void own(const struct making *making)
+{
+    for (unsigned i = 0; i < making->count; i++) {
+        int fds[TRANSPORT_FDS_MOST];
+        unsigned count = making->conns[i].ops->descriptors(&making->conns[i], fds);
+        for (unsigned n = 0; n < count; n++) {
+            client_process_own(fds[n]);
+        }
+    }
+}
+
+static void prepare(struct client_context *context)
+{
+    struct client_call call;
+    struct making making = {.deadline_ns = ga_clock_ns() + CONNECT_NS};
+    if (client_call_enter_in(&call, API_OP_ga_bulk_open, context) != CUDA_SUCCESS ||
+        client_call_lacking(&call)) {
+        return;
+    }
+    making.link = call.link;
+    if (ask(&call, &making) != CUDA_SUCCESS || making.count == 0) {
+        return;
+    }
+    connect_all(&making);
+    if (making.why[0] != 0) {
+        ga_debug("a bulk connection to %s: %s; %u are there", making.link->name, making.why,
+                 making.count);
+    }
+    if (making.count != 0) {
+        if (use(&call, &making) == CUDA_SUCCESS) {
+            own(&making);
+        } else {
+            close_from(&making, 0);
+        }
+    }
+    explicit_bzero(making.tickets, sizeof making.tickets);
+}
+
+void client_bulk_prepare(const struct client_call *call, uint64_t bytes)
+{
+    struct client_link *link = call->link;
+    if (bytes >= ASK_FROM && !atomic_load(&link->bulk_asked) &&
+        !atomic_exchange(&link->bulk_asked, true)) {
+        prepare(call->context);
+    }
+}

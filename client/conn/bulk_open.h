@@ -1,0 +1,11 @@
+/* Bulk connections: asked for with the first large copy, which waits for them; see link_bulk.c for
+ * what they do. A program without large copies has none. */
+#ifndef CLIENT_BULK_H
+#define CLIENT_BULK_H
+
+#include "client/call/call.h"
+
+/* A copy of so many bytes is about to begin; the call has been entered. */
+void client_bulk_prepare(const struct client_call *call, uint64_t bytes);
+
+#endif

@@ -1,0 +1,107 @@
+/* One greeting in bounded time. */
+#include "client/conn/greeting.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+const char *client_exchange_cause(const struct transport_conn *conn, enum ga_status status)
+{
+    const char *trouble = transport_trouble(conn);
+    return status != GA_LOST ? CLIENT_EXCHANGE_FOREIGN
+           : trouble != NULL ? trouble
+                             : "it closed the connection";
+}
+
+enum ga_status client_frame_begin(struct client_frame *frame)
+{
+    frame->bytes = aligned_alloc(64, WIRE_HANDSHAKE_MOST);
+    if (frame->bytes == NULL) {
+        return GA_NO_MEMORY;
+    }
+    frame->writer = ga_writer_of(frame->bytes + sizeof(struct wire_header),
+                                 WIRE_HANDSHAKE_MOST - sizeof(struct wire_header));
+    return GA_OK;
+}
+
+void client_frame_end(struct client_frame *frame)
+{
+    free(frame->bytes);
+    frame->bytes = NULL;
+}
+
+static enum ga_status wait_for(struct transport_conn *conn, short events, uint64_t deadline_ns,
+                               char *why, size_t why_size)
+{
+    uint64_t now = ga_clock_ns();
+    if (now >= deadline_ns) {
+        snprintf(why, why_size, "no answer in time");
+        return GA_TIMEOUT;
+    }
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count = conn->ops->await(conn, events, at);
+    if (count != 0) {
+        (void)poll(at, count, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
+    }
+    return GA_OK;
+}
+
+enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, uint16_t session,
+                                 uint64_t sequence, struct transport_conn *conn,
+                                 uint64_t deadline_ns, char *why, size_t why_size)
+{
+    ga_writer_finish(&frame->writer);
+    if (frame->writer.failed) {
+        snprintf(why, why_size, "a greeting is too long");
+        return GA_INVALID;
+    }
+    struct wire_header header = {.length = (uint32_t)frame->writer.at,
+                                 .opcode = opcode,
+                                 .session = session,
+                                 .sequence = sequence};
+    memcpy(frame->bytes, &header, sizeof header);
+    size_t size = sizeof header + frame->writer.at, done = 0;
+    while (done < size) {
+        struct iovec piece = {.iov_base = frame->bytes + done, .iov_len = size - done};
+        size_t sent;
+        enum ga_status status = conn->ops->send(conn, &piece, 1, &sent);
+        if (status == GA_AGAIN) {
+            GA_TRY(wait_for(conn, POLLOUT, deadline_ns, why, why_size));
+            continue;
+        }
+        if (status != GA_OK) {
+            char byte; /* it may have said why, before */
+            (void)!conn->ops->receive(conn, &byte, 1, &sent);
+            snprintf(why, why_size, "%s", client_exchange_cause(conn, GA_LOST));
+            return status;
+        }
+        done += sent;
+    }
+    return GA_OK;
+}
+
+enum ga_status client_frame_receive(struct frame_reader *reader, struct transport_conn *conn,
+                                    uint64_t deadline_ns, struct wire_header *header,
+                                    struct ga_reader *values, char *why, size_t why_size)
+{
+    for (;;) {
+        const uint8_t *at;
+        enum ga_status status = frame_next(reader, header, &at);
+        if (status == GA_OK) {
+            *values = ga_reader_of(at, header->length);
+            return GA_OK;
+        }
+        if (status == GA_AGAIN) {
+            status = frame_fill(reader, conn);
+        }
+        if (status == GA_AGAIN) {
+            GA_TRY(wait_for(conn, POLLIN, deadline_ns, why, why_size));
+        } else if (status != GA_OK) {
+            snprintf(why, why_size, "%s", client_exchange_cause(conn, status));
+            return status;
+        }
+    }
+}

@@ -1,0 +1,289 @@
+/* The service thread: sends what waits in a buffer for a moment, reads answers that nobody waits
+ * for, keeps side connections alive and notices their end. It does nothing that a calling thread
+ * waits for. The library has one other thread, and only for programs with host functions
+ * (host_function.c). */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "client/copy/shared_buffer.h"
+#include "client/process/environment.h"
+#include "client/call/state.h"
+
+#define POLLED_LEAST 64u
+#define FAR          UINT64_MAX
+
+static int wake_fd = -1;   /* a timer */
+static atomic_bool asleep; /* for longer than the flush delay */
+
+/* The thread wakes when the flush is due, and not now: it would only go to sleep again, and take
+ * the processor from who is calling. */
+static void service_wake(void)
+{
+    if (atomic_exchange(&asleep, false)) {
+        const struct itimerspec due = {.it_value.tv_nsec = LINK_FLUSH_NS};
+        (void)timerfd_settime(wake_fd, 0, &due, NULL);
+    }
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Does what is due for a link; answers when it wants to be looked at again. */
+static uint64_t serve_link(struct client_link *link, uint64_t now)
+{
+    uint64_t next = FAR;
+    uint64_t oldest = atomic_load(&link->oldest_ns);
+    if (oldest != 0 && now >= oldest + link->flush_ns) {
+        client_link_flush(link);
+        oldest = atomic_load(&link->oldest_ns);
+        if (oldest != 0 && now >= oldest + link->flush_ns) {
+            next = now + GA_NS_PER_MS; /* the socket is full, and nobody waits for it */
+            oldest = 0;
+        }
+    }
+    if (oldest != 0) {
+        next = sooner(next, oldest + link->flush_ns);
+    }
+    if (atomic_load(&link->unwaited) != 0) {
+        uint64_t due = atomic_load(&link->read_ns) + LINK_DRAIN_NS;
+        if (now >= due) {
+            link_read_try(link);
+            due = now + LINK_DRAIN_NS;
+        }
+        next = sooner(next, due);
+    }
+    return next;
+}
+
+static void side_failed(struct client_link *link, enum ga_status status)
+{
+    char why[80] = "its side connection ended";
+    if (status == GA_TIMEOUT) {
+        snprintf(why, sizeof why, "no sign of life for %u s", client_environment_dead_after_s());
+    }
+    client_link_lose(link, why);
+}
+
+/* The answer to the greeting, and what a newer server may say there and this library does not know,
+ * are passed over. */
+static void read_side(struct client_link *link)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    enum ga_status status;
+    while ((status = transport_side_receive(&link->side, &header, &values)) == GA_OK) {
+        if (header.opcode == WIRE_TRIM) {
+            client_trim_begin(link);
+        }
+    }
+    if (status != GA_AGAIN) {
+        side_failed(link, status);
+    }
+}
+
+/* Says when it is due again. */
+static uint64_t beat(struct client_link *link, uint64_t now)
+{
+    uint64_t due = link->side.liveness.looked_ns + transport_side_interval_ns(&link->side);
+    if (now < due) {
+        return due;
+    }
+    client_link_rest(link, now);
+    client_slots_rest(link, now);
+    enum ga_status status = transport_side_beat(&link->side, now);
+    if (status != GA_OK) {
+        side_failed(link, status);
+        return FAR;
+    }
+    return now + transport_side_interval_ns(&link->side);
+}
+
+static void server_lost(struct client_server *server)
+{
+    atomic_store(&server->lost, true);
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (link->owner == server) {
+            client_link_lose(link, "its gpuaasd ended or cannot be reached");
+        }
+    }
+}
+
+/* Whose a descriptor is. */
+struct watched_of {
+    struct client_link *link; /* NULL: see server */
+    struct client_server *server;
+};
+
+/* What to poll for. It has as much room as was ever wanted. */
+struct watched {
+    struct pollfd *at;
+    struct watched_of *of;
+    nfds_t count, room;
+};
+
+static bool watched_grow(struct watched *w)
+{
+    nfds_t room = w->room != 0 ? 2 * w->room : POLLED_LEAST;
+    struct pollfd *at = realloc(w->at, room * sizeof *at);
+    w->at = at != NULL ? at : w->at;
+    struct watched_of *of = realloc(w->of, room * sizeof *of);
+    w->of = of != NULL ? of : w->of;
+    w->room = at != NULL && of != NULL ? room : w->room;
+    return w->count < w->room;
+}
+
+/* Without memory for more it is looked at again when something else happens, or pings are due. */
+static void watch(struct watched *w, int fd, short events, struct client_link *link,
+                  struct client_server *server)
+{
+    if (w->count < w->room || watched_grow(w)) {
+        w->at[w->count] = (struct pollfd){.fd = fd, .events = events};
+        w->of[w->count++] = (struct watched_of){.link = link, .server = server};
+    }
+}
+
+static void watch_data(struct watched *w, struct client_link *link)
+{
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count;
+    struct transport_conn *from;
+    while ((from = link_awaited(link), count = from->ops->await(from, POLLIN, at)) == 0 &&
+           link_read_free(link) && atomic_load(&link->dead) == 0) {
+        link_read_try(link);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        watch(w, at[i].fd, at[i].events, link, NULL);
+    }
+}
+
+static void watch_side(struct watched *w, struct client_link *link)
+{
+    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    unsigned count;
+    while ((count = transport_side_await(&link->side, at)) == 0 && atomic_load(&link->dead) == 0) {
+        read_side(link);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        watch(w, at[i].fd, at[i].events, link, NULL);
+    }
+}
+
+static void watch_all(struct watched *w)
+{
+    w->count = 0;
+    watch(w, wake_fd, POLLIN, NULL, NULL);
+    for (struct client_server *at = client_servers; at != NULL; at = at->next) {
+        if (!atomic_load(&at->lost)) {
+            watch(w, at->control.fd, POLLRDHUP, NULL, at);
+        }
+    }
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (atomic_load(&link->dead) == 0) {
+            watch_side(w, link);
+        }
+        if (atomic_load(&link->dead) == 0 && atomic_load(&link->host_calls) != 0 &&
+            link_read_free(link)) {
+            watch_data(w, link);
+        }
+    }
+}
+
+static void handle_events(const struct watched *w)
+{
+    if (w->count != 0 && w->at[0].revents != 0) {
+        uint64_t count;
+        ssize_t got = read(wake_fd, &count, sizeof count);
+        (void)got;
+    }
+    for (nfds_t i = 1; i < w->count; i++) {
+        if (w->at[i].revents == 0) {
+            continue;
+        }
+        struct client_link *link = w->of[i].link;
+        if (link == NULL) {
+            server_lost(w->of[i].server);
+        } else if (w->at[i].fd == link->side.conn.fd) {
+            read_side(link);
+        } else {
+            link_read_try(link);
+        }
+    }
+}
+
+static uint64_t serve_all(uint64_t now)
+{
+    uint64_t next = FAR;
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (atomic_load(&link->dead) == 0) {
+            next = sooner(next, beat(link, now));
+            next = sooner(next, serve_link(link, now));
+        }
+    }
+    return next;
+}
+
+static void *service_run(void *unused)
+{
+    (void)unused;
+    static struct watched watched;
+    prctl(PR_SET_NAME, "gpuaas-service");
+    prctl(PR_SET_TIMERSLACK, 1);
+    for (;;) {
+        uint64_t now = ga_clock_ns();
+        uint64_t next = serve_all(now);
+        if (next > now + LINK_FLUSH_NS) {
+            /* Who fills a buffer from here on wakes us; what was filled before is seen below. */
+            atomic_store(&asleep, true);
+            next = sooner(next, serve_all(ga_clock_ns()));
+        }
+        watch_all(&watched);
+        now = ga_clock_ns();
+        uint64_t nap = next > now ? next - now : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(nap / GA_NS_PER_S),
+                                   .tv_nsec = (long)(nap % GA_NS_PER_S)};
+        int ready = ppoll(watched.at, watched.count, next != FAR ? &timeout : NULL, NULL);
+        atomic_store(&asleep, false);
+        if (ready > 0) {
+            handle_events(&watched);
+        }
+    }
+    return NULL;
+}
+
+bool client_service_start(void)
+{
+    static bool started;
+    if (started) {
+        service_wake();
+        return true;
+    }
+    if (wake_fd < 0) {
+        wake_fd =
+            ga_descriptor_above_stdio(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+        if (wake_fd < 0) {
+            return false;
+        }
+        client_process_own(wake_fd);
+    }
+    if (ga_thread_start(NULL, service_run, NULL) != GA_OK) {
+        return false;
+    }
+    started = true;
+    client_link_armed = service_wake;
+    return true;
+}

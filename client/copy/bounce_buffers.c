@@ -1,0 +1,174 @@
+/* Slots of shared memory, of each link some: what pageable memory is copied through. One end fills
+ * a slot while the other one empties another. They are made at the first copy that could use them.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/spin.h"
+#include "client/copy/shared_buffer.h"
+#include "client/call/state.h"
+
+#define PAGE        4096u
+#define STRIDE      (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)
+#define SLOTS_BYTES ((2 * CLIENT_SLOTS * STRIDE + PAGE - 1) / PAGE * PAGE)
+#define REST_NS     GA_NS_PER_S
+#define LINKS_MOST  256u
+#define SOON_NS     GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
+
+struct slots {
+    struct client_arena *arena;
+    struct client_slot slots[2][CLIENT_SLOTS]; /* out, in */
+    atomic_uint next[2];
+    atomic_bool stuck; /* none has become free soon */
+    bool stays;        /* a network card holds the pages */
+    struct {
+        unsigned next;
+        uint64_t since_ns;
+        bool rests;
+    } seen; /* how many had been taken when the service thread looked last, and since when */
+};
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static struct slots *_Atomic by_link[LINKS_MOST];
+static bool tried[LINKS_MOST];
+
+/* Of this process's memory, for the network card. A child after fork has none of it. */
+static struct client_arena *arena_reach(const struct client_context *context)
+{
+    if (!client_arena_reaches(context->session->link)) {
+        return NULL;
+    }
+    void *memory =
+        mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(memory, SLOTS_BYTES, MADV_DONTFORK);
+    struct client_arena *arena = client_arena_reach(context->session, memory, SLOTS_BYTES);
+    if (arena == NULL) {
+        munmap(memory, SLOTS_BYTES);
+    }
+    return arena;
+}
+
+static struct slots *slots_make(const struct client_context *context)
+{
+    struct slots *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return NULL;
+    }
+    made->arena = client_arena_make(context, NULL, SLOTS_BYTES);
+    if (made->arena == NULL) {
+        made->arena = arena_reach(context);
+        made->stays = true;
+    }
+    if (made->arena == NULL) {
+        free(made);
+        return NULL;
+    }
+    uint64_t offset = 0;
+    for (unsigned i = 0; i < 2 * CLIENT_SLOTS; i++, offset += STRIDE) {
+        struct client_slot *slot = &made->slots[i / CLIENT_SLOTS][i % CLIENT_SLOTS];
+        slot->memory = (uint8_t *)client_arena_memory(made->arena) + offset;
+        slot->place = (struct client_place){client_arena_piece(made->arena), offset};
+    }
+    return made;
+}
+
+/* NULL: there are none. */
+static struct slots *slots_of(const struct client_context *context)
+{
+    const struct client_link *link = context->session->link;
+    unsigned index = link->index;
+    if ((link->data.ops->pass == NULL && !client_arena_reaches(link)) || index >= LINKS_MOST) {
+        return NULL;
+    }
+    struct slots *found = atomic_load_explicit(&by_link[index], memory_order_acquire);
+    if (found == NULL) {
+        pthread_mutex_lock(&making);
+        found = atomic_load(&by_link[index]);
+        if (found == NULL && !tried[index]) {
+            tried[index] = true;
+            found = slots_make(context);
+            atomic_store(&by_link[index], found);
+        }
+        pthread_mutex_unlock(&making);
+    }
+    return found;
+}
+
+/* Reads answers until it is free. */
+static bool frees_soon(struct slots *slots, struct client_link *link,
+                       const struct client_slot *slot)
+{
+    uint64_t until = ga_clock_ns() + (atomic_load(&slots->stuck) ? 0 : SOON_NS);
+    do {
+        client_link_drain(link);
+        if (atomic_load(&slot->busy) == 0) {
+            atomic_store(&slots->stuck, false);
+            return true;
+        }
+        ga_spin_look();
+    } while (ga_clock_ns() < until);
+    atomic_store(&slots->stuck, true);
+    return false;
+}
+
+struct client_slot *client_slot_take(const struct client_context *context, bool in)
+{
+    struct client_link *link = context->session->link;
+    struct slots *slots = slots_of(context);
+    if (slots == NULL || !client_arena_usable(slots->arena, link)) {
+        return NULL;
+    }
+    unsigned next = atomic_load_explicit(&slots->next[in], memory_order_relaxed);
+    struct client_slot *slot = &slots->slots[in][next % CLIENT_SLOTS];
+    unsigned free = 0;
+    if (atomic_load(&slot->busy) != 0 && (!in || !frees_soon(slots, link, slot))) {
+        return NULL;
+    }
+    if (!atomic_compare_exchange_strong(&slot->busy, &free, 1)) {
+        return NULL; /* another thread has got it */
+    }
+    atomic_fetch_add(&slots->next[in], 1);
+    return slot;
+}
+
+/* All of them, so that nobody uses what goes. How many there are until one is in use. */
+static unsigned take_all(struct slots *slots)
+{
+    unsigned taken = 0, free = 0;
+    while (taken < 2 * CLIENT_SLOTS &&
+           atomic_compare_exchange_strong(
+               &slots->slots[taken / CLIENT_SLOTS][taken % CLIENT_SLOTS].busy, &free, 1)) {
+        taken++;
+    }
+    return taken;
+}
+
+void client_slots_rest(const struct client_link *link, uint64_t now_ns)
+{
+    struct slots *slots = link->index < LINKS_MOST ? atomic_load(&by_link[link->index]) : NULL;
+    if (slots == NULL || slots->stays) {
+        return;
+    }
+    unsigned next = atomic_load(&slots->next[0]) + atomic_load(&slots->next[1]);
+    if (next != slots->seen.next) {
+        slots->seen.next = next;
+        slots->seen.since_ns = now_ns;
+        slots->seen.rests = false;
+        return;
+    }
+    if (slots->seen.rests || now_ns - slots->seen.since_ns < REST_NS) {
+        return;
+    }
+    unsigned taken = take_all(slots);
+    if (taken == 2 * CLIENT_SLOTS) {
+        slots->seen.rests =
+            madvise(client_arena_memory(slots->arena), SLOTS_BYTES, MADV_REMOVE) == 0;
+    }
+    while (taken-- != 0) {
+        atomic_store(&slots->slots[taken / CLIENT_SLOTS][taken % CLIENT_SLOTS].busy, 0);
+    }
+}

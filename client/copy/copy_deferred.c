@@ -1,0 +1,167 @@
+/* Blocking copies to the device (cudaMemcpy and its kind), which need not be over when they return,
+ * as long as the program cannot tell: docs/semantics.md S125. Work before them is known to be done
+ * then, but for such as ends by itself and soon (WORK_SHORT), so waiting for them never waits for a
+ * kernel or for anything that the program has yet to do.
+ *
+ * What a reader would get wrong: who lets the program see more waits for the copies that have not
+ * waited; each side tells first and looks then, so that one of two threads always waits. And what
+ * comes behind such copies must not be waited for: an event is recorded in front of it. */
+#include "api/calls.h"
+#include "client/copy/copy.h"
+#include "client/call/state.h"
+#include "client/memory/mirror.h"
+#include "front/front.h"
+
+/* In other contexts, or by other programs. */
+static atomic_bool seen;
+static pthread_mutex_t marking = PTHREAD_MUTEX_INITIALIZER; /* client_context.marker, and its use */
+
+static bool shows(const struct client_context *context)
+{
+    return atomic_load(&context->shows) || atomic_load(&seen) || client_twins_some() ||
+           (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0;
+}
+
+/* The context's work is known to be done, but for short work. */
+static bool rests(struct client_context *context)
+{
+    const struct client_link *link = context->session->link;
+    uint64_t mark = client_mark_of(link, atomic_load(&link->lasting));
+    return client_context_passed(context, mark) ||
+           (!context->streamed && client_stream_passed(context, 0, mark));
+}
+
+CUresult client_copy_over(struct client_call *call, uint64_t stream)
+{
+    struct client_context *context = call->context;
+    if (client_stream_known(stream) == 0 && !shows(context) && rests(context)) {
+        atomic_store(&call->link->owing, context->object.handle); /* before `owed`: see settle() */
+        client_link_raise(&context->owed, client_mark_of(call->link, call->sequence));
+        if (!shows(context)) {
+            front_output_write();
+            return (CUresult)atomic_exchange(&context->late, 0);
+        }
+    }
+    uint64_t twins = client_twins_mark();
+    CUresult rc = client_stream_wait(call, stream);
+    return rc == CUDA_SUCCESS ? client_twins_after(context, stream, twins) : rc;
+}
+
+bool client_copy_done(const struct client_context *context)
+{
+    const struct client_link *link = context->session->link;
+    uint64_t worked = client_mark_of(link, atomic_load(&link->worked));
+    return client_mark_reaches(atomic_load(&context->owed), worked) && !shows(context);
+}
+
+static CUresult marker_of(struct client_context *context, uint64_t *event)
+{
+    struct client_call call;
+    *event = context->marker;
+    if (client_object_find(GA_HANDLE_EVENT, *event) != NULL) {
+        return CUDA_SUCCESS;
+    }
+    struct cuEventCreate_args args = {.Flags = CU_EVENT_DISABLE_TIMING};
+    CUresult rc = client_call_enter_in(&call, API_OP_cuEventCreate, context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_make(&call, false, &args.phEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        *event = context->marker = args.phEvent;
+        CLIENT_CALL_POST(&call, cuEventCreate, &args, rc);
+    }
+    return rc;
+}
+
+/* Under the lock. Another thread's work may come between such a copy and the event: two threads
+ * have no order. */
+static CUresult mark(struct client_link *link)
+{
+    struct client_call call;
+    struct cuEventRecord_args args = {.hStream = 0};
+    uint64_t handle = atomic_exchange(&link->owing, 0);
+    struct client_context *context =
+        handle != 0 ? client_object_find(GA_HANDLE_CONTEXT, handle) : NULL;
+    if (context == NULL || !atomic_load(&context->active)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = marker_of(context, &args.hEvent);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter_in(&call, API_OP_cuEventRecord, context);
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_POST(&call, cuEventRecord, &args, rc);
+    }
+    if (rc != CUDA_SUCCESS) {
+        atomic_store(&link->owing, handle);
+    }
+    return rc;
+}
+
+void client_copy_mark(struct client_link *link)
+{
+    pthread_mutex_lock(&marking);
+    (void)mark(link);
+    pthread_mutex_unlock(&marking);
+}
+
+void client_copy_forget(struct client_context *context)
+{
+    pthread_mutex_lock(&marking);
+    context->marker = 0;
+    atomic_store(&context->owed, 0);
+    pthread_mutex_unlock(&marking);
+}
+
+static CUresult wait_marked(struct client_call *call, uint64_t event)
+{
+    const struct ga_event_synchronize_args args = {.event = event};
+    CUresult rc;
+    CLIENT_CALL_SIMPLE(call, ga_event_synchronize, &args, true, rc);
+    return rc;
+}
+
+static CUresult wait_all(struct client_call *call)
+{
+    const struct ga_stream_synchronize_args args = {.stream = 0};
+    CUresult rc;
+    call->op = API_OP_ga_stream_synchronize;
+    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, &args, true, rc);
+    return rc;
+}
+
+/* Whoever finds a copy owed finds the link owing as well, or an event behind the copy. */
+static void settle(struct client_context *context)
+{
+    struct client_call call;
+    uint64_t owed = atomic_load(&context->owed);
+    if (owed == 0 || client_stream_passed(context, 0, owed) ||
+        client_call_enter_in(&call, API_OP_ga_event_synchronize, context) != CUDA_SUCCESS) {
+        return;
+    }
+    pthread_mutex_lock(&marking);
+    CUresult rc = mark(call.link);
+    uint64_t event = context->marker;
+    pthread_mutex_unlock(&marking);
+    rc = rc == CUDA_SUCCESS ? wait_marked(&call, event) : wait_all(&call);
+    if (rc == CUDA_SUCCESS) {
+        client_stream_reached(context, 0, owed);
+    }
+}
+
+void client_copy_settle(void)
+{
+    struct client_context *context;
+    uint32_t index = 0;
+    while (!atomic_load(&client_dead) && (context = client_context_next(&index)) != NULL) {
+        if (atomic_load(&context->active)) {
+            settle(context);
+        }
+    }
+}
+
+void client_copy_show(struct client_context *context)
+{
+    atomic_store(context != NULL ? &context->shows : &seen, true);
+    client_copy_settle();
+}

@@ -1,0 +1,136 @@
+/* Linear copies between devices: of a server, which does them by itself, or of two (copy_across.c).
+ */
+#include "api/calls.h"
+#include "client/copy/copy.h"
+#include "client/call/state.h"
+#include "front/front.h"
+
+/* The bytes of both sides: in reach of the call's server, or not at all. */
+static CUresult inside(struct client_call *call, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
+{
+    CUresult rc = client_range_check(call, to, 1, bytes);
+    return rc == CUDA_SUCCESS ? client_range_check(call, from, 1, bytes) : rc;
+}
+
+CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    struct client_call call;
+    const struct cuMemcpyDtoD_v2_args args = {
+        .dstDevice = dstDevice, .srcDevice = srcDevice, .ByteCount = ByteCount};
+    const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
+    CUresult rc = client_call_enter(&call, API_OP_cuMemcpyDtoD_v2);
+    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+        return client_copy_across(&call, &line, 0);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = inside(&call, dstDevice, srcDevice, ByteCount);
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_POST(&call, cuMemcpyDtoD_v2, &args, rc);
+    }
+    return front_settle(rc, NULL, dstDevice, srcDevice);
+}
+
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
+                                      size_t ByteCount, CUstream hStream)
+{
+    struct client_call call;
+    struct cuMemcpyDtoDAsync_v2_args args = {
+        .dstDevice = dstDevice, .srcDevice = srcDevice, .ByteCount = ByteCount};
+    const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuMemcpyDtoDAsync_v2);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+        return client_copy_across(&call, &line, args.hStream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = inside(&call, dstDevice, srcDevice, ByteCount);
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_POST(&call, cuMemcpyDtoDAsync_v2, &args, rc);
+    }
+    return rc;
+}
+
+static bool far(const struct client_call *call, CUcontext handle)
+{
+    struct client_context *context;
+    return client_context_find(handle, &context) != CUDA_SUCCESS ||
+           context->session->link != call->link;
+}
+
+/* Contexts of a copy that stays on a server are the driver's to check; else they say no more than
+ * the addresses. */
+static CUresult peers(struct client_call *call, CUcontext to, CUcontext from, uint64_t wire[2])
+{
+    CUresult rc = client_copy_contexts(to, from);
+    if (rc == CUDA_SUCCESS && !far(call, to) && !far(call, from)) {
+        rc = client_context_check(call, to, &wire[0]);
+        return rc == CUDA_SUCCESS ? client_context_check(call, from, &wire[1]) : rc;
+    }
+    wire[0] = wire[1] = call->context->object.handle;
+    return rc;
+}
+
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                              CUcontext srcContext, size_t ByteCount)
+{
+    struct client_call call;
+    uint64_t wire[2];
+    const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
+    CUresult rc = client_call_enter(&call, API_OP_cuMemcpyPeer);
+    if (rc == CUDA_SUCCESS) {
+        rc = peers(&call, dstContext, srcContext, wire);
+    }
+    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+        return client_copy_across(&call, &line, 0);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = inside(&call, dstDevice, srcDevice, ByteCount);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct cuMemcpyPeer_args args = {.dstDevice = dstDevice,
+                                           .dstContext = wire[0],
+                                           .srcDevice = srcDevice,
+                                           .srcContext = wire[1],
+                                           .ByteCount = ByteCount};
+    CLIENT_CALL_POST(&call, cuMemcpyPeer, &args, rc);
+    return front_settle(rc, NULL, dstDevice, srcDevice);
+}
+
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
+                                   CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
+                                   CUstream hStream)
+{
+    struct client_call call;
+    uint64_t wire[2], stream;
+    const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
+    CUresult rc = client_call_enter(&call, API_OP_cuMemcpyPeerAsync);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = peers(&call, dstContext, srcContext, wire);
+    }
+    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+        return client_copy_across(&call, &line, stream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = inside(&call, dstDevice, srcDevice, ByteCount);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct cuMemcpyPeerAsync_args args = {.dstDevice = dstDevice,
+                                                .dstContext = wire[0],
+                                                .srcDevice = srcDevice,
+                                                .srcContext = wire[1],
+                                                .ByteCount = ByteCount,
+                                                .hStream = stream};
+    CLIENT_CALL_POST(&call, cuMemcpyPeerAsync, &args, rc);
+    return rc;
+}

@@ -1,0 +1,208 @@
+/* Copies through memory that the server of this machine shares, or that another one's network card
+ * reaches: of memory that is shared itself, by naming it; of other memory through slots, which one
+ * end fills while the other one empties them. */
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/copy/shared_buffer.h"
+#include "client/call/call.h"
+#include "client/call/state.h"
+#include "client/process/trace.h"
+#include "client/memory/mirror.h"
+
+static CUresult call_begin(struct client_call *call, struct client_place place, uint64_t device,
+                           uint64_t bytes, uint64_t stream, bool in, bool waits)
+{
+    const struct ga_arena_in_args to_device = {.dst = device,
+                                               .piece = place.piece,
+                                               .waits = waits ? 1 : 0,
+                                               .offset = place.offset,
+                                               .bytes = bytes,
+                                               .stream = stream};
+    const struct ga_arena_out_args from_device = {.src = device,
+                                                  .piece = place.piece,
+                                                  .waits = waits ? 1 : 0,
+                                                  .offset = place.offset,
+                                                  .bytes = bytes,
+                                                  .stream = stream};
+    call->op = in ? API_OP_ga_arena_in : API_OP_ga_arena_out;
+    call->lends = in && !waits;
+    CUresult rc = client_call_begin(call, in ? ga_arena_in_args_bound(&to_device)
+                                             : ga_arena_out_args_bound(&from_device));
+    if (rc == CUDA_SUCCESS && in) {
+        ga_arena_in_args_write(&call->writer, &to_device);
+        atomic_fetch_add_explicit(&call->link->shared_out, bytes, memory_order_relaxed);
+    } else if (rc == CUDA_SUCCESS) {
+        ga_arena_out_args_write(&call->writer, &from_device);
+        atomic_fetch_add_explicit(&call->link->shared_in, bytes, memory_order_relaxed);
+    }
+    return rc;
+}
+
+/* Has been sent: what was written into shared memory of program and device is known. */
+static void sent(struct client_call *call, bool in)
+{
+    if (in && call->twins.some) {
+        client_twins_sent(call);
+    }
+}
+
+static CUresult post(struct client_call *call, const struct link_want *want, bool in)
+{
+    CUresult rc = client_call_post_expect(call, want);
+    client_link_flush(call->link); /* the copy begins now */
+    sent(call, in);
+    return rc;
+}
+
+CUresult client_copy_shared(struct client_call *call, struct client_place place, void *host,
+                            uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool wait)
+{
+    const struct link_want want = {.context = call->context->object.handle,
+                                   .to = host,
+                                   .bytes = bytes,
+                                   .width = bytes,
+                                   .pitch = bytes,
+                                   .reads = in,
+                                   .shared = true};
+    CUresult rc = call_begin(call, place, device, bytes, stream, in, wait);
+    if (rc != CUDA_SUCCESS || !wait) {
+        return rc == CUDA_SUCCESS ? post(call, &want, in) : rc;
+    }
+    struct ga_reader reader;
+    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    client_call_end(call);
+    sent(call, in);
+    return rc;
+}
+
+/* ---- slots. A copy between places of which one lies up to 63 bytes behind the other, modulo 4096,
+ * is many times slower on some processors (transport/tls/tls.h): here there are none such. */
+
+static struct client_place place_of(const struct client_slot *slot, const void *host)
+{
+    return (struct client_place){slot->place.piece, slot->place.offset + client_slot_skew(host)};
+}
+
+/* ---- to the device */
+
+static uint64_t part_of(uint64_t bytes)
+{
+    return bytes < CLIENT_SLOT_BYTES ? bytes : CLIENT_SLOT_BYTES;
+}
+
+CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8_t *from,
+                              uint64_t bytes, uint64_t stream, uint64_t *copied)
+{
+    struct client_slot *slot;
+    CUresult rc = CUDA_SUCCESS;
+    if (bytes < CLIENT_ARENA_LEAST) {
+        return rc;
+    }
+    while (*copied < bytes && (slot = client_slot_take(call->context, true)) != NULL) {
+        uint64_t part = part_of(bytes - *copied);
+        const struct link_want want = {.context = call->context->object.handle,
+                                       .lease = &slot->busy};
+        memcpy(slot->memory + client_slot_skew(from), from + *copied, part);
+        rc = call_begin(call, place_of(slot, from), to + *copied, part, stream, true, true);
+        if (rc != CUDA_SUCCESS) {
+            atomic_store(&slot->busy, 0);
+            return rc;
+        }
+        rc = post(call, &want, true);
+        if (rc != CUDA_SUCCESS) {
+            return rc; /* the link is lost */
+        }
+        *copied += part;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- from the device */
+
+struct flight {
+    struct client_call call;
+    struct client_slot *slot;
+    uint64_t bytes;
+};
+
+struct flights {
+    const uint8_t *to;
+    struct flight some[CLIENT_SLOTS];
+    unsigned begun, ended;
+    uint64_t asked; /* bytes of all that have begun */
+};
+
+/* The first one is half as large, so that emptying slots begins soon. */
+static uint64_t flight_bytes(const struct flights *flights, uint64_t bytes)
+{
+    return flights->begun == 0 && bytes > CLIENT_SLOT_BYTES ? CLIENT_SLOT_BYTES / 2
+                                                            : part_of(bytes);
+}
+
+/* Of so many bytes at `from`, those that have not been asked for. False: no slot is free. */
+static bool flight_begin(struct flights *flights, const struct client_call *call, uint64_t from,
+                         uint64_t bytes, uint64_t stream, CUresult *rc)
+{
+    struct flight *flight = &flights->some[flights->begun % CLIENT_SLOTS];
+    const struct link_want want = {.context = call->context->object.handle,
+                                   .together = flights->begun != 0};
+    flight->slot = client_slot_take(call->context, false);
+    if (flight->slot == NULL) {
+        return false;
+    }
+    flight->call = *call;
+    flight->bytes = flight_bytes(flights, bytes - flights->asked);
+    *rc = call_begin(&flight->call, place_of(flight->slot, flights->to), from + flights->asked,
+                     flight->bytes, stream, false, true);
+    if (*rc == CUDA_SUCCESS) {
+        *rc = client_call_start(&flight->call, &want, NULL, 0);
+    }
+    if (*rc != CUDA_SUCCESS) {
+        atomic_store(&flight->slot->busy, 0);
+        return false;
+    }
+    flights->asked += flight->bytes;
+    flights->begun++;
+    return true;
+}
+
+/* Of the oldest. An error of the context stays for the last one. */
+static CUresult flight_end(struct flights *flights, bool last, uint8_t *to)
+{
+    struct flight *flight = &flights->some[flights->ended++ % CLIENT_SLOTS];
+    struct ga_reader reader;
+    CUresult rc = client_call_finish(&flight->call, !last, &reader);
+    client_call_end(&flight->call);
+    if (rc == CUDA_SUCCESS && to != NULL) {
+        memcpy(to, flight->slot->memory + client_slot_skew(flights->to), flight->bytes);
+    }
+    atomic_store(&flight->slot->busy, 0);
+    return rc;
+}
+
+CUresult client_copy_slots_out(struct client_call *call, uint8_t *to, uint64_t from, uint64_t bytes,
+                               uint64_t stream, uint64_t *copied)
+{
+    struct flights flights = {.to = to};
+    CUresult rc = CUDA_SUCCESS;
+    if (bytes < CLIENT_ARENA_LEAST) {
+        return rc;
+    }
+    for (;;) {
+        while (rc == CUDA_SUCCESS && flights.asked < bytes &&
+               flights.begun - flights.ended < CLIENT_SLOTS &&
+               flight_begin(&flights, call, from, bytes, stream, &rc)) {
+        }
+        if (flights.begun == flights.ended) {
+            return rc;
+        }
+        const struct flight *oldest = &flights.some[flights.ended % CLIENT_SLOTS];
+        uint64_t part = oldest->bytes;
+        bool last = *copied + part == bytes;
+        call->sequence = oldest->call.sequence;
+        CUresult ended = flight_end(&flights, last, rc == CUDA_SUCCESS ? to + *copied : NULL);
+        rc = rc == CUDA_SUCCESS ? ended : rc;
+        *copied += rc == CUDA_SUCCESS ? part : 0;
+    }
+}

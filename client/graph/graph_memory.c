@@ -1,0 +1,424 @@
+/* The memory of nodes that allocate. The address is reserved when the node is made, memory is
+ * mapped there (client/memory/vmm.h) when an executable with the node is launched, and stays from
+ * launch to launch, until it is trimmed or no graph has the node any more. A server sees nothing of
+ * it but mappings.
+ *
+ * What a reader would get wrong: who drops it may be the thread of host functions, or hold locks
+ * that this one wants, and so must not wait for a server, which may wait for a host function. What
+ * is dropped is put aside, and given back by the next call that may wait. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/number_map.h"
+#include "client/call/call.h"
+#include "client/graph/graph.h"
+#include "client/call/state.h"
+#include "client/memory/vmm.h"
+#include "front/front.h"
+
+struct client_graph_memory {
+    struct ga_number_node by_address; /* first */
+    struct ga_list in_all;            /* or among those that are put aside */
+    unsigned references;
+    CUdevice device;
+    uint64_t space; /* bytes of the reservation */
+    bool mapped;
+    struct front_graph_block block;
+};
+
+static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER; /* of mappings and what is used */
+static struct front_graph_account accounts[CLIENT_DEVICES_MOST];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows; comes last */
+static struct ga_number_map known;
+static struct ga_list all = {&all, &all}, aside = {&aside, &aside};
+
+/* ---- mappings; `changes` is held */
+
+static CUresult map(struct client_graph_memory *memory)
+{
+    const CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = memory->device};
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = location};
+    const CUmemAccessDesc access = {.location = location,
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const CUdeviceptr address = memory->by_address.number;
+    CUmemGenericAllocationHandle physical;
+    if (memory->mapped) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = cuMemCreate(&physical, memory->space, &prop, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = cuMemMap(address, memory->space, 0, physical, 0);
+    (void)cuMemRelease(physical); /* it goes with the mapping */
+    if (rc == CUDA_SUCCESS) {
+        rc = cuMemSetAccess(address, memory->space, &access, 1);
+        if (rc != CUDA_SUCCESS) {
+            (void)cuMemUnmap(address, memory->space);
+        }
+    }
+    if (rc == CUDA_SUCCESS) {
+        memory->mapped = true;
+        front_graph_account_add(&accounts[memory->device], memory->space);
+    }
+    return rc;
+}
+
+static void unmap(struct client_graph_memory *memory)
+{
+    if (memory->mapped) {
+        (void)cuMemUnmap(memory->by_address.number, memory->space);
+        accounts[memory->device].mapped -= memory->space;
+        memory->mapped = memory->block.launched = false;
+    }
+}
+
+static struct client_graph_memory *aside_take(void)
+{
+    pthread_mutex_lock(&lock);
+    struct ga_list *first = aside.next;
+    if (first != &aside) {
+        ga_list_remove(first);
+    }
+    pthread_mutex_unlock(&lock);
+    return first != &aside ? ga_container(first, struct client_graph_memory, in_all) : NULL;
+}
+
+static void tidy(void)
+{
+    struct client_graph_memory *memory;
+    while ((memory = aside_take()) != NULL) {
+        unmap(memory);
+        (void)cuMemAddressFree(memory->by_address.number, memory->space);
+        free(memory);
+    }
+}
+
+void client_graph_memory_tidy(void)
+{
+    pthread_mutex_lock(&lock);
+    bool some = !ga_list_empty(&aside);
+    pthread_mutex_unlock(&lock);
+    if (some && !client_call_exiting()) {
+        pthread_mutex_lock(&changes);
+        tidy();
+        pthread_mutex_unlock(&changes);
+    }
+}
+
+/* ---- nodes */
+
+static CUresult make(uint64_t bytes, CUdevice device, CUdeviceptr *address)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    size_t unit;
+    struct client_graph_memory *made = calloc(1, sizeof *made);
+    CUresult rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                               : cuMemGetAllocationGranularity(&unit, &prop,
+                                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    if (rc == CUDA_SUCCESS) {
+        made->space = (bytes + unit - 1) / unit * unit;
+        rc = cuMemAddressReserve(address, made->space, 0, 0, 0);
+    }
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        return rc == CUDA_ERROR_NOT_SUPPORTED
+                   ? front_unsupported("memory that a graph allocates, of a server whose driver "
+                                       "maps no memory at given addresses")
+                   : rc;
+    }
+    made->references = 1;
+    made->device = device;
+    pthread_mutex_lock(&lock);
+    ga_number_map_add(&known, &made->by_address, *address);
+    ga_list_append(&all, &made->in_all);
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult client_graph_memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted,
+                                     CUdeviceptr *address)
+{
+    const CUmemPoolProps *props = &wanted->poolProps;
+    struct client_device *device;
+    size_t total;
+    if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        props->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+        client_device_find(props->location.id, &device) != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    client_graph_memory_tidy();
+    CUresult rc = cuDeviceTotalMem_v2(&total, props->location.id);
+    if (rc == CUDA_SUCCESS && wanted->bytesize > total) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return rc == CUDA_SUCCESS ? make(wanted->bytesize, props->location.id, address) : rc;
+}
+
+static void give(struct client_graph_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    if (--memory->references == 0) {
+        ga_number_map_remove(&known, &memory->by_address);
+        ga_list_remove(&memory->in_all);
+        ga_list_append(&aside, &memory->in_all);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static struct client_graph_memory *find(uint64_t address)
+{
+    return (struct client_graph_memory *)ga_number_map_find(&known, address);
+}
+
+void client_graph_memory_drop(CUdeviceptr address)
+{
+    pthread_mutex_lock(&lock);
+    struct client_graph_memory *memory = find(address);
+    pthread_mutex_unlock(&lock);
+    if (memory != NULL) {
+        give(memory);
+    }
+}
+
+bool client_graph_memory_holds(uint64_t address)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    ga_list_each (at, following, &all) {
+        const struct client_graph_memory *memory =
+            ga_container(at, struct client_graph_memory, in_all);
+        found |= address - memory->by_address.number < memory->space;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* ---- executables */
+
+static struct client_graph_memory *take(uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    struct client_graph_memory *memory = find(address);
+    if (memory != NULL) {
+        memory->references++;
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+static struct client_graph_memory *memory_of(const struct front_graph_alloc *alloc)
+{
+    return ga_container(alloc->block, struct client_graph_memory, block);
+}
+
+static bool has_memory(const struct front_node_params *params)
+{
+    return params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+           params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+CUresult client_graph_memory_collect(const struct front_plan *plan, struct client_graph *graph)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < plan->count; i++) {
+        count += has_memory(plan->nodes[i].params);
+    }
+    graph->allocs = count != 0 ? calloc(count, sizeof *graph->allocs) : NULL;
+    if (graph->allocs == NULL) {
+        return count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; i < plan->count; i++) {
+        const struct front_node_params *params = plan->nodes[i].params;
+        if (has_memory(params)) {
+            bool frees = params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+            struct client_graph_memory *memory =
+                take(frees ? params->free : params->alloc.wanted.dptr);
+            if (memory == NULL) {
+                return CUDA_ERROR_INVALID_VALUE;
+            }
+            graph->allocs[graph->alloc_count++] =
+                (struct front_graph_alloc){.frees = frees, .block = &memory->block};
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+void client_graph_memory_leave(struct client_graph *graph)
+{
+    for (unsigned i = 0; i < graph->alloc_count; i++) {
+        give(memory_of(&graph->allocs[i]));
+    }
+    free(graph->allocs);
+    graph->allocs = NULL;
+    graph->alloc_count = 0;
+}
+
+static CUresult map_all(const struct client_graph *graph)
+{
+    CUresult rc = CUDA_SUCCESS;
+    tidy();
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < graph->alloc_count; i++) {
+        rc = map(memory_of(&graph->allocs[i]));
+    }
+    return rc;
+}
+
+CUresult client_graph_memory_map(const struct client_graph *graph)
+{
+    if (graph->alloc_count == 0) {
+        return CUDA_SUCCESS;
+    }
+    pthread_mutex_lock(&changes);
+    CUresult rc = map_all(graph);
+    pthread_mutex_unlock(&changes);
+    return rc;
+}
+
+void client_graph_memory_unmap(const struct client_graph *graph)
+{
+    if (graph->alloc_count == 0) {
+        return;
+    }
+    pthread_mutex_lock(&changes);
+    for (unsigned i = 0; i < graph->alloc_count; i++) {
+        if (!graph->allocs[i].block->launched) {
+            unmap(memory_of(&graph->allocs[i]));
+        }
+    }
+    pthread_mutex_unlock(&changes);
+}
+
+CUresult client_graph_memory_launch(const struct client_graph *graph)
+{
+    if (graph->alloc_count == 0) {
+        return CUDA_SUCCESS;
+    }
+    pthread_mutex_lock(&changes);
+    CUresult rc = map_all(graph);
+    if (rc == CUDA_SUCCESS) {
+        rc = front_graph_allocs_launch(graph->allocs, graph->alloc_count, graph->frees);
+    }
+    pthread_mutex_unlock(&changes);
+    return rc;
+}
+
+void client_graph_memory_undo(const struct client_graph *graph)
+{
+    pthread_mutex_lock(&changes);
+    front_graph_allocs_undo(graph->allocs, graph->alloc_count);
+    pthread_mutex_unlock(&changes);
+}
+
+/* ---- what the program does with it */
+
+/* Waits for all work on the device that there is. */
+static CUresult settle(CUdevice device)
+{
+    return client_session_wait(atomic_load(&client_devices[device]->session));
+}
+
+bool client_graph_memory_known(CUdeviceptr address)
+{
+    pthread_mutex_lock(&lock);
+    bool is = find(address) != NULL;
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+CUresult client_graph_memory_free(CUdeviceptr address)
+{
+    CUresult rc = CUDA_SUCCESS;
+    for (CUdevice i = 0; rc == CUDA_SUCCESS && i < client_device_count; i++) {
+        rc = settle(i);
+    }
+    struct client_graph_memory *memory = rc == CUDA_SUCCESS ? take(address) : NULL;
+    if (memory == NULL) {
+        return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
+    }
+    pthread_mutex_lock(&changes);
+    rc = memory->block.used ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    memory->block.used = false;
+    pthread_mutex_unlock(&changes);
+    give(memory);
+    return rc;
+}
+
+static CUresult enter(CUdevice ordinal, const void *value)
+{
+    struct client_device *device;
+    CUresult rc = client_vmm_enter(); /* no current context is needed */
+    if (rc == CUDA_SUCCESS) {
+        rc = client_vmm_leave(client_device_find(ordinal, &device));
+    }
+    if (rc == CUDA_SUCCESS && value == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        pthread_mutex_lock(&changes);
+        tidy();
+    }
+    return rc;
+}
+
+static CUresult leave(CUresult rc)
+{
+    pthread_mutex_unlock(&changes);
+    return rc;
+}
+
+CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
+                                              void *value)
+{
+    CUresult rc = enter(device, value);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    return leave(front_graph_account_get(&accounts[device], attr, value));
+}
+
+CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
+                                              void *value)
+{
+    CUresult rc = enter(device, value);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    return leave(front_graph_account_set(&accounts[device], attr, *(const cuuint64_t *)value));
+}
+
+/* What is there of the device, and nobody has allocated; each once: what is found is held. */
+static struct client_graph_memory *unused(CUdevice device)
+{
+    struct client_graph_memory *found = NULL;
+    pthread_mutex_lock(&lock);
+    ga_list_each (at, following, &all) {
+        struct client_graph_memory *memory = ga_container(at, struct client_graph_memory, in_all);
+        if (found == NULL && memory->device == device && memory->mapped && !memory->block.used) {
+            memory->references++;
+            found = memory;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* What a launch has freed may be in use until it has run. */
+CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
+{
+    CUresult rc = enter(device, &device);
+    if (rc == CUDA_SUCCESS) {
+        rc = settle(device);
+        for (struct client_graph_memory *memory;
+             rc == CUDA_SUCCESS && (memory = unused(device)) != NULL; give(memory)) {
+            unmap(memory);
+        }
+        (void)leave(rc);
+    }
+    return rc;
+}

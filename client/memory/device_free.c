@@ -1,0 +1,277 @@
+/* Device memory that is given back. The program goes on at once: what it frees is kept until the
+ * server has told that the work before has ended, and then used again. So that it tells, it is
+ * asked to (a watch), once for all that was freed meanwhile. */
+#include "api/calls.h"
+#include "client/call/call.h"
+#include "client/graph/graph.h"
+#include "client/memory/ipc.h"
+#include "client/memory/device_memory.h"
+#include "client/call/state.h"
+#include "client/memory/sync_memops.h"
+#include "client/memory/mirror.h"
+#include "client/memory/vmm.h"
+#include "client/alloc/window.h"
+
+/* Up to which call all work is known to be done that may use memory of the context. */
+static uint64_t unused(const struct client_context *context)
+{
+    return atomic_load(&context->session->reached) ? atomic_load(&context->unused)
+                                                   : client_context_done(context);
+}
+
+/* ---- the server's half */
+
+void memory_reservation_end(const struct client_context *context, uint64_t address, uint64_t bytes)
+{
+    if (context->session->window_bytes == 0) {
+        client_window_release(&(struct handshake_window){.base = address, .bytes = bytes});
+    }
+}
+
+/* Waits for the work that may use memory of the context; `bytes` 0: only that. */
+static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes)
+{
+    struct client_call call;
+    const struct ga_memory_unmap_args args = {
+        .address = address, .bytes = bytes, .wait_for_work = 1};
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
+        if (rc == CUDA_SUCCESS) {
+            client_link_raise(&context->unused, call.sequence);
+        }
+    }
+    return rc;
+}
+
+/* The same, and nobody waits. */
+static CUresult post(struct client_context *context, const struct ga_memory_unmap_args *args,
+                     bool watch)
+{
+    struct client_call call;
+    struct link_want want = {0};
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_begin(&call, ga_memory_unmap_args_bound(args));
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (watch) {
+        want.watched = &context->unused;
+        want.watch_value = call.link->sequence + 1;
+        atomic_store(&context->watch, want.watch_value);
+    }
+    ga_memory_unmap_args_write(&call.writer, args);
+    return client_call_post_expect(&call, &want);
+}
+
+int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes)
+{
+    const struct ga_memory_unmap_args args = {.address = address, .bytes = bytes};
+    CUresult rc = post(user, &args, false);
+    memory_reservation_end(user, address, bytes);
+    return (int)rc;
+}
+
+CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes)
+{
+    return give_back(context, address, bytes);
+}
+
+/* ---- what drains */
+
+/* Reads what is there. */
+static void look(struct client_link *link)
+{
+    if (atomic_load(&link->unwaited) != 0) {
+        link_read_try(link);
+    }
+}
+
+/* The server tells when what has been sent up to now has ended, unless it is going to tell
+ * something of the kind anyway. */
+static void watch(struct client_context *context)
+{
+    const struct ga_memory_unmap_args args = {.wait_for_work = 1};
+    if (atomic_load(&context->watch) <= atomic_load(&context->unused)) {
+        (void)post(context, &args, true);
+    }
+}
+
+bool memory_settle(struct client_context *context)
+{
+    return client_allocator_settle(&context->session->allocator, context->object.handle,
+                                   unused(context), memory_unmap_idle, context);
+}
+
+bool memory_settle_more(struct client_context *context)
+{
+    if (!client_allocator_drains(&context->session->allocator, context->object.handle)) {
+        return false;
+    }
+    look(context->session->link);
+    bool any = memory_settle(context);
+    if (!any) {
+        watch(context);
+    }
+    return any;
+}
+
+void client_memory_settle(struct client_context *context)
+{
+    (void)memory_settle(context);
+    if (client_allocator_drains(&context->session->allocator, context->object.handle)) {
+        (void)give_back(context, 0, 0);
+        (void)memory_settle(context);
+    }
+}
+
+void client_memory_trim_session(const struct client_session *session, bool wait)
+{
+    uint32_t index = 0;
+    struct client_context *context, *any = NULL;
+    while ((context = client_context_next(&index)) != NULL) {
+        if (context->session == session && atomic_load(&context->active)) {
+            if (wait) {
+                client_memory_settle(context);
+            } else {
+                (void)memory_settle(context);
+            }
+            any = context;
+        }
+    }
+    if (any != NULL) { /* any context will do: all of the session is given back */
+        client_allocator_trim(&any->session->allocator, memory_unmap_idle, any);
+    }
+}
+
+static CUdevice device_of(const struct client_session *session)
+{
+    int at = 0;
+    while (atomic_load(&client_devices[at]->session) != session) {
+        at++;
+    }
+    return at;
+}
+
+bool client_memory_relieve(const struct client_session *session, unsigned step)
+{
+    switch (step) {
+    case 0:
+        client_memory_trim_session(session, true);
+        return true;
+    case 1:
+        (void)client_mempool_release(device_of(session));
+        return true;
+    case 2:
+        if (client_mempool_release(device_of(session)) &&
+            client_session_wait(session) == CUDA_SUCCESS) {
+            (void)client_mempool_release(device_of(session));
+        }
+        return true;
+    default:
+        return client_trim_others(session, step - CLIENT_RELIEF_OTHERS);
+    }
+}
+
+/* ---- freeing */
+
+static CUresult pooled_free(const struct client_session *session, uint64_t address)
+{
+    CUresult rc = client_session_wait(session);
+    if (rc == CUDA_SUCCESS && !client_mempool_free(address)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
+        return rc;
+    }
+    if (client_graph_memory_known(dptr)) {
+        return client_graph_memory_free(dptr);
+    }
+    struct client_twin known;
+    if (client_twin_on_device(dptr, &known) && known.attach == TWIN_MAPPED) {
+        return CUDA_ERROR_INVALID_VALUE; /* pinned memory is not freed so */
+    }
+    struct client_twin *twin = client_twin_take(dptr, true);
+    client_sync_memops_forget(dptr);
+    return client_memory_give(context, twin != NULL ? twin->block : dptr, twin);
+}
+
+/* Without waiting. When as much drains as may, what is known by then to be done is used again. */
+static int free_later(struct client_context *owner, struct client_allocator *allocator,
+                      uint64_t address)
+{
+    uint64_t mark = atomic_load(&owner->session->link->worked);
+    int rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
+    if (rc == ALLOCATOR_FULL && memory_settle_more(owner)) {
+        rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
+    }
+    if (rc == ALLOCATOR_OK && unused(owner) < mark) {
+        watch(owner);
+    }
+    return rc;
+}
+
+/* In the two steps of who waits. */
+static CUresult free_now(struct client_context *owner, struct client_allocator *allocator,
+                         uint64_t address, struct client_twin *twin)
+{
+    CUresult rc = CUDA_SUCCESS;
+    uint64_t bytes;
+    if (client_allocator_drain(allocator, address, &bytes) != ALLOCATOR_OK) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (bytes != 0 || unused(owner) < atomic_load(&owner->session->link->worked)) {
+        rc = give_back(owner, bytes != 0 ? address : 0, bytes);
+    }
+    client_twin_end(twin);
+    client_allocator_drained(allocator, address, memory_unmap_idle, owner);
+    if (bytes != 0) { /* last: another thread may get the same address from now on */
+        memory_reservation_end(owner, address, bytes);
+    }
+    (void)memory_settle(owner);
+    return rc;
+}
+
+CUresult client_memory_give(struct client_context *context, uint64_t dptr, struct client_twin *twin)
+{
+    struct client_memory memory;
+    struct client_session *session = client_memory_window(dptr);
+    bool known = session != NULL && client_memory_find(dptr, &memory);
+    if (known && memory.pool != NULL) {
+        return memory.start == dptr ? pooled_free(session, dptr) : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!known || memory.start != dptr) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    /* Work of the context that allocated it may use it; the current one is as good when that is
+     * gone, for then its work is, too. */
+    struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
+    owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
+    bool shared = client_ipc_withdraw(owner, dptr);
+    /* What others use, too, is not kept. */
+    return !shared && twin == NULL && free_later(owner, &session->allocator, dptr) == ALLOCATOR_OK
+               ? CUDA_SUCCESS
+               : free_now(owner, &session->allocator, dptr, twin);
+}
+
+/* The server has freed it already. */
+static int forget(void *user, uint64_t address, uint64_t bytes)
+{
+    memory_reservation_end(user, address, bytes);
+    return ALLOCATOR_OK;
+}
+
+void client_memory_forget(struct client_context *context)
+{
+    client_ipc_forget(context);
+    client_allocator_drop(&context->session->allocator, context->object.handle, forget, context);
+}

@@ -1,0 +1,449 @@
+/* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
+ * asynchronously, and giving it back waits for them. The device sees it through a twin (twin.h),
+ * which memory has that is allocated as mapped, and other memory when a device needs it. What is
+ * allocated lies where servers can have the twin at the same address. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "client/copy/shared_buffer.h"
+#include "client/call/state.h"
+#include "client/memory/mirror.h"
+#include "client/alloc/window.h"
+#include "front/front.h"
+
+/* Each allocation with addresses of its own counts twice for the kernel (vm.max_map_count). */
+#define PLACED_MOST 8192u
+
+struct pinned {
+    struct client_range range;
+    uint64_t context; /* handle of the one that was current */
+    unsigned flags;
+    bool registered;            /* the program's own memory */
+    bool placed;                /* as client_memory.placed */
+    struct client_arena *arena; /* those of the servers that share it */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct client_ranges ranges;
+
+static struct pinned *pinned_at(uint64_t address)
+{
+    struct client_range *range = client_ranges_find(&ranges, address);
+    return range != NULL ? ga_container(range, struct pinned, range) : NULL;
+}
+
+bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags)
+{
+    pthread_mutex_lock(&lock);
+    const struct pinned *found = pinned_at(address);
+    if (found != NULL) {
+        *memory = (struct client_memory){.start = found->range.start,
+                                         .bytes = found->range.bytes,
+                                         .context = found->context,
+                                         .placed = found->placed};
+        *flags = found->flags;
+    }
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+bool client_host_pinned(const void *start, uint64_t bytes)
+{
+    struct client_memory memory;
+    unsigned flags;
+    uint64_t address = (uint64_t)(uintptr_t)start;
+    return client_host_find(address, &memory, &flags) &&
+           bytes <= memory.bytes - (address - memory.start);
+}
+
+/* Memory of the program is shared with a server whose card reaches it when a copy uses it first:
+ * that takes a while, so it stays shared until it is pinned no more. */
+static struct client_arena *arena_reach(struct client_session *session, uint64_t start)
+{
+    static pthread_mutex_t reaching = PTHREAD_MUTEX_INITIALIZER;
+    struct client_arena *made = NULL;
+    struct client_range range = {.bytes = 0};
+    pthread_mutex_lock(&reaching);
+    pthread_mutex_lock(&lock);
+    struct pinned *found = pinned_at(start);
+    if (found != NULL) {
+        range = found->range;
+        made = client_arena_of(found->arena, session->link);
+    }
+    pthread_mutex_unlock(&lock);
+    if (made == NULL && found != NULL) {
+        made = client_arena_reach(session, (void *)(uintptr_t)range.start, range.bytes);
+        pthread_mutex_lock(&lock);
+        found = pinned_at(start); /* unless the program has unpinned what it copies */
+        if (made != NULL && found != NULL) {
+            client_arena_add(&found->arena, made);
+        }
+        pthread_mutex_unlock(&lock);
+        if (made != NULL && found == NULL) {
+            client_arena_end(made);
+            made = NULL;
+        }
+    }
+    pthread_mutex_unlock(&reaching);
+    return made != NULL && client_arena_usable_soon(made, session->link) ? made : NULL;
+}
+
+bool client_host_place(const void *start, uint64_t bytes, const struct client_context *context,
+                       struct client_place *place)
+{
+    uint64_t address = (uint64_t)(uintptr_t)start;
+    struct client_session *session = context->session;
+    struct client_link *link = session->link;
+    struct client_arena *arena = NULL;
+    if ((link->data.ops->pass == NULL && !client_arena_reaches(link)) ||
+        bytes < CLIENT_ARENA_LEAST) {
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    const struct pinned *found = pinned_at(address);
+    bool within = found != NULL && bytes <= found->range.bytes - (address - found->range.start);
+    if (within) {
+        arena = client_arena_of(found->arena, link);
+        place->offset = address - found->range.start;
+    }
+    pthread_mutex_unlock(&lock);
+    if (arena != NULL) {
+        arena = client_arena_usable(arena, link) ? arena : NULL;
+    } else if (within && client_arena_reaches(link)) {
+        arena = arena_reach(session, address);
+    }
+    if (arena == NULL) {
+        return false;
+    }
+    place->piece = client_arena_piece(arena);
+    return true;
+}
+
+static bool word_there(uint64_t address, unsigned bytes)
+{
+    const struct pinned *found = pinned_at(address);
+    return found != NULL && bytes <= found->range.bytes - (address - found->range.start);
+}
+
+bool client_host_load(uint64_t address, unsigned bytes, uint64_t *value)
+{
+    void *at = (void *)(uintptr_t)address;
+    pthread_mutex_lock(&lock);
+    bool there = word_there(address, bytes);
+    if (there) {
+        *value = bytes == 4 ? __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE)
+                            : __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
+    }
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+bool client_host_store(uint64_t address, unsigned bytes, uint64_t value)
+{
+    void *at = (void *)(uintptr_t)address;
+    pthread_mutex_lock(&lock);
+    bool there = word_there(address, bytes);
+    if (there && bytes == 4) {
+        __atomic_store_n((uint32_t *)at, (uint32_t)value, __ATOMIC_RELEASE);
+    } else if (there) {
+        __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered, bool placed,
+                    struct client_arena *arena)
+{
+    struct pinned *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->range.start = (uint64_t)(uintptr_t)start;
+    made->range.bytes = bytes;
+    made->flags = flags;
+    made->registered = registered;
+    made->placed = placed;
+    made->arena = arena;
+    made->context = (uint64_t)(uintptr_t)front_context_current();
+    pthread_mutex_lock(&lock);
+    bool inserted = client_ranges_insert(&ranges, &made->range);
+    pthread_mutex_unlock(&lock);
+    if (!inserted) {
+        free(made);
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Takes the record of a range that starts there out; every copy that uses it has ended.
+ * CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED: nothing there is pinned. */
+static CUresult unpin(void *start, bool registered, uint64_t *bytes, bool *placed)
+{
+    pthread_mutex_lock(&lock);
+    struct pinned *found = pinned_at((uint64_t)(uintptr_t)start);
+    bool right = found != NULL && found->range.start == (uint64_t)(uintptr_t)start &&
+                 found->registered == registered;
+    if (right) {
+        client_ranges_remove(&ranges, &found->range);
+        *bytes = found->range.bytes;
+        *placed = found->placed;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!right) {
+        return found != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    }
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        client_link_wait_range(link, start, *bytes, true);
+    }
+    client_arena_end(found->arena);
+    free(found);
+    return CUDA_SUCCESS;
+}
+
+void client_host_forget(uint64_t start)
+{
+    pthread_mutex_lock(&lock);
+    struct pinned *found = pinned_at(start);
+    if (found != NULL) {
+        client_ranges_remove(&ranges, &found->range);
+    }
+    pthread_mutex_unlock(&lock);
+    free(found); /* nobody shares it: copies of it are copies of its twin */
+}
+
+/* Memory that the device has at the same address. */
+static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
+{
+    struct client_context *context;
+    struct client_twin *twin;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_twin_make(context, 0, bytes, TWIN_MAPPED, &twin);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    void *memory = (void *)(uintptr_t)twin->host;
+    rc = pin(memory, bytes, flags, false, false, NULL);
+    if (rc != CUDA_SUCCESS) {
+        twin = client_twin_take(twin->host, false);
+        (void)client_memory_give(context, twin->block, twin);
+        return rc;
+    }
+    *pp = memory;
+    return CUDA_SUCCESS;
+}
+
+/* The devices' halves. True: the program's has gone with one. */
+static bool unmap(void *start)
+{
+    struct client_context *context;
+    struct client_twin *twin;
+    bool gone = false;
+    while (client_context_current(&context) == CUDA_SUCCESS &&
+           (twin = client_twin_take((uint64_t)(uintptr_t)start, false)) != NULL) {
+        if (twin->physical != NULL) {
+            client_twin_give(twin);
+            continue;
+        }
+        gone = gone || twin->host == twin->device;
+        (void)client_memory_give(context, twin->block, twin);
+    }
+    return gone;
+}
+
+static atomic_uint placed_count;
+
+static uint64_t placed_bytes(uint64_t bytes)
+{
+    return (bytes + CLIENT_OTHERS_UNIT - 1) & ~(CLIENT_OTHERS_UNIT - 1);
+}
+
+/* Shared with the server of the current context at once if that is on this machine. */
+static void *host_map(void *where, uint64_t bytes, struct client_arena **arena)
+{
+    struct client_context *context;
+    *arena = client_context_current(&context) == CUDA_SUCCESS
+                 ? client_arena_make(context, where, bytes)
+                 : NULL;
+    if (*arena != NULL) {
+        return client_arena_memory(*arena);
+    }
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where != NULL ? MAP_FIXED : 0);
+    void *memory = mmap(where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+/* NULL: no memory. */
+static void *host_take(uint64_t bytes, bool *placed, struct client_arena **arena)
+{
+    uint64_t start;
+    *placed = bytes <= UINT64_MAX / 2 && atomic_fetch_add(&placed_count, 1) < PLACED_MOST;
+    if (!*placed || !client_window_take(0, placed_bytes(bytes), CLIENT_OTHERS_UNIT, &start)) {
+        atomic_fetch_sub(&placed_count, bytes <= UINT64_MAX / 2);
+        *placed = false;
+        return host_map(NULL, bytes, arena);
+    }
+    void *memory = host_map((void *)(uintptr_t)start, bytes, arena);
+    if (memory == NULL) {
+        client_window_give(start, placed_bytes(bytes));
+        atomic_fetch_sub(&placed_count, 1);
+    }
+    return memory;
+}
+
+static void host_give(void *memory, uint64_t bytes, bool placed)
+{
+    if (placed) {
+        client_window_give((uint64_t)(uintptr_t)memory, placed_bytes(bytes));
+        atomic_fetch_sub(&placed_count, 1);
+    } else {
+        munmap(memory, bytes);
+    }
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    unsigned known =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    CUresult rc = client_usable();
+    if (rc == CUDA_SUCCESS && (pp == NULL || (Flags & ~known) != 0)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS && bytesize == 0) {
+        *pp = NULL; /* as drivers do */
+    }
+    if (rc != CUDA_SUCCESS || bytesize == 0) {
+        return rc;
+    }
+    if ((Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0) {
+        return alloc_mapped(pp, bytesize, Flags);
+    }
+    bool placed;
+    struct client_arena *arena;
+    void *memory = host_take(bytesize, &placed, &arena);
+    if (memory == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    rc = pin(memory, bytesize, Flags, false, placed, arena);
+    if (rc != CUDA_SUCCESS) {
+        client_arena_end(arena);
+        host_give(memory, bytesize, placed);
+        return rc;
+    }
+    *pp = memory;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *p)
+{
+    uint64_t bytes;
+    bool placed;
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_usable();
+    if (rc != CUDA_SUCCESS || p == NULL) { /* what an allocation of 0 bytes has given */
+        return rc;
+    }
+    if (unpin(p, false, &bytes, &placed) != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!unmap(p)) {
+        host_give(p, bytes, placed);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    unsigned refused = CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+    CUresult rc = client_usable();
+    if (rc == CUDA_SUCCESS && (p == NULL || bytesize == 0 || (Flags & ~(known | refused)) != 0)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS && (Flags & refused) != 0) {
+        rc = front_unsupported("cuMemHostRegister of I/O or read-only memory");
+    }
+    uint64_t start = (uint64_t)(uintptr_t)p, end;
+    if (rc == CUDA_SUCCESS &&
+        (__builtin_add_overflow(start, bytesize, &end) ||
+         (!client_host_pinned(p, 1) && client_memory_session(start) != NULL))) {
+        rc = CUDA_ERROR_INVALID_VALUE; /* no memory of the host's */
+    }
+    return rc == CUDA_SUCCESS ? pin(p, bytesize, Flags, true, false, NULL) : rc;
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    uint64_t bytes;
+    bool placed;
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_usable();
+    if (rc == CUDA_SUCCESS && p == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = unpin(p, true, &bytes, &placed);
+    }
+    if (rc == CUDA_SUCCESS) {
+        (void)unmap(p);
+    }
+    return rc;
+}
+
+/* Of memory that was allocated, not of what was only registered. With unified addressing all of it
+ * is mapped, asked for or not, and drivers say so. */
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+    CUresult rc = client_usable();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    pthread_mutex_lock(&lock);
+    const struct pinned *found = pinned_at((uint64_t)(uintptr_t)p);
+    if (pFlags == NULL || found == NULL || found->registered) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    } else {
+        *pFlags = found->flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* In the current context's device. */
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+    struct client_memory memory;
+    struct client_context *context;
+    struct client_twin known, *made;
+    unsigned flags;
+    uint64_t address = (uint64_t)(uintptr_t)p;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS &&
+        (pdptr == NULL || Flags != 0 || !client_host_find(address, &memory, &flags))) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_twin_need(context, address);
+    }
+    if (rc == CUDA_SUCCESS && !client_twin_at(address, context->session, &known)) {
+        rc = client_twin_make(context, memory.start, memory.bytes, TWIN_MAPPED, &made);
+        known = rc == CUDA_SUCCESS ? *made : known;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *pdptr = known.device + (address - known.host);
+    }
+    return rc;
+}

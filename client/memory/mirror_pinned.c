@@ -1,0 +1,116 @@
+/* Pinned memory that devices use by the program's address (unified addressing): a twin that is made
+ * when the address first is a parameter of a kernel, or is named in a call. Until then pinned
+ * memory costs nothing on any device.
+ *
+ * What a reader would get wrong: devices of one server share one address space, so the twin is of
+ * all of them, in the memory of the one that asked first; the others are let in when they ask. */
+#include "client/call/call.h"
+#include "client/call/state.h"
+#include "client/memory/mirror.h"
+#include "client/memory/vmm.h"
+#include "client/alloc/window.h"
+
+/* One at a time is made. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t space_bytes(uint64_t bytes)
+{
+    return (bytes + CLIENT_OTHERS_UNIT - 1) & ~(CLIENT_OTHERS_UNIT - 1);
+}
+
+static bool can(const struct client_device *device)
+{
+    return device->attributes[CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] != 0 &&
+           CLIENT_OTHERS_UNIT % device->granularity_bytes == 0;
+}
+
+static void end_memory(struct client_physical *physical, uint64_t start, bool mapped)
+{
+    uint64_t bytes = physical->bytes;
+    struct client_session *session = physical->session;
+    if (mapped) {
+        (void)client_vmm_unmap(session, start, bytes);
+    }
+    client_vmm_drop(physical);
+    if (mapped) {
+        client_vmm_release(session, start, bytes);
+    }
+}
+
+/* What copies still bring to the program must be there before it is taken to the device. */
+static void wait_for_copies(const struct client_memory *memory)
+{
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        client_link_wait_range(link, (const void *)(uintptr_t)memory->start, memory->bytes, false);
+    }
+}
+
+static CUresult make(struct client_context *context, const struct client_memory *memory)
+{
+    uint64_t bytes = space_bytes(memory->bytes);
+    struct client_physical *physical;
+    int ordinal = context->device->ordinal;
+    CUresult rc = client_vmm_memory(ordinal, bytes, &physical);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = client_vmm_map(physical, memory->start, bytes, memory->start, bytes);
+    bool mapped = rc == CUDA_SUCCESS;
+    if (rc == CUDA_SUCCESS) {
+        rc = client_vmm_allow(context->session, memory->start, bytes, ordinal,
+                              CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    }
+    if (rc == CUDA_SUCCESS) {
+        wait_for_copies(memory);
+        rc = client_twin_same(context, memory, physical);
+    }
+    if (rc != CUDA_SUCCESS) {
+        end_memory(physical, memory->start, mapped);
+    }
+    return rc;
+}
+
+static CUresult let_in(const struct client_context *context, const struct client_twin *twin)
+{
+    int ordinal = context->device->ordinal;
+    CUresult rc = client_vmm_allow(context->session, twin->host, space_bytes(twin->bytes), ordinal,
+                                   CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    if (rc == CUDA_SUCCESS) {
+        client_twin_ask(context->session, twin->host, ordinal);
+    }
+    return rc;
+}
+
+CUresult client_twin_need(struct client_context *context, uint64_t address)
+{
+    struct client_memory memory;
+    struct client_twin twin;
+    unsigned flags;
+    CUresult rc = CUDA_SUCCESS;
+    if (!client_window_other(address) || !client_host_find(address, &memory, &flags) ||
+        !memory.placed || !can(context->device)) {
+        return CUDA_SUCCESS;
+    }
+    pthread_mutex_lock(&making);
+    if (!client_twin_at(address, context->session, &twin)) {
+        rc = make(context, &memory);
+    } else if (twin.physical != NULL && !client_twin_asked(&twin, context->device->ordinal)) {
+        rc = let_in(context, &twin);
+    }
+    pthread_mutex_unlock(&making);
+    return rc;
+}
+
+void client_twin_give(struct client_twin *twin)
+{
+    uint32_t index = 0;
+    struct client_context *context;
+    while ((context = client_context_next(&index)) != NULL) {
+        if (atomic_load(&context->active) && context->session->link == twin->session->link) {
+            (void)client_context_synchronize(context);
+        }
+    }
+    end_memory(twin->physical, twin->host, true);
+    client_twin_end(twin);
+}

@@ -1,0 +1,45 @@
+/* What a pointer is: answered from what the client allocated and pinned. */
+#include <string.h>
+
+#include "client/memory/ipc.h"
+#include "client/call/state.h"
+#include "client/memory/sync_memops.h"
+#include "client/memory/mirror.h"
+#include "front/front.h"
+
+static CUdevice ordinal_of(const struct client_memory *memory, const struct client_context *context)
+{
+    for (CUdevice i = 0; memory->session != NULL && i < client_device_count; i++) {
+        if (atomic_load(&client_devices[i]->session) == memory->session) {
+            return i;
+        }
+    }
+    return context != NULL ? context->device->ordinal : 0;
+}
+
+bool client_pointer(uint64_t address, struct front_pointer *pointer)
+{
+    struct client_memory memory = {0};
+    unsigned flags;
+    bool device = client_memory_find(address, &memory);
+    if (!device && !client_host_find(address, &memory, &flags)) {
+        return false;
+    }
+    const struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, memory.context);
+    struct client_twin twin;
+    bool both = client_twin_at(address, NULL, &twin);
+    bool managed = both && twin.attach != TWIN_MAPPED;
+    *pointer = (struct front_pointer){.device = device && (!both || managed),
+                                      .on_device = device || both || memory.placed,
+                                      .to_device = both ? twin.device - twin.host : 0,
+                                      .managed = managed,
+                                      .sync_memops = client_sync_memops(address),
+                                      .ipc = client_ipc_capable(address),
+                                      .context = (CUcontext)(uintptr_t)memory.context,
+                                      .ordinal = ordinal_of(&memory, context),
+                                      .pool = memory.pool,
+                                      .start = memory.start,
+                                      .bytes = memory.bytes,
+                                      .id = memory.id != 0 ? memory.id : memory.start};
+    return true;
+}

@@ -1,0 +1,93 @@
+/* Memory that is kept, and lacking: programs that share devices give back what they keep when
+ * another one asks its server for it. */
+#include <time.h>
+
+#include "api/calls.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "client/call/call.h"
+#include "client/call/state.h"
+
+#define SLICE_MS 40u /* in the first step; in each one more it is so much longer */
+#define STEPS    8u
+
+/* ---- ours */
+
+static void give_back(struct client_link *link, bool wait)
+{
+    for (int i = 0; i < client_device_count; i++) {
+        const struct client_session *session = atomic_load(&client_devices[i]->session);
+        if (session != NULL && session->link == link) {
+            client_memory_trim_session(session, wait);
+        }
+    }
+}
+
+static struct client_session *any_session(const struct client_link *link)
+{
+    struct client_session *session = NULL;
+    for (int i = 0; i < client_device_count && (session == NULL || session->link != link); i++) {
+        session = atomic_load(&client_devices[i]->session);
+    }
+    return session != NULL && session->link == link ? session : NULL;
+}
+
+/* What is free goes at once, so that it is there while we wait for the rest. */
+static void *trim(void *argument)
+{
+    struct client_link *link = argument;
+    struct client_session *session = any_session(link);
+    struct client_call call;
+    give_back(link, false);
+    give_back(link, true);
+    atomic_store(&link->trimming, false);
+    CUresult rc = session != NULL
+                      ? client_call_enter_session(&call, API_OP_ga_memory_trimmed, session)
+                      : CUDA_ERROR_INVALID_CONTEXT;
+    if (rc == CUDA_SUCCESS && client_call_begin(&call, 0) == CUDA_SUCCESS) {
+        (void)client_call_post(&call);
+    }
+    return NULL;
+}
+
+void client_trim_begin(struct client_link *link)
+{
+    if (!atomic_exchange(&link->trimming, true) && ga_thread_start(NULL, trim, link) != GA_OK) {
+        atomic_store(&link->trimming, false);
+    }
+}
+
+/* ---- the others' */
+
+static uint32_t ask(const struct client_session *session, bool start)
+{
+    struct client_call call;
+    const struct ga_memory_reclaim_args args = {.start = start};
+    struct ga_memory_reclaim_results results = {0};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_memory_reclaim,
+                                            (struct client_session *)(uintptr_t)session);
+    if (rc == CUDA_SUCCESS && client_call_lacking(&call)) {
+        rc = CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_RESULTS(&call, ga_memory_reclaim, &args, true, &results, rc);
+    }
+    return rc == CUDA_SUCCESS ? results.pending : 0;
+}
+
+bool client_trim_others(const struct client_session *session, unsigned step)
+{
+    static _Thread_local bool pending; /* at the end of the last step */
+    if (step >= STEPS || (step != 0 && !pending)) {
+        return false;
+    }
+    uint64_t until = ga_clock_ns() + (uint64_t)(step + 1) * SLICE_MS * GA_NS_PER_MS;
+    pending = ask(session, step == 0) != 0;
+    bool again = pending || step != 0;
+    while (pending && ga_clock_ns() < until) {
+        const struct timespec nap = {.tv_nsec = GA_NS_PER_MS};
+        (void)nanosleep(&nap, NULL);
+        pending = ask(session, false) != 0;
+    }
+    return again;
+}

@@ -1,0 +1,18 @@
+/* Memory with the attribute SYNC_MEMOPS (front/memory/sync_memops.c). */
+#ifndef CLIENT_SYNC_MEMOPS_H
+#define CLIENT_SYNC_MEMOPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+/* front_host.sync_memops and front_host.settles. */
+CUresult client_sync_memops_set(uint64_t address, bool on);
+bool client_settles(uint64_t address, bool written);
+/* Whether the allocation that holds the address has it. */
+bool client_sync_memops(uint64_t address);
+/* The allocation that begins there is about to be freed. */
+void client_sync_memops_forget(uint64_t start);
+
+#endif

@@ -1,0 +1,252 @@
+/* Modules: an image loaded in one context. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/call/call.h"
+#include "client/module/image.h"
+#include "client/call/state.h"
+#include "front/front.h"
+
+/* ---- loading */
+
+static void give_logs(struct front_jit *jit, struct ga_reader *reader)
+{
+    struct ga_module_load_results results;
+    if (reader->at >= reader->size) {
+        return; /* the link was lost */
+    }
+    ga_module_load_results_read(reader, &results);
+    if (!reader->failed) {
+        front_jit_write(&jit->info, results.info_log);
+        front_jit_write(&jit->error, results.error_log);
+    }
+}
+
+static uint32_t log_room(size_t bytes)
+{
+    return bytes > 65536 ? 65536 : (uint32_t)bytes;
+}
+
+/* Asks for the facts of the module's functions, behind the call that loads it. An older server does
+ * not know the question. */
+static bool facts_ask(struct client_call *call, const struct client_module *module)
+{
+    struct ga_module_facts_args args = {.module = module->object.handle};
+    CUresult rc = client_call_enter_in(call, API_OP_ga_module_facts, module->object.context);
+    if (rc == CUDA_SUCCESS && !client_call_lacking(call)) {
+        rc = client_call_begin(call, ga_module_facts_args_bound(&args));
+    } else {
+        rc = CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (rc == CUDA_SUCCESS) {
+        ga_module_facts_args_write(&call->writer, &args);
+        rc = client_call_start(call, NULL, NULL, 0);
+    }
+    return rc == CUDA_SUCCESS;
+}
+
+/* Without facts each function is asked for by itself. */
+static void facts_take(struct client_call *call, struct client_module *module)
+{
+    struct ga_reader reader;
+    struct ga_module_facts_results results;
+    if (client_call_finish(call, true, &reader) == CUDA_SUCCESS) {
+        ga_module_facts_results_read(&reader, &results);
+        uint8_t *facts = !reader.failed && results.bytes != 0
+                             ? aligned_alloc(16, (results.bytes + 15u) & ~15u)
+                             : NULL;
+        if (facts != NULL) {
+            memcpy(facts, results.facts, results.bytes);
+            module->facts = facts;
+            module->facts_bytes = results.bytes;
+        }
+    }
+    client_call_end(call);
+}
+
+CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
+                            struct front_jit *jit, struct client_module **out)
+{
+    struct client_call call, more;
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_load, context);
+    struct client_module *module =
+        rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_MODULE, context) : NULL;
+    if (module == NULL) {
+        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct ga_module_load_args args = {.module = module->object.handle,
+                                       .image_bytes = bytes,
+                                       .max_registers = jit->max_registers,
+                                       .optimization = jit->optimization,
+                                       .log_bytes = log_room(jit->info.size),
+                                       .error_log_bytes = log_room(jit->error.size)};
+    rc = client_call_begin(&call, ga_module_load_args_bound(&args));
+    if (rc == CUDA_SUCCESS) {
+        ga_module_load_args_write(&call.writer, &args);
+        rc = client_call_start(&call, NULL, image, bytes);
+    }
+    if (rc == CUDA_SUCCESS) {
+        struct ga_reader reader;
+        if (facts_ask(&more, module)) {
+            facts_take(&more, module); /* its answer comes last: then both are here */
+        }
+        rc = client_call_finish(&call, true, &reader);
+        give_logs(jit, &reader);
+        client_call_end(&call);
+    }
+    if (rc != CUDA_SUCCESS) {
+        client_object_drop(module);
+        return rc;
+    }
+    *out = module;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
+                                    CUjit_option *options, void **optionValues)
+{
+    struct client_context *context;
+    struct front_jit jit;
+    struct client_image found = {0};
+    struct client_module *made;
+    struct front_jit_verbose verbose;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS && (module == NULL || image == NULL)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    front_jit_verbose_begin(&verbose, numOptions, options, optionValues);
+    if (rc == CUDA_SUCCESS) {
+        rc = front_jit_read(numOptions, options, optionValues, &jit);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = client_image_find(image, &found);
+    if (rc == CUDA_SUCCESS) {
+        rc = client_module_load(context, found.bytes, found.size, &jit, &made);
+        client_image_refused(image, NULL, rc);
+    }
+    front_jit_end(&jit);
+    free(found.owned);
+    if (rc == CUDA_SUCCESS) {
+        *module = (CUmodule)(uintptr_t)made->object.handle;
+        front_jit_verbose_end(&verbose, *module);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+    return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+{
+    struct client_context *context;
+    void *image;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS && (module == NULL || fname == NULL)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_image_read(fname, &image);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = cuModuleLoadData(module, image);
+        client_image_refused(NULL, fname, rc);
+        free(image);
+    }
+    return rc;
+}
+
+/* ---- what belongs to a module; see client_object_drop */
+
+void client_function_release(struct client_function *function)
+{
+    free(function->name);
+    free(function->params);
+    function->name = NULL;
+    function->params = NULL;
+}
+
+static void leave_library(struct client_module *module)
+{
+    pthread_mutex_lock(&client_state_lock);
+    if (module->library != NULL) {
+        struct client_module **at = &module->library->modules;
+        while (*at != NULL && *at != module) {
+            at = &(*at)->next;
+        }
+        if (*at != NULL) {
+            *at = module->next;
+        }
+        module->library = NULL;
+    }
+    pthread_mutex_unlock(&client_state_lock);
+}
+
+void client_module_release(struct client_module *module)
+{
+    leave_library(module);
+    client_globals_forget(module);
+    for (struct client_function *at = module->functions, *next; at != NULL; at = next) {
+        next = at->next;
+        client_object_drop(at);
+    }
+    for (struct client_global *at = module->globals, *next; at != NULL; at = next) {
+        next = at->next;
+        free(at->name);
+        free(at);
+    }
+    free(module->names);
+    free(module->facts);
+    module->facts = NULL;
+    module->functions = NULL;
+    module->globals = NULL;
+    module->names = NULL;
+}
+
+CUresult client_module_of(CUmodule handle, struct client_module **module)
+{
+    CUresult rc = front_ready();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    *module = client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)handle);
+    if (*module == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult client_module_unload(struct client_module *module)
+{
+    struct client_call call;
+    struct ga_module_unload_args args = {.module = module->object.handle};
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_unload, module->object.context);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_POST(&call, ga_module_unload, &args, rc);
+    }
+    client_object_drop(module);
+    return rc;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
+{
+    struct client_module *module;
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_module_of(hmod, &module);
+    if (rc == CUDA_SUCCESS && module->library != NULL) {
+        rc = CUDA_ERROR_NOT_PERMITTED; /* it goes with its library */
+    }
+    return rc == CUDA_SUCCESS ? client_module_unload(module) : rc;
+}

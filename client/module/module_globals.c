@@ -1,0 +1,121 @@
+/* Variables of modules: their addresses are the server's, asked once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "client/call/call.h"
+#include "client/module/image.h"
+#include "client/call/state.h"
+#include "front/front.h"
+
+static struct client_global *known_global(struct client_module *module, const char *name)
+{
+    pthread_mutex_lock(&client_state_lock);
+    struct client_global *at = module->globals;
+    while (at != NULL && strcmp(at->name, name) != 0) {
+        at = at->next;
+    }
+    pthread_mutex_unlock(&client_state_lock);
+    return at;
+}
+
+static CUresult fetch_global(struct client_module *module, const char *name,
+                             struct client_global **out)
+{
+    struct client_call call;
+    struct ga_module_global_args args = {.module = module->object.handle, .name = name};
+    struct ga_module_global_results results;
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_global, module->object.context);
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_RESULTS(&call, ga_module_global, &args, true, &results, rc);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct client_global *global = calloc(1, sizeof *global);
+    if (global == NULL || (global->name = strdup(name)) == NULL) {
+        free(global);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    global->address = results.address;
+    global->bytes = results.bytes;
+    *out = global;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,
+                              uint64_t *bytes)
+{
+    struct client_global *global = known_global(module, name);
+    if (strlen(name) > CLIENT_NAME_MOST) {
+        return front_unsupported("a variable whose name has more than 60000 characters, over the "
+                                 "network");
+    }
+    if (global == NULL) {
+        CUresult rc = fetch_global(module, name, &global);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+        pthread_mutex_lock(&client_state_lock);
+        global->next = module->globals;
+        module->globals = global;
+        pthread_mutex_unlock(&client_state_lock);
+        client_global_known(module->object.context->session, global->address, global->bytes,
+                            module);
+    }
+    *address = global->address;
+    *bytes = global->bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult answer(struct client_module *module, const char *name, CUdeviceptr *dptr,
+                       size_t *bytes)
+{
+    uint64_t address = 0, size = 0;
+    CUresult rc = client_module_global(module, name, &address, &size);
+    if (rc == CUDA_SUCCESS && dptr != NULL) {
+        *dptr = address;
+    }
+    if (rc == CUDA_SUCCESS && bytes != NULL) {
+        *bytes = size;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+                                      const char *name)
+{
+    CUresult rc = front_ready();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (name == NULL || (dptr == NULL && bytes == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct client_call call;
+    struct client_module *module = client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)hmod);
+    if (module == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    rc = client_call_enter_in(&call, 0, module->object.context); /* its link may be lost */
+    return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
+}
+
+/* In the current context, where the library is loaded if it is not yet. */
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                                    const char *name)
+{
+    struct client_context *context;
+    struct client_module *module;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (name == NULL || (dptr == NULL && bytes == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct client_library *found =
+        client_object_find(GA_HANDLE_LIBRARY, (uint64_t)(uintptr_t)library);
+    rc = found != NULL ? client_library_module(found, context, &module) : CUDA_ERROR_INVALID_HANDLE;
+    return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
+}

@@ -1,0 +1,54 @@
+/* Opening a session: what ticket.c, connect.c and session.c pass on to each other. */
+#ifndef CLIENT_OPENING_H
+#define CLIENT_OPENING_H
+
+#include "client/call/state.h"
+
+struct opening {
+    struct client_device *device;
+    uint64_t deadline_ns;
+    char why[300];                  /* for people; of the failure */
+    CUresult result;                /* the same for the program */
+    struct handshake_ticket ticket; /* `address` is in `address` below */
+    char address[300];
+    char local[128]; /* the way for programs on the server's machine; "" : there is none */
+    struct handshake_window window;
+    struct handshake_context context; /* to be made with the session */
+    uint16_t session;
+    struct client_first first; /* what became of the context */
+    uint64_t cache_bytes;      /* that may be kept when they are freed */
+    uint32_t lacking_count;    /* calls that the server lacks, and which */
+    struct api_op_set lacking;
+    bool packs;           /* the server takes packed bytes */
+    uint64_t round_trips; /* that were waited for, one after the other */
+};
+
+/* Takes what a REFUSED says. */
+void opening_refused(struct opening *opening, struct ga_reader *values);
+
+/* ---- ticket.c: the right to connect to a backend process. */
+enum opening_ticket {
+    OPENING_GUESSED, /* that the server may have sent unasked (pool.c) */
+    OPENING_ASKED,
+};
+GA_CHECKED enum ga_status opening_ticket(struct opening *opening, enum opening_ticket which);
+
+/* ---- session.c: greetings */
+void opening_hello(const struct opening *opening, enum handshake_kind kind,
+                   struct handshake_data_hello *hello);
+/* Takes an answer to DATA_HELLO, SESSION_OPEN or WINDOW. */
+GA_CHECKED enum ga_status opening_welcome(struct opening *opening, uint16_t opcode,
+                                          struct ga_reader *values,
+                                          struct handshake_data_welcome *welcome);
+/* Talks about the window until both ends have the same. `ask` sends a WINDOW with
+ * `opening->window` and takes the answer. */
+typedef enum ga_status opening_ask(struct opening *opening, void *user,
+                                   struct handshake_data_welcome *welcome);
+GA_CHECKED enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *user,
+                                        struct handshake_data_welcome *welcome);
+
+/* ---- connect.c */
+/* Connects to the backend process of the ticket and opens the session: a new link. */
+GA_CHECKED enum ga_status opening_connect(struct opening *opening, struct client_link **link);
+
+#endif

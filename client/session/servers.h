@@ -1,0 +1,14 @@
+/* What pool.c, which asks the servers, has of pool_devices.c. */
+#ifndef CLIENT_POOL_H
+#define CLIENT_POOL_H
+
+#include "client/call/state.h"
+
+/* Adds a server that has answered, and its devices. */
+void client_pool_add(struct client_server *server, const struct handshake_welcome *welcome);
+/* Whether the environment chooses devices, which may not be the first ones. */
+bool client_pool_chooses(void);
+/* Leaves those that the environment chooses; then they have their numbers. */
+void client_pool_choose(void);
+
+#endif

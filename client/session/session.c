@@ -1,0 +1,366 @@
+/* A device's session: a ticket from its gpuaasd, then a new link to the backend process (or, on a
+ * node that this application already uses, a session more on the link that is there), then the
+ * address window that both ends can have. The first context comes with the session. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "client/session/server_answers.h"
+#include "client/process/environment.h"
+#include "client/conn/greeting.h"
+#include "client/session/opening.h"
+#include "client/process/trace.h"
+#include "client/alloc/window.h"
+
+#define LINKS_MOST    256
+#define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
+#define WINDOW_ROUNDS 3
+#define CACHE_SHARE   8u /* of a device's memory may be kept: one in so many bytes */
+
+static struct client_link *_Atomic links[LINKS_MOST];
+static atomic_uint link_count;
+
+struct client_link *client_link_at_index(unsigned index)
+{
+    return index < atomic_load(&link_count) ? atomic_load(&links[index]) : NULL;
+}
+
+void client_link_add(struct client_link *link)
+{
+    pthread_mutex_lock(&client_state_lock);
+    unsigned at = atomic_load(&link_count);
+    bool room = at < LINKS_MOST;
+    if (room) {
+        link->index = at;
+        atomic_store(&links[at], link);
+        atomic_store(&link_count, at + 1);
+    }
+    (void)client_service_start(); /* it runs already, and shall look at this link */
+    pthread_mutex_unlock(&client_state_lock);
+    if (!room) {
+        client_link_lose(link, "this program has too many connections already");
+    }
+}
+
+struct client_link *client_link_of_process(const struct client_server *server, uint64_t process)
+{
+    struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        if (link->owner == server && link->process == process && atomic_load(&link->dead) == 0) {
+            return link;
+        }
+    }
+    return NULL;
+}
+
+/* What has ended this program's connection to a backend process of the server: the error of an
+ * execution fault, or LINK_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
+ * process succeeds then, so no other process is asked for. */
+static int ended_before(const struct client_server *server)
+{
+    const struct client_link *link;
+    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
+        int dead = link->owner == server ? atomic_load(&link->dead) : 0;
+        if (dead != 0) {
+            return dead;
+        }
+    }
+    return 0;
+}
+
+void opening_refused(struct opening *opening, struct ga_reader *values)
+{
+    struct handshake_refused refused;
+    opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+    snprintf(opening->why, sizeof opening->why, "refused");
+    if (handshake_refused_read(values, &refused) == GA_OK) {
+        opening->result = front_result_of(refused.result); /* never 0 */
+        snprintf(opening->why, sizeof opening->why, "%s", refused.reason);
+    }
+}
+
+void opening_hello(const struct opening *opening, enum handshake_kind kind,
+                   struct handshake_data_hello *hello)
+{
+    *hello = (struct handshake_data_hello){.magic = WIRE_MAGIC,
+                                           .major = WIRE_MAJOR,
+                                           .minor = WIRE_MINOR,
+                                           .kind = kind,
+                                           .device = opening->device->index};
+    memcpy(hello->application, client_application, sizeof hello->application);
+    memcpy(hello->id, opening->ticket.id, sizeof hello->id);
+    memcpy(hello->key, opening->ticket.key, sizeof hello->key);
+    if (kind == HANDSHAKE_DATA) {
+        hello->window = opening->window;
+        hello->context = opening->context;
+        hello->takes = HANDSHAKE_TAKES_OUTPUT | HANDSHAKE_TAKES_TRIM;
+    }
+}
+
+/* The server reserves as many addresses as we propose, or none, and maps the block that we wish
+ * for, or none. */
+static bool welcome_is_answer(const struct opening *opening,
+                              const struct handshake_data_welcome *welcome)
+{
+    const struct handshake_window *window = &welcome->window;
+    uint64_t granularity = opening->device->granularity_bytes;
+    return (window->bytes == 0 || window->bytes == opening->window.bytes) &&
+           (granularity == 0 || window->base % granularity == 0) &&
+           (welcome->block_bytes == 0 ||
+            (window->bytes != 0 && welcome->block_bytes == opening->context.block_bytes));
+}
+
+enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct ga_reader *values,
+                               struct handshake_data_welcome *welcome)
+{
+    if (opcode == WIRE_REFUSED) {
+        opening_refused(opening, values);
+        return GA_DENIED;
+    }
+    if (opcode != WIRE_DATA_WELCOME || handshake_data_welcome_read(values, welcome) != GA_OK ||
+        !welcome_is_answer(opening, welcome)) {
+        snprintf(opening->why, sizeof opening->why, CLIENT_EXCHANGE_FOREIGN);
+        return GA_INVALID;
+    }
+    for (uint32_t i = 0; i < welcome->lacking_count; i++) {
+        api_op_set_add(&opening->lacking, welcome->lacking[i]);
+        opening->lacking_count++;
+    }
+    opening->session = welcome->session;
+    opening->packs = (welcome->takes & HANDSHAKE_TAKES_PACKED) != 0;
+    opening->first = (struct client_first){.made = welcome->context_made,
+                                           .result = front_result_of(welcome->context_result),
+                                           .block_bytes = welcome->block_bytes};
+    opening->cache_bytes = welcome->client_cache_bytes;
+    return GA_OK;
+}
+
+/* ---- the window's rounds */
+
+/* The server proposes `theirs` instead of ours: what to propose next; none when nothing is free. */
+static void next_window(struct opening *opening, const struct handshake_window *theirs)
+{
+    if (opening->window.bytes != 0) {
+        client_window_release(&opening->window);
+    }
+    opening->window = *theirs;
+    if (theirs->bytes != 0 && !client_window_reserve(theirs) &&
+        !client_window_next(opening->device->memory_bytes, &opening->window)) {
+        opening->window = (struct handshake_window){0};
+    }
+}
+
+static enum ga_status window_failed(struct opening *opening)
+{
+    opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+    snprintf(opening->why, sizeof opening->why,
+             "client and server found no address range that is free in both");
+    return GA_INVALID;
+}
+
+static bool window_agreed(const struct opening *opening,
+                          const struct handshake_data_welcome *welcome)
+{
+    return welcome->window.base == opening->window.base &&
+           welcome->window.bytes == opening->window.bytes;
+}
+
+enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *user,
+                             struct handshake_data_welcome *welcome)
+{
+    for (int round = 0; !window_agreed(opening, welcome); round++) {
+        next_window(opening, &welcome->window);
+        if (welcome->window.bytes == 0) {
+            return GA_OK; /* unpinned: the server has said so */
+        }
+        if (round == WINDOW_ROUNDS) {
+            return window_failed(opening); /* it had to say so by now */
+        }
+        GA_TRY(ask(opening, user, welcome));
+    }
+    return GA_OK;
+}
+
+/* ---- one session more on a link that is there */
+
+static enum ga_status ask_on_link(struct opening *opening, struct client_link *link,
+                                  uint16_t opcode, struct handshake_data_welcome *welcome)
+{
+    struct handshake_data_hello hello;
+    opening_hello(opening, HANDSHAKE_DATA, &hello);
+    if (client_link_lock(link, 4096) != 0) {
+        snprintf(opening->why, sizeof opening->why, "the connection is lost");
+        return GA_LOST;
+    }
+    struct ga_writer writer = ga_writer_of(client_link_at(link) + sizeof(struct wire_header), 4000);
+    if (opcode == WIRE_SESSION_OPEN) {
+        handshake_data_hello_write(&writer, &hello);
+    } else {
+        handshake_window_write(&writer, &opening->window);
+    }
+    uint64_t sequence = client_link_frame(link, opcode, opening->session, writer.at, 0, true);
+    struct link_record *record = client_link_expect(link, sequence, true, NULL);
+    client_link_unlock(link, true);
+    if (record == NULL) {
+        return GA_NO_MEMORY;
+    }
+    client_link_wait(link, record);
+    opening->round_trips++;
+    struct ga_reader values = ga_reader_of(
+        record->results != NULL ? record->results : record->small, record->results_size);
+    enum ga_status status = GA_LOST;
+    if (record->opcode != 0) {
+        status = opening_welcome(opening, record->opcode, &values, welcome);
+    } else {
+        snprintf(opening->why, sizeof opening->why, "the connection is lost");
+    }
+    client_link_release(link, record);
+    return status;
+}
+
+static enum ga_status ask_window(struct opening *opening, void *user,
+                                 struct handshake_data_welcome *welcome)
+{
+    return ask_on_link(opening, user, WIRE_WINDOW, welcome);
+}
+
+static enum ga_status session_on_link(struct opening *opening, struct client_link *link)
+{
+    struct handshake_data_welcome welcome;
+    GA_TRY(ask_on_link(opening, link, WIRE_SESSION_OPEN, &welcome));
+    return opening_agree(opening, ask_window, link, &welcome);
+}
+
+/* ---- opening */
+
+static enum ga_status open_with_ticket(struct opening *opening, struct client_link **link)
+{
+    if (!client_window_next(opening->device->memory_bytes, &opening->window)) {
+        opening->window = (struct handshake_window){0};
+    }
+    *link = client_link_of_process(opening->device->server, opening->ticket.process);
+    enum ga_status status =
+        *link != NULL ? session_on_link(opening, *link) : opening_connect(opening, link);
+    if (status != GA_OK && opening->window.bytes != 0) {
+        client_window_release(&opening->window);
+    }
+    return status;
+}
+
+static enum ga_status try_open(struct opening *opening, struct client_link **link)
+{
+    if (atomic_load(&opening->device->server->lost)) {
+        return GA_LOST;
+    }
+    enum ga_status status = opening_ticket(opening, OPENING_GUESSED);
+    if (status == GA_OK) {
+        status = open_with_ticket(opening, link);
+    }
+    if (status == GA_OK || status == GA_NO_MEMORY) {
+        return status;
+    }
+    opening->session = 0;
+    opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+    GA_TRY(opening_ticket(opening, OPENING_ASKED));
+    return open_with_ticket(opening, link);
+}
+
+/* Two devices of one process must not both connect: under the server's control_lock. */
+static enum ga_status open_device(struct opening *opening, struct client_link **link)
+{
+    const struct client_server *server = opening->device->server;
+    int ended = ended_before(server);
+    enum ga_status status = ended != 0 ? GA_LOST : try_open(opening, link);
+    if (status != GA_OK && ended == 0) {
+        ended = ended_before(server); /* meanwhile: whatever else failed then, failed of this */
+    }
+    if (ended != 0 && status != GA_OK) {
+        opening->result = (CUresult)ended;
+        snprintf(opening->why, sizeof opening->why,
+                 "this program's process there has ended with CUDA error %d", ended);
+    }
+    return status;
+}
+
+static uint64_t smallest(uint64_t a, uint64_t b, uint64_t c)
+{
+    a = b < a ? b : a;
+    return c < a ? c : a;
+}
+
+CUresult client_session_open(const struct client_context *context, struct client_session **out,
+                             struct client_first *first)
+{
+    struct client_device *device = context->device;
+    struct client_server *server = device->server;
+    struct client_session *session = calloc(1, sizeof *session);
+    if (session == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct opening opening = {.device = device,
+                              .deadline_ns = ga_clock_ns() + OPEN_NS,
+                              .result = CUDA_ERROR_DEVICE_UNAVAILABLE,
+                              .why = "no memory"};
+    client_context_wish(context, &opening.context);
+    struct client_link *link = NULL;
+    pthread_mutex_lock(&server->control_lock);
+    enum ga_status status = open_device(&opening, &link);
+    if (status != GA_OK && atomic_load(&server->lost) &&
+        opening.result == CUDA_ERROR_DEVICE_UNAVAILABLE) {
+        snprintf(opening.why, sizeof opening.why, "its gpuaasd ended");
+    }
+    pthread_mutex_unlock(&server->control_lock);
+    client_trace_setup(opening.round_trips);
+    if (status != GA_OK) {
+        bool told = ended_before(server) != 0;
+        ga_log(told ? GA_LOG_DEBUG : client_asked_level(GA_LOG_ERROR),
+               "device %d (%s of %s) cannot be used: %s", device->ordinal, device->name,
+               server->address, opening.why);
+        free(session);
+        free(device->refused);
+        device->refused = strdup(opening.why);
+        return opening.result;
+    }
+    session->link = link;
+    session->server = server;
+    session->number = opening.session;
+    session->window_base = opening.window.base;
+    session->window_bytes = opening.window.bytes;
+    client_allocator_init(&session->allocator, opening.window.base, opening.window.bytes,
+                          device->granularity_bytes, device->memory_bytes);
+    session->allocator.kept_most = smallest(opening.cache_bytes, client_environment_cache_bytes(),
+                                            device->memory_bytes / CACHE_SHARE);
+    *out = session;
+    *first = opening.first;
+    return CUDA_SUCCESS;
+}
+
+CUresult client_session_need(CUdevice device, struct client_session **session)
+{
+    CUcontext context;
+    *session = atomic_load(&client_devices[device]->session);
+    if (*session != NULL) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = cuDevicePrimaryCtxRetain(&context, device);
+    if (rc == CUDA_SUCCESS) {
+        rc = cuDevicePrimaryCtxRelease_v2(device);
+        *session = atomic_load(&client_devices[device]->session);
+    }
+    return rc;
+}
+
+CUresult client_session_wait(const struct client_session *session)
+{
+    CUresult rc = CUDA_SUCCESS;
+    uint32_t index = 0;
+    struct client_context *context;
+    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
+        if (context->session == session && atomic_load(&context->active)) {
+            rc = client_context_synchronize(context);
+        }
+    }
+    return rc;
+}

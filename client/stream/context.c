@@ -1,0 +1,463 @@
+/* Contexts: primary and explicit ones. A context is a handle here and a real context in the backend
+ * process, which is never reset: its objects go instead. */
+#include <stddef.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "base/log.h"
+#include "client/call/call.h"
+#include "client/call/state.h"
+#include "client/memory/mirror.h"
+#include "front/front.h"
+
+static CUcontext handle_of(const struct client_context *context)
+{
+    return (CUcontext)(uintptr_t)context->object.handle;
+}
+
+/* One way to wait at most. */
+static CUresult flags_check(unsigned flags)
+{
+    unsigned wait = flags & CU_CTX_SCHED_MASK;
+    bool wrong = (flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0 || (wait & (wait - 1)) != 0;
+    return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult client_context_find(CUcontext handle, struct client_context **context)
+{
+    struct front_green green;
+    if (front_green_is(handle)) {
+        handle = front_green_context(handle, &green) ? green.primary : NULL;
+    }
+    struct client_context *found =
+        client_object_find(GA_HANDLE_CONTEXT, (uint64_t)(uintptr_t)handle);
+    if (found == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    *context = found;
+    return CUDA_SUCCESS;
+}
+
+/* Counts contexts that were destroyed: what a thread remembers may be one of them. (Green ones are
+ * not remembered.) */
+static atomic_uint destroyed;
+
+CUresult client_context_current(struct client_context **context)
+{
+    static _Thread_local struct client_context *last;
+    static _Thread_local CUcontext last_handle;
+    static _Thread_local unsigned last_destroyed;
+    CUcontext handle;
+    CUresult rc = front_context_need(&handle);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct client_context *found = last;
+    unsigned now = atomic_load_explicit(&destroyed, memory_order_acquire);
+    if (last_handle != handle || last_destroyed != now) {
+        if (client_context_find(handle, &found) != CUDA_SUCCESS) {
+            return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        }
+        last = found;
+        last_handle = front_green_is(handle) ? NULL : handle;
+        last_destroyed = now;
+    }
+    if (!atomic_load_explicit(&found->active, memory_order_acquire)) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    *context = found;
+    /* NOLINTNEXTLINE: `found` was kept with the handle */
+    return (CUresult)atomic_load_explicit(&found->session->link->dead, memory_order_relaxed);
+}
+
+CUresult client_usable(void)
+{
+    struct client_context *context;
+    return client_context_current(&context);
+}
+
+void client_context_late(uint64_t handle, int result, uint16_t opcode)
+{
+    struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, handle);
+    int none = 0;
+    bool first = context != NULL && atomic_compare_exchange_strong(&context->late, &none, result);
+    ga_log(first ? GA_LOG_WARN : GA_LOG_DEBUG, "%s failed with CUDA error %d after it had returned",
+           api_op_name(opcode), result);
+}
+
+/* ---- whether there is work */
+
+void client_context_quiet(struct client_context *context, uint64_t sequence)
+{
+    uint64_t before = atomic_load(&context->quiet);
+    while (before < sequence && !atomic_compare_exchange_weak(&context->quiet, &before, sequence)) {
+    }
+}
+
+uint64_t client_context_done(const struct client_context *context)
+{
+    uint64_t quiet = atomic_load(&context->quiet), unused = atomic_load(&context->unused);
+    return quiet > unused ? quiet : unused;
+}
+
+bool client_context_idle(const struct client_context *context)
+{
+    return client_context_done(context) >= atomic_load(&context->session->link->worked);
+}
+
+CUresult client_context_told(struct client_context *context)
+{
+    struct client_link *link = context->session->link;
+    link_read_try(link); /* errors, and that the server is gone */
+    front_output_write();
+    int dead = atomic_load(&link->dead);
+    return (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
+}
+
+/* ---- primary contexts */
+
+static CUresult primary_of(CUdevice ordinal, struct client_context **context)
+{
+    struct client_device *device;
+    CUresult rc = client_device_find(ordinal, &device);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    pthread_mutex_lock(&device->open_lock);
+    if (device->primary == NULL) {
+        struct client_context *made = client_object_make(GA_HANDLE_CONTEXT, NULL);
+        if (made != NULL) {
+            made->device = device;
+            made->primary = true;
+            device->primary = made;
+        }
+    }
+    *context = device->primary;
+    pthread_mutex_unlock(&device->open_lock);
+    return *context != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult ready_primary(CUdevice dev, struct client_context **context)
+{
+    CUresult rc = front_ready();
+    return rc == CUDA_SUCCESS ? primary_of(dev, context) : rc;
+}
+
+CUresult client_primary_handle(CUdevice dev, CUcontext *handle)
+{
+    struct client_context *context;
+    CUresult rc = primary_of(dev, &context);
+    if (rc == CUDA_SUCCESS) {
+        *handle = handle_of(context);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    struct client_context *context;
+    CUresult rc = ready_primary(dev, &context);
+    if (rc == CUDA_SUCCESS && pctx == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    pthread_mutex_lock(&context->device->open_lock);
+    rc = client_context_activate(context);
+    if (rc == CUDA_SUCCESS) {
+        context->retained++;
+        context->fresh = false;
+        *pctx = handle_of(context);
+    }
+    pthread_mutex_unlock(&context->device->open_lock);
+    return rc;
+}
+
+static CUresult empty_primary(struct client_context *context)
+{
+    CUresult rc = client_context_end(context, false);
+    client_context_clear(context);
+    return rc;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    struct client_context *context;
+    CUresult rc = ready_primary(dev, &context);
+    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
+        return rc;
+    }
+    bool gone = false;
+    pthread_mutex_lock(&context->device->open_lock);
+    if (context->retained == 0) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    } else if (--context->retained == 0) {
+        gone = true;
+        rc = empty_primary(context);
+        atomic_store(&context->active, false);
+    }
+    pthread_mutex_unlock(&context->device->open_lock);
+    if (gone) {
+        front_context_reset(handle_of(context));
+    }
+    return rc;
+}
+
+/* Who has retained it may go on: the context is empty, as if new. */
+CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    struct client_context *context;
+    CUresult rc = ready_primary(dev, &context);
+    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
+        return rc;
+    }
+    pthread_mutex_lock(&context->device->open_lock);
+    bool was_active = atomic_load(&context->active);
+    if (was_active) {
+        rc = empty_primary(context);
+        context->fresh = true;
+        const struct client_session *session = atomic_load(&context->device->session);
+        if (rc == CUDA_SUCCESS && session != NULL) { /* who wants to go on must know of it */
+            rc = (CUresult)atomic_load(&session->link->dead);
+        }
+    }
+    pthread_mutex_unlock(&context->device->open_lock);
+    if (was_active) {
+        client_mempool_reset(dev);
+        front_context_reset(handle_of(context));
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+    struct client_context *context;
+    CUresult rc = ready_primary(dev, &context);
+    if (rc == CUDA_SUCCESS) {
+        rc = flags_check(flags);
+    }
+    if (rc == CUDA_SUCCESS) {
+        pthread_mutex_lock(&context->device->open_lock);
+        context->flags = flags;
+        pthread_mutex_unlock(&context->device->open_lock);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+    struct client_context *context;
+    CUresult rc = ready_primary(dev, &context);
+    if (rc == CUDA_SUCCESS && (flags == NULL || active == NULL)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        pthread_mutex_lock(&context->device->open_lock);
+        *flags = context->flags;
+        *active = atomic_load(&context->active) && !context->fresh;
+        pthread_mutex_unlock(&context->device->open_lock);
+    }
+    return rc;
+}
+
+/* ---- explicit contexts */
+
+/* `sms`: multiprocessors that its kernels may use; 0: all. */
+static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned sms)
+{
+    struct client_device *device;
+    struct client_session *session;
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_device_find(dev, &device);
+    }
+    if (rc == CUDA_SUCCESS && sms != 0) { /* what comes with a session has all */
+        rc = client_session_need(dev, &session);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    struct client_context *context = client_object_make(GA_HANDLE_CONTEXT, NULL);
+    if (context == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context->device = device;
+    context->flags = flags;
+    context->sms = sms;
+    pthread_mutex_lock(&device->open_lock);
+    rc = client_context_activate(context);
+    pthread_mutex_unlock(&device->open_lock);
+    if (rc == CUDA_SUCCESS) {
+        rc = front_context_push(handle_of(context));
+    }
+    if (rc != CUDA_SUCCESS) {
+        client_object_drop(context);
+        return rc;
+    }
+    *pctx = handle_of(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return create(pctx, flags, dev, 0);
+}
+
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                                unsigned int flags, CUdevice dev)
+{
+    unsigned sms;
+    CUresult rc = front_affinity_read(paramsArray, numParams, dev, &sms);
+    return rc == CUDA_SUCCESS ? create(pctx, flags, dev, sms) : rc;
+}
+
+#if CUDA_VERSION >= 12050
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
+                                unsigned int flags, CUdevice dev)
+{
+    unsigned sms = 0;
+    CUresult rc = CUDA_SUCCESS;
+    if (ctxCreateParams != NULL) {
+        rc = front_affinity_read(ctxCreateParams->execAffinityParams,
+                                 ctxCreateParams->numExecAffinityParams, dev, &sms);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
+        return front_unsupported("cuCtxCreate_v4 with cigParams");
+    }
+    return create(pctx, flags, dev, sms);
+}
+#endif
+
+CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    int all = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+    if (rc == CUDA_SUCCESS) {
+        all = context->device->attributes[all];
+        rc = front_affinity_tell(pExecAffinity, type,
+                                 context->sms != 0 ? context->sms : (unsigned)all);
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+{
+    struct client_context *context;
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = ctx == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(ctx, &context);
+    }
+    if (rc == CUDA_SUCCESS && context->primary) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
+        return rc;
+    }
+    pthread_mutex_lock(&context->device->open_lock);
+    rc = client_context_end(context, true);
+    client_context_clear(context);
+    atomic_store(&context->active, false);
+    struct client_link *link = context->session->link;
+    if (client_link_lock(link, 0) == 0) {
+        link->context = link->context == context->object.handle ? 0 : link->context;
+        client_link_unlock(link, false);
+    }
+    pthread_mutex_unlock(&context->device->open_lock);
+    front_context_gone(ctx);
+    atomic_fetch_add(&destroyed, 1);
+    client_object_drop(context);
+    return rc;
+}
+
+/* ---- the current context */
+
+CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS && flags == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        *flags = context->flags;
+    }
+    return rc;
+}
+
+CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc == CUDA_SUCCESS) {
+        rc = flags_check(flags);
+    }
+    if (rc == CUDA_SUCCESS) {
+        context->flags = flags;
+    }
+    return rc;
+}
+
+static CUresult synchronize(struct client_call *call)
+{
+    struct ga_reader reader;
+    if (client_context_idle(call->context)) {
+        return client_context_told(call->context);
+    }
+    CUresult rc = client_call_begin(call, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = client_call_wait(call, &reader);
+    client_call_end(call);
+    if (rc == CUDA_SUCCESS) {
+        client_context_quiet(call->context, call->sequence);
+    }
+    return rc;
+}
+
+CUresult client_context_synchronize(struct client_context *context)
+{
+    struct client_call call;
+    uint64_t mark = client_twins_mark();
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_context_synchronize, context);
+    if (rc == CUDA_SUCCESS) {
+        rc = synchronize(&call);
+    }
+    return rc == CUDA_SUCCESS ? client_twins_after(context, TWIN_ALL, mark) : rc;
+}
+
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    return cuCtxSynchronize_v2(NULL);
+}
+
+/* NULL means the current context. */
+CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct client_context *context;
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = ctx == NULL ? client_context_current(&context) : client_context_find(ctx, &context);
+    }
+    if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    struct front_green green;
+    if (rc == CUDA_SUCCESS &&
+        (ctx != NULL ? front_green_context(ctx, &green) : front_green_current(&green))) {
+        rc = client_green_synchronize(&green); /* only its own work */
+        front_mempool_synchronized();
+    } else if (rc == CUDA_SUCCESS) {
+        rc = client_context_synchronize(context);
+        front_mempool_synchronized();
+    }
+    return rc;
+}

@@ -1,0 +1,118 @@
+/* The server's half of a context: made, emptied, ended. */
+#include "api/calls.h"
+#include "client/call/call.h"
+#include "client/copy/copy.h"
+#include "client/call/state.h"
+#include "client/memory/mirror.h"
+#include "front/front.h"
+
+enum context_kind { KIND_PRIMARY = 0, KIND_EXPLICIT = 1 };
+
+void client_context_wish(const struct client_context *context, struct handshake_context *wish)
+{
+    *wish = (struct handshake_context){
+        .handle = context->object.handle,
+        .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
+        .flags = context->flags,
+        .block_bytes = client_allocator_first_bytes(context->device->granularity_bytes)};
+}
+
+static CUresult create_remote_part(struct client_context *context)
+{
+    struct client_call call;
+    struct ga_context_create_part_results results;
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_context_create_part, context);
+    const struct ga_context_create_part_args args = {
+        .context = context->object.handle, .flags = context->flags, .sms = context->sms};
+    call.bare = true;
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_RESULTS(&call, ga_context_create_part, &args, true, &results, rc);
+    }
+    if (rc == CUDA_SUCCESS) {
+        context->sms = results.given;
+    }
+    return rc;
+}
+
+static CUresult create_remote(struct client_context *context)
+{
+    struct client_call call;
+    if (context->sms != 0) {
+        return create_remote_part(context);
+    }
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_context_create, context);
+    struct ga_context_create_args args = {.context = context->object.handle,
+                                          .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
+                                          .flags = context->flags};
+    call.bare = true;
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_SIMPLE(&call, ga_context_create, &args, true, rc);
+    }
+    return rc;
+}
+
+CUresult client_context_end(struct client_context *context, bool destroy)
+{
+    struct client_call call;
+    if (atomic_load(&context->session->reached)) {
+        client_memory_settle(context); /* the server waits for the context's own work */
+    }
+    CUresult rc = client_call_enter_in(
+        &call, destroy ? API_OP_ga_context_destroy : API_OP_ga_context_reset, context);
+    struct ga_context_destroy_args destroyed = {.context = context->object.handle};
+    struct ga_context_reset_args reset = {.context = context->object.handle};
+    call.bare = true;
+    if (rc != CUDA_SUCCESS) {
+        return CUDA_SUCCESS; /* the link is lost, and what was there with it */
+    }
+    if (destroy) {
+        CLIENT_CALL_SIMPLE(&call, ga_context_destroy, &destroyed, true, rc);
+    } else {
+        CLIENT_CALL_SIMPLE(&call, ga_context_reset, &reset, true, rc);
+    }
+    return rc;
+}
+
+CUresult client_context_activate(struct client_context *context)
+{
+    static atomic_bool another; /* context has been used before */
+    struct client_session *session = atomic_load(&context->device->session);
+    struct client_first first = {0};
+    if (session == NULL) {
+        CUresult rc = client_session_open(context, &session, &first);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+        client_allocator_mapped(&session->allocator, first.block_bytes, context->object.handle);
+        atomic_store(&context->device->session, session);
+    }
+    if (context->session == NULL) {
+        context->session = session;
+        if (atomic_exchange(&another, true)) {
+            client_copy_show(NULL);
+        }
+        CUresult rc = first.made ? first.result : create_remote(context);
+        if (rc != CUDA_SUCCESS) {
+            context->session = NULL;
+            return rc;
+        }
+        /* What has been sent up to now is nothing that it could have to wait for. */
+        client_context_quiet(context, atomic_load(&session->link->submitted));
+        if (++session->contexts > 1) {
+            atomic_store(&session->reached, true);
+        }
+    }
+    atomic_store(&context->active, true);
+    return (CUresult)atomic_load(&session->link->dead);
+}
+
+void client_context_clear(struct client_context *context)
+{
+    front_green_lose((CUcontext)(uintptr_t)context->object.handle);
+    client_twins_forget(context);
+    client_memory_forget(context);
+    client_objects_drop_all(context);
+    client_copy_forget(context);
+    context->legacy_attributes = front_stream_attributes_new;
+    (void)atomic_exchange(&context->late, 0);
+}

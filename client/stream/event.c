@@ -1,0 +1,432 @@
+/* Events: recording, asking, waiting. The rest is generated. */
+#include "api/calls.h"
+#include "client/call/call.h"
+#include "client/call/state.h"
+#include "client/memory/mirror.h"
+#include "front/front.h"
+
+#define ASKED_KEPT 4u /* recordings that are watched after the program has asked */
+
+static CUresult event_of(CUevent handle, struct client_event **event)
+{
+    *event = client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
+    return *event != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire)
+{
+    struct client_event *event = client_object_make(GA_HANDLE_EVENT, call->context);
+    if (event == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->shared = shared;
+    *wire = event->object.handle;
+    return CUDA_SUCCESS;
+}
+
+bool client_event_shared(uint64_t wire)
+{
+    const struct client_event *event = client_object_find(GA_HANDLE_EVENT, wire);
+    return event != NULL && event->shared;
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    struct client_call call;
+    struct cuEventCreate_args args = {.Flags = Flags};
+    CUresult rc = client_call_enter(&call, API_OP_cuEventCreate);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    bool shared = (Flags & CU_EVENT_INTERPROCESS) != 0;
+    if (phEvent == NULL || (Flags & ~known) != 0 ||
+        (shared && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    rc = client_event_make(&call, shared, &args.phEvent);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    CLIENT_CALL_POST(&call, cuEventCreate, &args, rc);
+    if (rc == CUDA_SUCCESS) {
+        *phEvent = (CUevent)(uintptr_t)args.phEvent;
+    } else {
+        client_handle_drop(args.phEvent);
+    }
+    return rc;
+}
+
+#if CUDA_VERSION >= 12050
+/* An active context. */
+static CUresult context_of(CUcontext handle, struct client_context **context)
+{
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = handle == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(handle, context);
+    }
+    return rc == CUDA_SUCCESS && !atomic_load(&(*context)->active) ? CUDA_ERROR_INVALID_CONTEXT
+                                                                   : rc;
+}
+#endif
+
+/* Inside the sender's lock. */
+static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
+{
+    event->stream = client_stream_known(stream);
+    event->mark = client_stream_mark(call->link);
+    atomic_store(&event->twin_stream, stream);
+    atomic_store(&event->twin_mark, client_twins_mark());
+}
+
+void client_event_whole(struct client_event *event, const struct client_call *call, uint64_t stream)
+{
+    atomic_fetch_add(&event->recorded, 1);
+    remember(event, call, stream);
+    atomic_store(&event->twin_stream, TWIN_ALL);
+}
+
+static CUresult reached(const struct client_call *call, const struct client_event *event)
+{
+    return client_twins_after(call->context, atomic_load(&event->twin_stream),
+                              atomic_load(&event->twin_mark));
+}
+
+/* Of the last recording; inside the sender's lock. That all work of a context or a stream is done
+ * is known of other waits, too. */
+static bool is_past(const struct client_event *event)
+{
+    struct client_context *context = event->object.context;
+    uint64_t recording = event->mark + 1;
+    return atomic_load(&event->twin_stream) == TWIN_ALL
+               ? client_context_passed(context, recording)
+               : client_stream_passed(context, event->stream, recording);
+}
+
+/* Whether the last recording is known to be done, without asking; *recorded: which that is. */
+static CUresult is_ready(const struct client_call *call, struct client_event *event,
+                         uint64_t *recorded, bool *ready)
+{
+    CUresult rc = (CUresult)client_link_lock(call->link, 0);
+    if (rc == CUDA_SUCCESS) {
+        *recorded = atomic_load(&event->recorded);
+        *ready = atomic_load(&event->ready) == *recorded || is_past(event);
+        client_link_unlock(call->link, false);
+    }
+    return rc;
+}
+
+/* A program that has asked for the event before will ask again: the server then tells unasked. */
+static void watch(const struct client_call *before, struct client_event *event)
+{
+    struct client_call call;
+    const struct ga_event_watch_args args = {.event = event->object.handle};
+    if (atomic_load_explicit(&event->asked, memory_order_relaxed) == 0 || event->shared ||
+        client_call_enter_in(&call, API_OP_ga_event_watch, before->context) != CUDA_SUCCESS ||
+        client_call_lacking(&call) ||
+        client_call_begin(&call, ga_event_watch_args_bound(&args)) != CUDA_SUCCESS) {
+        return;
+    }
+    uint64_t recorded = atomic_load(&event->recorded);
+    const struct link_want want = {.watched = &event->ready, .watch_value = recorded};
+    atomic_fetch_sub(&event->asked, 1);
+    atomic_store(&event->watched, recorded);
+    ga_event_watch_args_write(&call.writer, &args);
+    (void)client_call_post_expect(&call, &want);
+}
+
+/* Each question travels: nobody tells of recordings of others. */
+static CUresult query_shared(struct client_call *call, const struct client_event *event,
+                             bool keep_late)
+{
+    struct ga_event_query_args args = {.event = event->object.handle};
+    CUresult rc;
+    CLIENT_CALL_SIMPLE(call, ga_event_query, &args, keep_late, rc);
+    return rc;
+}
+
+/* What has been sent of a shared event is done when the call returns: the next thing that happens
+ * may be another program's, which this one has told of it. */
+CUresult client_event_settle(const struct client_call *before, const struct client_event *event)
+{
+    struct client_call call;
+    if (!event->shared) {
+        return CUDA_SUCCESS;
+    }
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_event_query, before->context);
+    if (rc == CUDA_SUCCESS) {
+        rc = query_shared(&call, event, true);
+    }
+    return rc == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : rc;
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct cuEventRecordWithFlags_args args = {.flags = flags};
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuEventRecordWithFlags);
+    if (rc == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS && event->object.context != call.context) {
+        rc = CUDA_ERROR_INVALID_HANDLE; /* an event is recorded in its own context */
+    }
+    if (rc == CUDA_SUCCESS) {
+        args.hEvent = event->object.handle;
+        rc = client_call_begin(&call, cuEventRecordWithFlags_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        /* Inside the sender's lock: recordings are counted in the order in which they travel. */
+        atomic_fetch_add(&event->recorded, 1);
+        cuEventRecordWithFlags_args_write(&call.writer, &args);
+        remember(event, &call, args.hStream);
+        rc = client_call_post(&call);
+        watch(&call, event);
+    }
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct cuEventRecord_args args;
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuEventRecord);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS && event->object.context != call.context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        args.hEvent = event->object.handle;
+        rc = client_call_begin(&call, cuEventRecord_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        atomic_fetch_add(&event->recorded, 1);
+        cuEventRecord_args_write(&call.writer, &args);
+        remember(event, &call, args.hStream);
+        rc = client_call_post(&call);
+        watch(&call, event);
+    }
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct cuStreamWaitEvent_args args = {.Flags = Flags};
+    CUresult rc = client_call_enter_handle(&call, API_OP_cuStreamWaitEvent);
+    if (rc == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
+        rc = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_stream_check(&call, hStream, &args.hStream);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &args.hEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        CLIENT_CALL_POST(&call, cuStreamWaitEvent, &args, rc);
+    }
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+}
+
+#if CUDA_VERSION >= 12050
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct client_context *context;
+    struct front_green green;
+    CUresult rc = context_of(hCtx, &context);
+    if (rc == CUDA_SUCCESS && front_green_context(hCtx, &green)) {
+        return client_green_record(&green, hEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS && event->object.context != context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter_in(&call, API_OP_cuCtxRecordEvent, context);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct cuCtxRecordEvent_args args = {.hCtx = context->object.handle,
+                                               .hEvent = event->object.handle};
+    rc = client_call_begin(&call, cuCtxRecordEvent_args_bound(&args));
+    if (rc == CUDA_SUCCESS) {
+        cuCtxRecordEvent_args_write(&call.writer, &args);
+        client_event_whole(event, &call, 0); /* the legacy stream's work is part of it */
+        rc = client_call_post(&call);
+    }
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+}
+
+CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct client_call call;
+    struct client_context *context;
+    struct client_event *event;
+    struct cuCtxWaitEvent_args args;
+    struct front_green green;
+    CUresult rc = context_of(hCtx, &context);
+    if (rc == CUDA_SUCCESS && front_green_context(hCtx, &green)) {
+        return client_green_wait(&green, hEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_call_enter_in(&call, API_OP_cuCtxWaitEvent, context);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &args.hEvent);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        args.hCtx = context->object.handle;
+        rc = client_call_begin(&call, cuCtxWaitEvent_args_bound(&args));
+    }
+    if (rc == CUDA_SUCCESS) {
+        cuCtxWaitEvent_args_write(&call.writer, &args);
+        rc = client_call_post(&call);
+    }
+    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+}
+#endif
+
+/* Asks the server, which tells later when it has become ready. */
+static CUresult query_remote(struct client_call *call, struct client_event *event)
+{
+    struct ga_event_query_args args = {.event = event->object.handle, .watch = 1};
+    struct ga_reader reader;
+    CUresult rc = client_call_begin(call, ga_event_query_args_bound(&args));
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    uint64_t recorded = atomic_load(&event->recorded);
+    struct link_want want = {.watched = &event->ready, .watch_value = recorded};
+    atomic_store(&event->watched, recorded);
+    ga_event_query_args_write(&call->writer, &args);
+    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    client_call_end(call);
+    if (rc == CUDA_SUCCESS) {
+        client_link_raise(&event->ready, recorded);
+    } else if (rc != CUDA_ERROR_NOT_READY) {
+        atomic_store(&event->watched, recorded - 1);
+    }
+    return rc;
+}
+
+/* The first question about a recording travels; the others look whether its answer has come. */
+static CUresult query(CUevent hEvent, struct client_call *call, struct client_event **found)
+{
+    struct client_event *event;
+    uint64_t wire;
+    CUresult rc = client_call_enter_handle(call, API_OP_ga_event_query);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, found);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(call, hEvent, &wire);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    event = *found;
+    if (event->shared) {
+        return query_shared(call, event, false);
+    }
+    uint64_t recorded;
+    bool ready;
+    rc = is_ready(call, event, &recorded, &ready);
+    if (rc != CUDA_SUCCESS || ready) {
+        return rc != CUDA_SUCCESS ? rc : (CUresult)atomic_exchange(&call->context->late, 0);
+    }
+    atomic_store(&event->asked, ASKED_KEPT);
+    if (atomic_load(&event->watched) != recorded) {
+        return query_remote(call, event);
+    }
+    client_link_drain(call->link);
+    int dead = atomic_load(&call->link->dead);
+    if (dead != 0) {
+        return (CUresult)dead;
+    }
+    if (atomic_load(&event->ready) != recorded) {
+        return CUDA_ERROR_NOT_READY;
+    }
+    return (CUresult)atomic_exchange(&call->context->late, 0);
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    CUresult rc = query(hEvent, &call, &event);
+    return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    struct client_call call;
+    struct client_event *event;
+    struct ga_event_synchronize_args args;
+    CUresult rc = client_call_enter_handle(&call, API_OP_ga_event_synchronize);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_of(hEvent, &event);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = client_event_check(&call, hEvent, &args.event);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    bool ready = false;
+    uint64_t recorded, stream, mark;
+    if (!event->shared && atomic_load(&event->watched) == atomic_load(&event->recorded)) {
+        client_link_drain(call.link); /* the answer may have come */
+    }
+    rc = (CUresult)client_link_lock(call.link, 0);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    recorded = atomic_load(&event->recorded);
+    ready = !event->shared && (atomic_load(&event->ready) == recorded || is_past(event));
+    stream = event->stream;
+    mark = event->mark;
+    if (atomic_load(&call.link->worked) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
+        atomic_store(&event->asked, ASKED_KEPT); /* it waits for older work, which may be done */
+    }
+    client_link_unlock(call.link, false);
+    if (ready) {
+        rc = client_context_told(call.context);
+        return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
+    }
+    CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
+    if (rc == CUDA_SUCCESS) {
+        if (!event->shared) { /* else it may be another's recording that is done */
+            client_link_raise(&event->ready, recorded);
+            client_stream_reached(event->object.context, stream, mark + 1);
+            front_mempool_synchronized();
+        }
+        rc = reached(&call, event);
+    }
+    return rc;
+}

@@ -1,0 +1,53 @@
+/* One of our CUDA drivers, opened at run time: asked as a program would. */
+#ifndef CMD_DRIVER_H
+#define CMD_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "api/driver_servers.h"
+#include "cmd/gpuaas/json.h"
+
+struct cmd_driver {
+    __typeof__(&cuInit) init;
+    __typeof__(&cuDeviceGetCount) count;
+    __typeof__(&cuDeviceGetName) name;
+    __typeof__(&cuDeviceGetUuid_v2) uuid;
+    __typeof__(&cuDeviceTotalMem_v2) memory;
+    __typeof__(&cuDeviceGetAttribute) attribute;
+    __typeof__(&cuGetExportTable) table;
+    __typeof__(&cuDevicePrimaryCtxRetain) retain;
+    __typeof__(&cuCtxSetCurrent) set_current;
+    __typeof__(&cuMemGetInfo_v2) memory_info;
+    const struct cuda_driver_servers *servers; /* of the client library; else NULL */
+};
+
+struct cmd_device {
+    int number;
+    char name[256], uuid[48]; /* without control characters; "GPU-..." */
+    uint64_t memory_bytes;
+    int major, minor; /* compute capability */
+    bool ptx_only;    /* software: runs PTX, and no machine code */
+};
+
+/* False: it cannot be opened; the reason has been said. */
+bool cmd_driver_open(const char *library, struct cmd_driver *driver);
+/* cuInit and cuDeviceGetCount. No backend process is made ready for the first device. */
+CUresult cmd_driver_count(const struct cmd_driver *driver, int *count);
+/* False: the device does not answer. */
+bool cmd_driver_device(const struct cmd_driver *driver, int number, struct cmd_device *device);
+/* Its members, in an object that is open. */
+void cmd_driver_device_json(const struct cmd_device *device, struct cmd_json *json);
+bool cmd_driver_ptx_only(const struct cmd_driver *driver, int number);
+
+/* Asks in a process of its own, so that nothing of it is left in this one, which may become a
+ * program. */
+enum cmd_gpus {
+    CMD_GPUS_NONE, /* `aloud`: what the driver says of it is on stderr */
+    CMD_GPUS_PTX,  /* some, and all of them run PTX alone */
+    CMD_GPUS_SOME,
+};
+enum cmd_gpus cmd_gpus_ask(const char *library, bool aloud);
+
+#endif

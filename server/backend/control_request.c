@@ -1,0 +1,51 @@
+/* A question of the submit thread to gpuaasd about what applications share. The main thread reads
+ * the channel, so the answer comes from there. */
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/wait.h"
+#include "server/backend/admission.h"
+
+#define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
+
+void asking_answered(struct backend *backend, const struct channel_exchange *packet, int fd)
+{
+    struct backend_question *question = &backend->question;
+    if (!question->waiting || packet->request != question->packet.request) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    question->packet = *packet;
+    question->fd = fd;
+    question->waiting = false;
+    pthread_cond_broadcast(&question->answered);
+}
+
+enum ga_status asking_ask(struct backend *backend, struct channel_exchange *packet, int *fd)
+{
+    struct backend_question *question = &backend->question;
+    uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;
+    pthread_mutex_lock(&backend->ticket_lock);
+    packet->kind = CHANNEL_EXCHANGE;
+    packet->request = ++question->last;
+    question->packet = *packet;
+    question->waiting = true;
+    enum ga_status status = channel_send_with(CHANNEL_FD, packet, sizeof *packet, *fd);
+    while (status == GA_OK && question->waiting) {
+        if (atomic_load(&backend->gpuaasd_gone)) {
+            status = GA_LOST;
+        } else if (!ga_cond_wait_until(&question->answered, &backend->ticket_lock, until_ns)) {
+            ga_warn("gpuaasd has not answered in %u s", ANSWER_S);
+            status = GA_TIMEOUT;
+        }
+    }
+    question->waiting = false;
+    if (status == GA_OK) {
+        *packet = question->packet;
+        *fd = question->fd;
+    }
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return status;
+}

@@ -1,0 +1,203 @@
+/* stdout and stderr of a backend process. */
+#include "server/backend/kernel_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/driver_open.h"
+#include "base/log.h"
+#include "server/session/conn.h"
+
+#define PIECE      16384u    /* bytes of text in a frame */
+#define PIPE_BYTES (1 << 20) /* a driver that writes into it need not wait for us */
+
+enum to { TO_STDOUT = 1, TO_STDERR = 2 }; /* as in WIRE_OUTPUT */
+
+static struct {
+    pthread_mutex_t lock;
+    struct server_conn *conn; /* NULL: nobody listens */
+    bool taken, told;
+    int pipe; /* what is written to descriptor 1; -1: nobody writes there */
+} output = {.lock = PTHREAD_MUTEX_INITIALIZER, .pipe = -1};
+
+/* ---- to the client; with the lock */
+
+static void tell(enum to to, const char *text, size_t bytes)
+{
+    struct out_frame *frame = out_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
+    if (frame == NULL) {
+        ga_warn("no memory for what a kernel has printed: %zu bytes are lost", bytes);
+        return;
+    }
+    ga_write_u32(&frame->writer, to);
+    ga_write_u32(&frame->writer, (uint32_t)bytes);
+    ga_write_array(&frame->writer, text, bytes, 1, 1);
+    out_append(&output.conn->out, frame);
+}
+
+static void put(enum to to, const char *text, size_t bytes)
+{
+    if (output.conn == NULL || !output.taken) {
+        if (!output.told) {
+            output.told = true;
+            ga_warn("what kernels print is lost: %s",
+                    output.conn == NULL ? "nobody has connected yet"
+                                        : "the client's build is older and does not take it");
+        }
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        tell(to, text + at, bytes - at < PIECE ? bytes - at : PIECE);
+    }
+}
+
+/* ---- stdio */
+
+static ssize_t write_stdout(void *unused, const char *text, size_t bytes)
+{
+    (void)unused;
+    pthread_mutex_lock(&output.lock);
+    put(TO_STDOUT, text, bytes);
+    pthread_mutex_unlock(&output.lock);
+    return (ssize_t)bytes;
+}
+
+/* Our log writes to the descriptor and does not come by here. */
+static ssize_t write_stderr(void *unused, const char *text, size_t bytes)
+{
+    (void)unused;
+    size_t said = bytes;
+    while (said > 0 && text[said - 1] == '\n') {
+        said--; /* a line of the log ends by itself */
+    }
+    const size_t ours = sizeof CUDA_DRIVER_SAYS - 1;
+    if (said > ours && memcmp(text, CUDA_DRIVER_SAYS, ours) == 0) {
+        ga_warn("softgpu: %.*s", (int)(said - ours), text + ours);
+    } else if (said > 0) {
+        ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
+    }
+    pthread_mutex_lock(&output.lock);
+    put(TO_STDERR, text, bytes);
+    pthread_mutex_unlock(&output.lock);
+    return (ssize_t)bytes;
+}
+
+static FILE *stream_open(cookie_write_function_t *write)
+{
+    FILE *file = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write});
+    if (file != NULL) {
+        (void)setvbuf(file, NULL, _IONBF, 0);
+    }
+    return file;
+}
+
+/* ---- descriptor 1 */
+
+/* All that is there. With the lock: several threads come here. */
+static void pipe_drain(void)
+{
+    char text[PIECE];
+    ssize_t got;
+    while ((got = read(output.pipe, text, sizeof text)) > 0) {
+        put(TO_STDOUT, text, (size_t)got);
+    }
+}
+
+/* A driver must not wait for room in the pipe for long: it may hold its locks meanwhile. */
+static void *pipe_run(void *unused)
+{
+    struct pollfd readable = {.fd = output.pipe, .events = POLLIN};
+    (void)unused;
+    for (;;) {
+        (void)poll(&readable, 1, -1);
+        pthread_mutex_lock(&output.lock);
+        pipe_drain();
+        struct server_conn *conn = output.conn;
+        pthread_mutex_unlock(&output.lock);
+        if (conn != NULL) {
+            conn_flush(conn);
+        }
+    }
+    return NULL;
+}
+
+static enum ga_status pipe_open(void)
+{
+    int ends[2];
+    pthread_t thread;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return GA_NO_MEMORY;
+    }
+    output.pipe = ends[0];
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES); /* else it has what a pipe has */
+    if (dup2(ends[1], STDOUT_FILENO) < 0 || pthread_create(&thread, NULL, pipe_run, NULL) != 0) {
+        return GA_NO_MEMORY;
+    }
+    (void)pthread_detach(thread);
+    close(ends[1]);
+    return GA_OK;
+}
+
+/* ---- life */
+
+enum ga_status output_open(bool descriptor)
+{
+    FILE *to_stdout = stream_open(write_stdout), *to_stderr = stream_open(write_stderr);
+    if (to_stdout == NULL || to_stderr == NULL) {
+        return GA_NO_MEMORY;
+    }
+    stdout = to_stdout; /* glibc lets programs do that */
+    stderr = to_stderr;
+    return descriptor ? pipe_open() : GA_OK;
+}
+
+void output_begin(struct server_conn *conn, bool taken)
+{
+    pthread_mutex_lock(&output.lock);
+    output.conn = conn;
+    output.taken = taken;
+    output.told = false;
+    pthread_mutex_unlock(&output.lock);
+}
+
+/* ---- at the points that CUDA names. The results of the calls are known already: what matters is
+ * that drivers write in them. */
+
+/* What has been written to descriptor 1 is told before anything else. */
+static void written(void)
+{
+    if (output.pipe >= 0) {
+        pthread_mutex_lock(&output.lock);
+        pipe_drain();
+        pthread_mutex_unlock(&output.lock);
+    }
+}
+
+void output_of_event(struct server_conn *conn, const struct event_ref *ref)
+{
+    if (atomic_load_explicit(&ref->context->launched, memory_order_relaxed)) {
+        (void)conn->driver->cuEventSynchronize(ref->real);
+        written();
+    }
+}
+
+void output_of_stream(struct server_conn *conn, const struct server_context *context,
+                      CUstream stream)
+{
+    if (context != NULL && atomic_load_explicit(&context->launched, memory_order_relaxed)) {
+        (void)conn->driver->cuStreamSynchronize(stream);
+        written();
+    }
+}
+
+void output_of_context(struct server_conn *conn)
+{
+    (void)conn->driver->cuCtxSynchronize();
+    written();
+}

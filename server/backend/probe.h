@@ -1,0 +1,11 @@
+/* What a probe process does: report each device's facts to gpuaasd. */
+#ifndef SERVER_PROBE_H
+#define SERVER_PROBE_H
+
+#include "server/backend/driver.h"
+
+/* Sends CHANNEL_FACTS for each device that SETUP names and the driver shows; logs the others. The
+ * exit status of the process. */
+int probe_devices(const struct channel_setup *setup, const struct cuda_driver *driver, int fd);
+
+#endif

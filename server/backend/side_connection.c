@@ -1,0 +1,52 @@
+/* The backend's end of the side connection. It alone decides whether a client is still there: a
+ * data connection that does not drain is not dead. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/backend/admission.h"
+
+static enum ga_status host_done(struct server_conn *conn, const struct wire_header *header,
+                                const uint8_t *values)
+{
+    struct ga_reader reader = ga_reader_of(values, header->length);
+    uint32_t ticket = ga_read_u32(&reader);
+    if (!ga_reader_done(&reader) || conn == NULL) {
+        return GA_INVALID;
+    }
+    GA_TRY(host_lease_done(&conn->host_functions, ticket, header->sequence));
+    completer_hurry(&conn->completer); /* the next function's turn may have come */
+    return GA_OK;
+}
+
+const char *side_turn(struct backend *backend)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    enum ga_status status;
+    while ((status = transport_side_receive(&backend->side, &header, &values)) == GA_OK) {
+        status = header.opcode == WIRE_HOST_DONE ? host_done(backend->conn, &header, values)
+                                                 : GA_INVALID;
+        if (status != GA_OK) {
+            break;
+        }
+    }
+    if (status == GA_AGAIN) {
+        uint64_t now_ns = ga_clock_ns();
+        status = transport_side_beat(&backend->side, now_ns);
+        if (backend->conn != NULL) {
+            out_rest(&backend->conn->out, now_ns);
+        }
+    }
+    switch (status) {
+    case GA_OK:
+        return NULL;
+    case GA_TIMEOUT:
+        ga_warn("session ended: no sign of life of the client for %u s",
+                backend->setup.dead_after_s);
+        return "the client is silent";
+    case GA_INVALID:
+        ga_warn("session ended: bytes on the side connection that are no message");
+        return "nonsense on the side connection";
+    default:
+        return "the side connection is lost";
+    }
+}

@@ -1,0 +1,212 @@
+/* Copies between the GPU and memory that this machine's network card reaches at the client. Their
+ * bytes lie in staging slots in between, which the card and the driver read and write: no processor
+ * touches them. What a reader would get wrong: bytes for the client are stored in order with the
+ * answer and need no wait; those from it are fetched here, by the submit thread, several at a time,
+ * and submitted in their order. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/calls/copy.h"
+#include "server/session/conn.h"
+
+#define FETCHES_MOST 8u /* of a copy, on their way: the wire stays busy */
+
+CUresult reach_prepare(struct server_conn *conn, CUdevice device)
+{
+    const struct transport_reach *reach = conn->transport.ops->reach;
+    size_t bytes;
+    if (reach == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (conn->unlent) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = staging_make(&conn->staging, device);
+    if (rc != CUDA_SUCCESS || conn->out.lent.state != NULL) {
+        return rc;
+    }
+    void *memory = staging_memory(&conn->staging, &bytes);
+    enum ga_status status =
+        reach->share(&conn->transport, memory, bytes, TRANSPORT_OWN, &conn->out.lent);
+    conn->unlent = status == GA_NO_MEMORY;
+    if (conn->unlent) {
+        ga_warn("%zu MiB of memory cannot be registered with the network card: %s; copies go "
+                "through the connection (is `ulimit -l`, the limit of locked memory, large "
+                "enough?)",
+                bytes >> 20, strerror(errno));
+    }
+    return status == GA_OK          ? CUDA_SUCCESS
+           : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                    : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- to the GPU */
+
+struct fetch {
+    struct conn_room room;
+    uint8_t *at;     /* where the card puts them */
+    uint64_t number; /* among those of the connection, from 1 */
+    uint64_t offset; /* in the copy */
+    uint32_t bytes;
+};
+
+struct fetches {
+    struct server_conn *conn;
+    const struct wire_header *header;
+    const struct ga_arena_in_args *args;
+    const struct arena_piece *piece;
+    CUstream stream;
+    struct fetch some[FETCHES_MOST];
+    unsigned begun, ended;
+    uint64_t asked; /* bytes of all that have begun */
+};
+
+/* For one fetch at a time, whose bytes go on into the overflow, which the card does not know. */
+static bool scratch_lend(struct server_conn *conn)
+{
+    uint8_t *memory = conn_scratch(conn);
+    return conn->scratch_lent.state != NULL ||
+           (memory != NULL &&
+            conn->transport.ops->reach->share(&conn->transport, memory, WIRE_CHUNK, TRANSPORT_OWN,
+                                              &conn->scratch_lent) == GA_OK);
+}
+
+/* Whoever holds slots waits for none: those may be the last ones. GA_AGAIN: there is none. */
+static enum ga_status room_for(struct fetches *fetches, struct fetch *fetch, CUresult *rc)
+{
+    struct server_conn *conn = fetches->conn;
+    if (fetches->begun != fetches->ended) {
+        fetch->room.slot = staging_try(&conn->staging);
+        fetch->room.at = fetch->room.slot != NULL ? fetch->room.slot->bytes : NULL;
+        fetch->at = fetch->room.at;
+        return fetch->room.slot != NULL ? GA_OK : GA_AGAIN;
+    }
+    *rc = conn_room(conn, fetches->args->stream, fetch->bytes, ROOM_IN, &fetch->room);
+    if (*rc == CUDA_SUCCESS && fetch->room.slot->of != NULL && !scratch_lend(conn)) {
+        *rc = CUDA_ERROR_OUT_OF_MEMORY;
+        conn_room_leave(conn, &fetch->room);
+    }
+    if (*rc != CUDA_SUCCESS) {
+        return atomic_load(&conn->ended) ? GA_LOST : GA_AGAIN;
+    }
+    fetch->at = fetch->room.slot->of != NULL ? conn->scratch : fetch->room.at;
+    return GA_OK;
+}
+
+/* GA_AGAIN: not before one that is on its way has ended; or `rc`. GA_LOST. */
+static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
+{
+    struct server_conn *conn = fetches->conn;
+    uint64_t left = fetches->args->bytes - fetches->asked;
+    struct fetch fetch = {.offset = fetches->asked,
+                          .bytes = (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK)};
+    if (fetches->begun - fetches->ended == FETCHES_MOST) {
+        return GA_AGAIN;
+    }
+    GA_TRY(room_for(fetches, &fetch, rc));
+    bool lands = fetch.room.slot->of != NULL;
+    const struct transport_reaching copy = {.own = lands ? &conn->scratch_lent : &conn->out.lent,
+                                            .here = fetch.at,
+                                            .there = fetches->piece->address +
+                                                     fetches->args->offset + fetch.offset,
+                                            .key = fetches->piece->key,
+                                            .bytes = fetch.bytes};
+    if (conn->transport.ops->reach->fetch(&conn->transport, &copy) != GA_OK) {
+        conn_room_leave(conn, &fetch.room);
+        return GA_LOST;
+    }
+    fetch.number = ++conn->fetches;
+    fetches->some[fetches->begun++ % FETCHES_MOST] = fetch;
+    fetches->asked += fetch.bytes;
+    return GA_OK;
+}
+
+/* Until as many have ended ever. The other end's processor takes no part, so they come soon. */
+static enum ga_status fetched_wait(struct server_conn *conn, uint64_t number)
+{
+    uint64_t count, until = ga_clock_ns() + GA_SPIN_NS;
+    for (unsigned looks = 0; !atomic_load(&conn->ended);) {
+        GA_TRY(conn->transport.ops->reach->fetched(&conn->transport, &count));
+        if (count >= number) {
+            return GA_OK;
+        }
+        if (++looks % GA_SPIN_LOOKS != 0 || ga_clock_ns() < until) {
+            ga_spin_look();
+            continue;
+        }
+        conn_flush(conn);
+        conn_poll(conn, &conn->transport, POLLPRI);
+    }
+    return GA_LOST;
+}
+
+/* The oldest is here: it goes into the GPU if those before it have (`rc`). */
+static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
+{
+    struct server_conn *conn = fetches->conn;
+    const struct ga_arena_in_args *args = fetches->args;
+    const struct fetch *fetch = &fetches->some[fetches->ended % FETCHES_MOST];
+    GA_TRY(fetched_wait(conn, fetch->number));
+    fetches->ended++;
+    const struct conn_room *room = &fetch->room;
+    uint8_t *to = room->aside != NULL ? room->aside->data : room->at;
+    if (fetch->at != to) {
+        memcpy(to, fetch->at, fetch->bytes);
+    }
+    if (room->aside != NULL) {
+        overflow_put(&conn->staging, room->slot, room->aside);
+    }
+    if (*rc == CUDA_SUCCESS) {
+        *rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, room->at, fetch->bytes,
+                                                 fetches->stream);
+    }
+    if (*rc == CUDA_SUCCESS) {
+        copy_in_end(conn, fetches->header, room->slot, args->stream, CUDA_SUCCESS);
+    } else {
+        staging_give(&conn->staging, room->slot);
+    }
+    return atomic_load(&conn->ended) ? GA_LOST : GA_OK;
+}
+
+CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
+                  const struct ga_arena_in_args *args, const struct arena_piece *piece,
+                  CUstream stream)
+{
+    struct fetches fetches = {
+        .conn = conn, .header = header, .args = args, .piece = piece, .stream = stream};
+    CUresult rc = CUDA_SUCCESS;
+    enum ga_status status = GA_OK;
+    while (status != GA_LOST && ((rc == CUDA_SUCCESS && fetches.asked < args->bytes) ||
+                                 fetches.begun != fetches.ended)) {
+        bool more = rc == CUDA_SUCCESS && fetches.asked < args->bytes;
+        status = more ? fetch_begin(&fetches, &rc) : GA_AGAIN;
+        if (status == GA_AGAIN && fetches.begun != fetches.ended) {
+            status = fetch_end(&fetches, &rc);
+        }
+    }
+    if (status == GA_LOST && !atomic_load(&conn->ended)) {
+        conn_end(conn); /* the card may still write into the slots: nobody gets them any more */
+    }
+    return rc;
+}
+
+/* ---- from the GPU */
+
+void reach_out(struct server_conn *conn, const struct wire_header *header,
+               const struct ga_arena_out_args *args, struct arena_piece *piece, CUstream stream)
+{
+    struct copy_out copy = {.conn = conn,
+                            .header = header,
+                            .stream_wire = args->stream,
+                            .stream = stream,
+                            .total = args->bytes,
+                            .piece = piece,
+                            .piece_at = args->offset};
+    CUresult rc = copy_out_linear(&copy, args->src, args->bytes);
+    if ((rc != CUDA_SUCCESS || args->bytes == 0) && !atomic_load(&conn->ended)) {
+        copy_out_reply(&copy, rc);
+    }
+}

@@ -1,0 +1,349 @@
+/* Starting backend processes and burying them. */
+#include "server/control/backend_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/control/reclaim.h"
+
+#define PROCESS_END_MS    2000 /* between closing its channel and SIGKILL */
+#define PROCESS_ANSWER_MS 3000 /* of a warm process, which takes milliseconds to be ready */
+
+void process_table_init(struct process_table *table, uv_loop_t *loop)
+{
+    *table = (struct process_table){.loop = loop};
+    ga_list_init(&table->processes);
+    exchange_init(&table->exchange);
+}
+
+static void process_free(struct process *process)
+{
+    struct process_table *table = process->table;
+    ga_list_remove(&process->link);
+    free(process);
+    table->count--;
+    if (table->count == 0 && table->emptied != NULL) {
+        table->emptied(table);
+    }
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct process *process = handle->data;
+    if (--process->handles == 0) {
+        process_free(process);
+    }
+}
+
+static void handle_close(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, handle_closed);
+    }
+}
+
+static void channel_close(struct process *process)
+{
+    exchange_share_end(&process->share);
+    if (process->fd >= 0) {
+        (void)uv_poll_stop(&process->poll);
+        handle_close((uv_handle_t *)&process->poll);
+        close(process->fd);
+        process->fd = -1;
+    }
+}
+
+/* A process that does not read its answers goes without. */
+static void exchange_take(struct process *process, const union channel_packet *packet, int fd)
+{
+    struct channel_exchange answer = packet->exchange;
+    if (!trim_answer(process, &answer, &fd)) {
+        exchange_answer(&process->table->exchange, &process->share, &answer, &fd);
+    }
+    (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
+    explicit_bzero(&answer, sizeof answer);
+}
+
+static void packet_take(struct process *process, const union channel_packet *packet)
+{
+    if (packet->kind == CHANNEL_WARM && !process->warm) {
+        process->warm = true;
+        if (!process->assigned) {
+            (void)uv_timer_stop(&process->timer);
+        }
+    } else if (packet->kind == CHANNEL_READY && !process->ready) {
+        (void)GA_FAILPOINT("gpuaasd: backend process ready");
+        process->ready = true;
+        memcpy(process->url, packet->ready.url, sizeof process->url);
+        memcpy(process->local, packet->ready.local, sizeof process->local);
+        process->ways = packet->ready.ways;
+        (void)uv_timer_stop(&process->timer);
+    } else if (packet->kind == CHANNEL_FAILED) {
+        snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);
+    }
+    if (process->owner != NULL) {
+        process->events->packet(process, packet);
+    }
+}
+
+/* What it said before it died is read first. */
+static void channel_drain(struct process *process)
+{
+    union channel_packet packet;
+    while (process->fd >= 0 && channel_receive(process->fd, &packet) == GA_OK) {
+        if (packet.kind != CHANNEL_EXCHANGE) {
+            packet_take(process, &packet);
+        }
+    }
+}
+
+static void process_exited(uv_process_t *child, int64_t status, int signal)
+{
+    struct process *process = child->data;
+    (void)GA_FAILPOINT("gpuaasd: backend process ended");
+    channel_drain(process);
+    char why[sizeof process->why + 16];
+    if (process->why[0] != 0) {
+        snprintf(why, sizeof why, "%s", process->why);
+    } else if (signal != 0) {
+        snprintf(why, sizeof why, "killed by signal %d (%s)", signal, strsignal(signal));
+    } else {
+        snprintf(why, sizeof why, "exit status %d", (int)status);
+    }
+    if ((signal != 0 || status != 0) && !process->ending && process->why[0] == 0) {
+        ga_warn_of(process->client, "backend process %d of %s ended: %s", child->pid,
+                   process->label, why);
+    } else {
+        ga_log_of(process->client, GA_LOG_DEBUG, "backend process %d of %s ended: %s", child->pid,
+                  process->label, why);
+    }
+    channel_close(process);
+    if (process->owner != NULL) {
+        process->events->ended(process, why);
+    }
+    process->owner = NULL;
+    process->ending = true;
+    handle_close((uv_handle_t *)&process->timer);
+    handle_close((uv_handle_t *)&process->child);
+}
+
+static void process_overdue(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    bool late = process->assigned ? !process->ready : !process->warm;
+    if (!process->ending && late) {
+        const char *what = process->prompt ? "has not answered" : "is not ready in time";
+        snprintf(process->why, sizeof process->why, "the backend process %s", what);
+        ga_warn_of(process->client, "backend process %d of %s %s", process->child.pid,
+                   process->label, what);
+    }
+    (void)uv_process_kill(&process->child, SIGKILL);
+}
+
+static void channel_read(struct process *process, int status)
+{
+    union channel_packet packet;
+    int fd;
+    enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
+    if (got == GA_LOST) {
+        exchange_share_end(&process->share);
+        (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
+        if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
+            (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
+        }
+        return;
+    }
+    if (got != GA_OK) {
+        return;
+    }
+    if (packet.kind == CHANNEL_EXCHANGE) {
+        exchange_take(process, &packet, fd);
+    } else {
+        packet_take(process, &packet);
+    }
+}
+
+static void channel_ready(uv_poll_t *poll, int status, int events)
+{
+    struct process *process = poll->data;
+    bool room = status == 0 && (events & UV_WRITABLE) != 0;
+    if (room) {
+        (void)uv_poll_start(poll, UV_READABLE, channel_ready);
+    }
+    if (status != 0 || (events & UV_READABLE) != 0) {
+        channel_read(process, status);
+    }
+    if (room && uv_is_active((uv_handle_t *)poll) && process->owner != NULL) {
+        process->events->room(process);
+    }
+}
+
+enum ga_status process_send(struct process *process, const void *packet, size_t size)
+{
+    enum ga_status status = channel_send(process->fd, packet, size);
+    if (status == GA_AGAIN) {
+        (void)uv_poll_start(&process->poll, UV_READABLE | UV_WRITABLE, channel_ready);
+    }
+    return status;
+}
+
+static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        snprintf(why, why_size, "socketpair: %s", strerror(errno));
+        return GA_NO_MEMORY;
+    }
+    return GA_OK;
+}
+
+static int process_spawn(struct process *process, int their_end, char *const *env)
+{
+    char name[] = "gpuaasd", mode[] = "--backend";
+    char *args[] = {name, mode, NULL};
+    uv_stdio_container_t stdio[4] = {
+        {.flags = UV_IGNORE},
+        {.flags = UV_IGNORE},
+        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+        {.flags = UV_INHERIT_FD, .data.fd = their_end},
+    };
+    uv_process_options_t options = {
+        .exit_cb = process_exited,
+        .file = "/proc/self/exe",
+        .args = args,
+        .env = (char **)(uintptr_t)env,
+        .stdio_count = 4,
+        .stdio = stdio,
+    };
+    if (GA_FAILPOINT("gpuaasd: before exec")) {
+        options.file = "/proc/self/exe/none";
+    }
+    return uv_spawn(process->table->loop, &process->child, &options);
+}
+
+enum ga_status process_start(struct process_table *table, const struct channel_setup *setup,
+                             char *const *env, unsigned timeout_s,
+                             const struct process_events *events, void *owner, struct process **out,
+                             char *why, size_t why_size)
+{
+    static uint64_t last_number;
+    struct process *process = calloc(1, sizeof *process);
+    int ends[2];
+    snprintf(why, why_size, "no memory");
+    if (process == NULL || socketpair_make(ends, why, why_size) != GA_OK) {
+        free(process);
+        return GA_NO_MEMORY;
+    }
+    *process = (struct process){.table = table,
+                                .events = events,
+                                .owner = owner,
+                                .fd = ends[0],
+                                .number = ++last_number,
+                                .started_ns = ga_clock_ns(),
+                                .handles = 3};
+    snprintf(process->label, sizeof process->label, "gpuaasd");
+    exchange_share_init(&process->share, process->number);
+    process->child.data = process;
+    process->poll.data = process;
+    process->timer.data = process;
+    (void)uv_timer_init(table->loop, &process->timer);
+    int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
+    int rc = process_spawn(process, ends[1], env);
+    (void)GA_FAILPOINT("gpuaasd: backend process forked");
+    close(ends[1]);
+    ga_list_append(&table->processes, &process->link);
+    table->count++;
+    if (rc != 0 || poll_rc != 0) {
+        snprintf(why, why_size, "cannot start a backend process: %s",
+                 uv_strerror(rc != 0 ? rc : poll_rc));
+        process->owner = NULL;
+        process->ending = true;
+        channel_close(process);
+        handle_close((uv_handle_t *)&process->timer);
+        if (rc == 0) {
+            (void)uv_process_kill(&process->child, SIGKILL);
+        } else {
+            handle_close((uv_handle_t *)&process->child);
+        }
+        return GA_LOST;
+    }
+    (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
+    (void)uv_poll_start(&process->poll, UV_READABLE, channel_ready);
+    if (GA_FAILPOINT("gpuaasd: before the setup") ||
+        channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
+        snprintf(why, why_size, "a backend process died while it was started");
+        process_end(process);
+        return GA_LOST;
+    }
+    *out = process;
+    return GA_OK;
+}
+
+enum ga_status process_assign(struct process *process,
+                              const struct channel_application *application, unsigned timeout_s,
+                              const struct process_events *events, void *owner, const char *label)
+{
+    process->events = events;
+    process->owner = owner;
+    process->assigned = true;
+    process->prompt = process->warm;
+    snprintf(process->label, sizeof process->label, "%s", label);
+    memcpy(process->client, application->client, sizeof process->client);
+    if (channel_send(process->fd, application, sizeof *application) != GA_OK) {
+        process_end(process);
+        return GA_LOST;
+    }
+    uint64_t limit_ms = (uint64_t)timeout_s * 1000;
+    if (process->prompt && limit_ms > PROCESS_ANSWER_MS) {
+        limit_ms = PROCESS_ANSWER_MS;
+    }
+    (void)uv_timer_start(&process->timer, process_overdue, limit_ms, 0);
+    return GA_OK;
+}
+
+void process_report(const struct process_table *table)
+{
+    ga_list_each (at, next, &table->processes) {
+        const struct process *process = ga_container(at, struct process, link);
+        ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
+                     process->child.pid, process->label,
+                     process->ending     ? "ending"
+                     : process->ready    ? "ready"
+                     : process->assigned ? "starting"
+                     : process->warm     ? "spare"
+                                         : "spare, starting",
+                     process->tickets_sent);
+    }
+}
+
+void process_end(struct process *process)
+{
+    process->owner = NULL;
+    if (!process->ending) {
+        (void)GA_FAILPOINT("gpuaasd: before a backend process is ended");
+        process->ending = true;
+        channel_close(process);
+        if (!uv_is_closing((uv_handle_t *)&process->timer)) {
+            (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
+        }
+    }
+}
+
+void process_table_end(struct process_table *table, bool at_once)
+{
+    ga_list_each (at, next, &table->processes) {
+        struct process *process = ga_container(at, struct process, link);
+        process_end(process);
+        if (at_once && uv_is_active((uv_handle_t *)&process->child)) {
+            (void)uv_process_kill(&process->child, SIGKILL);
+        }
+    }
+}

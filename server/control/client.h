@@ -1,0 +1,15 @@
+/* A client of gpuaasd: one control connection, which is one application. Its end is the end of the
+ * application's backend processes, and nothing of it is kept. */
+#ifndef SERVER_PEER_H
+#define SERVER_PEER_H
+
+#include "server/control/control.h"
+
+/* Takes over the connection. `tls`: it is encrypted, and so must be its data. */
+void peer_accept(struct control *control, const struct transport_conn *conn, bool tls);
+/* Logs a line for each (info). */
+void peer_report(const struct control *control);
+/* Closes all. */
+void peer_close_all(struct control *control);
+
+#endif

@@ -1,0 +1,186 @@
+/* The life of gpuaasd: listen, probe the drivers, serve, stop. */
+#include "server/control/control.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/control/client.h"
+
+static void control_stop(struct control *control, int exit_status)
+{
+    bool again = control->stopping;
+    control->stopping = true;
+    control->exit_status = again ? control->exit_status : exit_status;
+    control_listeners_close(control);
+    peer_close_all(control);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        spares_stop(&control->spares[i]);
+    }
+    process_table_end(&control->processes, again);
+    if (control->processes.count == 0 || again) {
+        uv_stop(&control->loop);
+    }
+}
+
+static void control_emptied(struct process_table *table)
+{
+    struct control *control = ga_container(table, struct control, processes);
+    if (control->stopping) {
+        uv_stop(&control->loop);
+    }
+}
+
+static void control_signalled(uv_signal_t *signal, int number)
+{
+    struct control *control = signal->data;
+    if (number == SIGUSR1) {
+        peer_report(control);
+        process_report(&control->processes);
+        unsigned spare = 0;
+        for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+            spare += control->spares[i].count;
+        }
+        ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare",
+                     control->peer_count, control->processes.count - spare, spare);
+        return;
+    }
+    ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
+    control_stop(control, 0);
+}
+
+/* ---- the probes */
+
+static void control_serve(struct control *control)
+{
+    devices_publish(&control->devices);
+    for (uint32_t i = 0; i < control->devices.count; i++) {
+        const struct device *device = &control->devices.all[i];
+        if (device->known) {
+            ga_info_each(NULL, "[gpu.%u] %s, %llu MiB", device->gpu->number, device->facts.name,
+                         (unsigned long long)(device->facts.memory_bytes >> 20));
+        } else {
+            ga_log_write(NULL, GA_LOG_ERROR, NULL,
+                         "[gpu.%u]: its driver does not show it; it is left out",
+                         device->gpu->number);
+        }
+    }
+    if (control->devices.visible_count == 0) {
+        ga_error("there is no GPU to serve");
+        control_stop(control, 1);
+        return;
+    }
+    for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
+        spares_start(&control->spares[driver], control, (enum conf_driver)driver);
+    }
+    control_accept_start(control);
+}
+
+static void probe_packet(struct process *process, const union channel_packet *packet)
+{
+    struct control *control = process->owner;
+    if (packet->kind == CHANNEL_FACTS) {
+        (void)devices_learn(&control->devices, &packet->facts);
+    } else if (packet->kind == CHANNEL_FAILED) {
+        ga_error("%s", packet->failed.reason);
+    }
+}
+
+static void probe_ended(struct process *process, const char *why)
+{
+    struct control *control = process->owner;
+    bool last = true;
+    (void)why;
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        if (control->probes[i] == process) {
+            control->probes[i] = NULL;
+        }
+        last = last && control->probes[i] == NULL;
+    }
+    if (last && !control->stopping) {
+        control_serve(control);
+    }
+}
+
+static const struct process_events probe_events = {.packet = probe_packet, .ended = probe_ended};
+
+static enum ga_status probe_start(struct control *control, enum conf_driver driver)
+{
+    struct channel_setup setup = {.kind = CHANNEL_SETUP};
+    devices_setup(&control->devices, driver, true, &setup);
+    char **env = devices_env(&control->devices, control->conf, driver);
+    if (env == NULL) {
+        ga_error("no memory");
+        return GA_NO_MEMORY;
+    }
+    char why[300];
+    enum ga_status status =
+        process_start(&control->processes, &setup, env, control->conf->server.open_timeout_s,
+                      &probe_events, control, &control->probes[driver], why, sizeof why);
+    devices_env_free(env);
+    if (status != GA_OK) {
+        ga_error("%s", why);
+    }
+    return status;
+}
+
+static enum ga_status control_start(struct control *control)
+{
+    GA_TRY(control_listen(control));
+    for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
+        if (devices_have(&control->devices, (enum conf_driver)driver)) {
+            GA_TRY(probe_start(control, (enum conf_driver)driver));
+        }
+    }
+    return GA_OK;
+}
+
+/* A name for the pool and the node where the configuration leaves it to us. */
+static void control_names(struct conf_server *server)
+{
+    uint8_t random[16];
+    if (server->pool[0] == 0 && getrandom(random, sizeof random, 0) == (ssize_t)sizeof random) {
+        for (size_t i = 0; i < sizeof random; i++) {
+            snprintf(server->pool + 2 * i, 3, "%02x", random[i]);
+        }
+    }
+    if (server->node[0] == 0 && gethostname(server->node, 64) != 0) {
+        snprintf(server->node, sizeof server->node, "node");
+    }
+}
+
+int control_run(struct conf *conf)
+{
+    static struct control control;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
+    control = (struct control){.conf = conf};
+    control_names(&conf->server);
+    control_descriptors(conf);
+    ga_list_init(&control.peers);
+    if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {
+        ga_error("no memory, or no event loop");
+        return 1;
+    }
+    process_table_init(&control.processes, &control.loop);
+    control.processes.emptied = control_emptied;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        (void)uv_signal_init(&control.loop, &control.signals[i]);
+        control.signals[i].data = &control;
+        (void)uv_signal_start(&control.signals[i], control_signalled, numbers[i]);
+    }
+    if (control_start(&control) != GA_OK) {
+        control_stop(&control, 1);
+    }
+    (void)uv_run(&control.loop, UV_RUN_DEFAULT);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        uv_close((uv_handle_t *)&control.signals[i], NULL);
+    }
+    if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
+        (void)uv_run(&control.loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&control.loop);
+    }
+    return control.exit_status;
+}

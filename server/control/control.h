@@ -1,0 +1,63 @@
+/* gpuaasd itself: it listens, greets clients, hands out tickets, and keeps backend processes. It
+ * needs no CUDA and touches no driver. */
+#ifndef SERVER_CONTROL_H
+#define SERVER_CONTROL_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/number_map.h"
+#include "conf/conf.h"
+#include "server/control/devices.h"
+#include "server/control/backend_process.h"
+#include "server/control/warm_pool.h"
+#include "transport/transport.h"
+
+struct control;
+
+struct control_listener {
+    struct control *control;
+    struct transport_listener listener;
+    char url[320]; /* as bound */
+    bool tls;
+    uv_poll_t poll;
+    uv_timer_t pause; /* until accepting is tried again, after descriptors ran out */
+    bool open;
+    bool exhausted; /* descriptors have run out, and that has been said */
+};
+
+struct control {
+    uv_loop_t loop;
+    struct conf *conf;
+    struct devices devices;
+    struct process_table processes;
+    struct ga_list peers;              /* struct peer */
+    struct ga_number_map applications; /* struct peer, greeted ones, by the application's number */
+    uint32_t peer_count;
+    struct control_listener listeners[CONF_LISTENS_MOST];
+    unsigned listener_count;
+    struct transport_secret secret; /* of those with tls */
+    struct process *probes[DEVICES_DRIVERS];
+    struct spares spares[DEVICES_DRIVERS];
+    uv_signal_t signals[3];
+    bool stopping;
+    int exit_status;
+};
+
+/* Serves until a signal ends it; the exit status of the program. `conf` is borrowed, and completed
+ * where it left things open (pool, node). */
+int control_run(struct conf *conf);
+
+/* Checks what conf/ cannot: the addresses to listen on. Complains like conf_read_file. */
+GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
+                                        conf_complain *complain, void *user);
+
+/* In listener.c. Allows the process the descriptors that its clients may need; a warning, if that
+ * is not allowed. */
+void control_descriptors(const struct conf *conf);
+/* GA_INVALID with a log line. */
+GA_CHECKED enum ga_status control_listen(struct control *control);
+void control_accept_start(struct control *control);
+void control_listeners_close(struct control *control);
+
+#endif

@@ -1,0 +1,198 @@
+/* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "api/wire.h"
+#include "base/log.h"
+#include "server/control/control.h"
+#include "server/control/client.h"
+
+#define ACCEPT_PAUSE_MS 200
+#define ACCEPT_BATCH    128 /* connections taken per turn of the loop */
+/* For each client its connection, and what leads to its backend process; and some for ourselves. */
+#define DESCRIPTORS_OF_A_CLIENT 2u
+#define DESCRIPTORS_OF_OURS     128u
+
+/* A key's file; the line that names it is not known any more. */
+static bool file_check(const char *file, const char *key, const char *path, conf_complain *complain,
+                       void *user)
+{
+    char line[900];
+    if (path[0] == 0 || access(path, R_OK) == 0) {
+        return true;
+    }
+    snprintf(line, sizeof line, "%s: [server] %s: cannot read %s: %s", file, key, path,
+             strerror(errno));
+    complain(user, line);
+    return false;
+}
+
+enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
+                             void *user)
+{
+    enum ga_status status = GA_OK;
+    const struct conf_server *server = &conf->server;
+    bool certified = server->tls_cert[0] != 0 && server->tls_key[0] != 0;
+    bool readable = file_check(file, "tls_cert", server->tls_cert, complain, user);
+    readable &= file_check(file, "tls_key", server->tls_key, complain, user);
+    readable &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
+    for (unsigned i = 0; i < conf->server.listen_count; i++) {
+        const struct conf_listen *listen = &conf->server.listen[i];
+        struct transport_address address;
+        char why[600], line[900];
+        enum ga_status status_here;
+        status_here =
+            transport_address_parse(listen->url, WIRE_DEFAULT_PORT, &address, why, sizeof why);
+        if (status_here == GA_OK && transport_address_is(&address, "tls") && !certified) {
+            snprintf(why, sizeof why, "tls:// needs tls_cert and tls_key");
+            status_here = GA_INVALID;
+        }
+        if (status_here == GA_OK && transport_address_is(&address, "rdma")) {
+            snprintf(why, sizeof why,
+                     "clients connect over tcp:// first; their data goes by RDMA with rdma = yes");
+            status_here = GA_INVALID;
+        }
+        if (status_here != GA_OK) {
+            snprintf(line, sizeof line, "%s:%u: [server] listen: %s", file, listen->line, why);
+            complain(user, line);
+            status = GA_INVALID;
+        }
+    }
+    return readable ? status : GA_INVALID;
+}
+
+/* No more than may be needed: who looks at all that are allowed would take long. */
+void control_descriptors(const struct conf *conf)
+{
+    rlim_t wanted =
+        (rlim_t)conf->server.clients * DESCRIPTORS_OF_A_CLIENT + (rlim_t)DESCRIPTORS_OF_OURS;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+        rlim_t ours = limit.rlim_cur < DESCRIPTORS_OF_OURS ? limit.rlim_cur : DESCRIPTORS_OF_OURS;
+        ga_warn("%llu descriptors are allowed here, enough for %llu clients: [server] clients = %u "
+                "(raise the limit: ulimit -Hn, or LimitNOFILE of its service)",
+                (unsigned long long)limit.rlim_cur,
+                (unsigned long long)((limit.rlim_cur - ours) / DESCRIPTORS_OF_A_CLIENT),
+                conf->server.clients);
+    }
+}
+
+static const char *given(const char *text)
+{
+    return text[0] != 0 ? text : NULL;
+}
+
+/* Tickets pass there as they are, and whoever reads one may use it. */
+static void plain_note(const char *url, const char *host)
+{
+    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+        strcmp(host, "localhost") == 0) {
+        ga_info_each(NULL, "%s is not encrypted: it is for programs on this machine", url);
+    } else {
+        ga_log_write(NULL, GA_LOG_WARN, NULL,
+                     "%s is not encrypted: whoever reads the network reads all data, and can use "
+                     "GPUs in the name of others; tls:// prevents that",
+                     url);
+    }
+}
+
+enum ga_status control_listen(struct control *control)
+{
+    const struct conf_server *server = &control->conf->server;
+    control->secret = (struct transport_secret){.cert = given(server->tls_cert),
+                                                .key = given(server->tls_key),
+                                                .ca = given(server->tls_client_ca)};
+    for (unsigned i = 0; i < control->conf->server.listen_count; i++) {
+        struct control_listener *listener = &control->listeners[i];
+        struct transport_address address;
+        char why[600];
+        enum ga_status status = transport_address_parse(
+            control->conf->server.listen[i].url, WIRE_DEFAULT_PORT, &address, why, sizeof why);
+        if (status == GA_OK) {
+            address.secret = &control->secret;
+            status = address.ops->listen(&address, &listener->listener, why, sizeof why);
+        }
+        if (status != GA_OK) {
+            ga_error("[server] listen = %s (line %u): %s", control->conf->server.listen[i].url,
+                     control->conf->server.listen[i].line, why);
+            return status;
+        }
+        listener->control = control;
+        listener->open = true;
+        listener->tls = transport_address_is(&address, "tls");
+        listener->poll.data = listener;
+        listener->pause.data = listener;
+        control->listener_count++;
+        (void)uv_poll_init(&control->loop, &listener->poll, listener->listener.fd);
+        (void)uv_timer_init(&control->loop, &listener->pause);
+        GA_TRY(
+            address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
+        if (transport_address_is(&address, "tcp")) {
+            plain_note(listener->url, address.host);
+        }
+    }
+    return GA_OK;
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events);
+
+static void listener_resume(uv_timer_t *timer)
+{
+    struct control_listener *listener = timer->data;
+    (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+    struct control_listener *listener = poll->data;
+    (void)status;
+    (void)events;
+    for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+        struct transport_conn conn;
+        enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
+        if (got == GA_OK) {
+            listener->exhausted = false;
+            peer_accept(listener->control, &conn, listener->tls);
+        } else if (got == GA_AGAIN) {
+            return;
+        } else {
+            if (!listener->exhausted) {
+                ga_warn("cannot accept connections on %s for now: no descriptors or memory left",
+                        listener->url);
+            }
+            listener->exhausted = true; /* told once, not five times a second */
+            (void)uv_poll_stop(poll);
+            (void)uv_timer_start(&listener->pause, listener_resume, ACCEPT_PAUSE_MS, 0);
+            return;
+        }
+    }
+}
+
+void control_accept_start(struct control *control)
+{
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        struct control_listener *listener = &control->listeners[i];
+        (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
+        ga_info_each(NULL, "ready %s", listener->url);
+    }
+}
+
+void control_listeners_close(struct control *control)
+{
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        struct control_listener *listener = &control->listeners[i];
+        if (listener->open) {
+            listener->open = false;
+            uv_close((uv_handle_t *)&listener->poll, NULL);
+            uv_close((uv_handle_t *)&listener->pause, NULL);
+            listener->listener.ops->close_listener(&listener->listener);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/* Who lacks memory, and who has been asked for it. */
+#include "server/control/reclaim.h"
+
+#include <unistd.h>
+
+#include "api/cuda_names.h"
+#include "base/clock.h"
+
+#define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */
+
+static void ask(struct process *process, uint64_t now)
+{
+    const struct channel_exchange packet = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIM};
+    if (channel_send(process->fd, &packet, sizeof packet) == GA_OK) {
+        process->trim_ns = now;
+    }
+}
+
+/* How many others have not given theirs back. */
+static uint64_t others(const struct process *asker, bool start)
+{
+    uint64_t pending = 0, now = ga_clock_ns();
+    ga_list_each (at, next, &asker->table->processes) {
+        struct process *process = ga_container(at, struct process, link);
+        if (process == asker || !process->assigned || !process->ready || process->ending ||
+            process->fd < 0) {
+            continue;
+        }
+        bool asked = process->trim_ns != 0 && now - process->trim_ns < PATIENCE_NS;
+        if (start && !asked) {
+            ask(process, now);
+            asked = process->trim_ns == now;
+        }
+        pending += asked;
+    }
+    return pending;
+}
+
+bool trim_answer(struct process *process, struct channel_exchange *packet, int *fd)
+{
+    if (packet->verb != CHANNEL_TRIM && packet->verb != CHANNEL_TRIMMED) {
+        return false;
+    }
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    if (packet->verb == CHANNEL_TRIM) {
+        packet->bytes = others(process, packet->bytes != 0);
+    } else {
+        process->trim_ns = 0;
+    }
+    packet->result = CUDA_SUCCESS;
+    return true;
+}

@@ -1,0 +1,147 @@
+/* Starting, keeping and giving away processes that belong to nobody yet. */
+#include "server/control/warm_pool.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/control.h"
+
+#define REFILL_MS      200u
+#define REFILL_MOST_MS 30000u
+#define YOUNG_NS       (10 * GA_NS_PER_S) /* a process that dies before may have a lasting cause */
+
+static void spare_ended(struct process *process, const char *why);
+
+/* What a spare says is taken note of in process.c. */
+static void spare_packet(struct process *process, const union channel_packet *packet)
+{
+    if (packet->kind == CHANNEL_FAILED) {
+        ga_error("backend process %d: %s", process->child.pid, packet->failed.reason);
+    }
+}
+
+static const struct process_events spare_events = {.packet = spare_packet, .ended = spare_ended};
+
+static enum ga_status spare_start(struct spares *spares, struct process **process, char *why,
+                                  size_t why_size)
+{
+    struct control *control = spares->control;
+    const struct conf_server *server = &control->conf->server;
+    struct channel_setup setup = {
+        .kind = CHANNEL_SETUP,
+        .data_ports = server->data_ports,
+        .shm = server->shm,
+        .rdma = server->rdma,
+        .session_queue_bytes = server->session_queue_bytes,
+        .copy_overflow = server->copy_overflow,
+        .copy_overflow_wait_s = server->copy_overflow_wait_s,
+        .bulk_connections = server->bulk_connections,
+        .compression = server->compression,
+        .shared_memory_bytes = server->shared_memory,
+        .client_cache = server->client_cache,
+        .ticket_s = server->ticket_s,
+        .handshake_timeout_s = server->handshake_timeout_s,
+        .dead_after_s = server->dead_after_s,
+    };
+    memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
+    devices_setup(&control->devices, spares->driver, false, &setup);
+    char **env = devices_env(&control->devices, control->conf, spares->driver);
+    if (env == NULL) {
+        snprintf(why, why_size, "no memory");
+        return GA_NO_MEMORY;
+    }
+    enum ga_status status = process_start(&control->processes, &setup, env, server->open_timeout_s,
+                                          &spare_events, spares, process, why, why_size);
+    devices_env_free(env);
+    return status;
+}
+
+static void refill(uv_timer_t *timer);
+
+static void refill_later(struct spares *spares)
+{
+    uint64_t delay_ms = REFILL_MS;
+    for (unsigned i = 0; i < spares->deaths && delay_ms < REFILL_MOST_MS; i++) {
+        delay_ms *= 2;
+    }
+    delay_ms = delay_ms < REFILL_MOST_MS ? delay_ms : REFILL_MOST_MS;
+    if (spares->count < spares->wanted && !uv_is_active((uv_handle_t *)&spares->refill)) {
+        (void)uv_timer_start(&spares->refill, refill, delay_ms, 0);
+    }
+}
+
+static void spare_died(struct spares *spares, bool young)
+{
+    spares->deaths = young ? spares->deaths + 1 : 0;
+    refill_later(spares);
+}
+
+static void refill(uv_timer_t *timer)
+{
+    struct spares *spares = timer->data;
+    while (spares->count < spares->wanted) {
+        char why[300];
+        struct process *process;
+        if (spare_start(spares, &process, why, sizeof why) != GA_OK) {
+            ga_warn("%s", why);
+            spare_died(spares, true);
+            return;
+        }
+        spares->processes[spares->count++] = process;
+    }
+}
+
+static void forget(struct spares *spares, unsigned index)
+{
+    spares->count--;
+    for (unsigned i = index; i < spares->count; i++) {
+        spares->processes[i] = spares->processes[i + 1];
+    }
+}
+
+static void spare_ended(struct process *process, const char *why)
+{
+    struct spares *spares = process->owner;
+    (void)why; /* logged in process.c */
+    for (unsigned i = 0; i < spares->count; i++) {
+        if (spares->processes[i] == process) {
+            forget(spares, i);
+            spare_died(spares, ga_clock_ns() - process->started_ns < YOUNG_NS);
+            return;
+        }
+    }
+}
+
+void spares_start(struct spares *spares, struct control *control, enum conf_driver driver)
+{
+    uint32_t wanted = control->conf->server.spare_backends;
+    *spares = (struct spares){.control = control, .driver = driver};
+    spares->refill.data = spares;
+    (void)uv_timer_init(&control->loop, &spares->refill);
+    if (devices_seen(&control->devices, driver)) {
+        spares->wanted = wanted < SPARES_MOST ? wanted : SPARES_MOST;
+        refill(&spares->refill);
+    }
+}
+
+void spares_stop(struct spares *spares)
+{
+    spares->wanted = 0;
+    if (spares->control != NULL && !uv_is_closing((uv_handle_t *)&spares->refill)) {
+        uv_close((uv_handle_t *)&spares->refill, NULL);
+    }
+}
+
+enum ga_status spares_take(struct spares *spares, struct process **process, char *why,
+                           size_t why_size)
+{
+    if (spares->count == 0) {
+        return spare_start(spares, process, why, why_size);
+    }
+    *process = spares->processes[0];
+    forget(spares, 0);
+    spares->deaths = (*process)->warm ? 0 : spares->deaths;
+    refill_later(spares);
+    return GA_OK;
+}

@@ -1,0 +1,200 @@
+/* Bulk connections: granting, attaching, taking bytes. */
+#include "server/pipeline/bulk.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "base/failpoint.h"
+#include "server/session/conn.h"
+
+#define TICKET_BYTES (sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES)
+
+#define FAR_NS   (3 * GA_NS_PER_MS) /* round trip where one connection may not fill the wire */
+#define FAR_MOST 4u
+
+/* What limits a connection on a long way is how much may be under way at a time; on a short one it
+ * is the processors, and more connections only cost. What does not travel by TCP is shared memory,
+ * or RDMA beside a TCP connection. */
+unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured)
+{
+    uint64_t round_trip_ns = transport_round_trip_ns(conn);
+    if (configured == 1 || strcmp(conn->ops->scheme, "rdma") == 0 || round_trip_ns == 0) {
+        return 0;
+    }
+    return configured != 0 ? configured : round_trip_ns >= FAR_NS ? FAR_MOST : 0;
+}
+
+void bulk_init(struct server_bulk *bulk)
+{
+    *bulk = (struct server_bulk){0};
+    pthread_mutex_init(&bulk->lock, NULL);
+}
+
+enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
+                           const struct transport_conn *conn)
+{
+    enum ga_status status = GA_DENIED;
+    pthread_mutex_lock(&bulk->lock);
+    if (number < bulk->granted && !bulk->there[number]) {
+        bulk->there[number] = true;
+        bulk->conns[number] = *conn;
+        status = GA_OK;
+    }
+    pthread_mutex_unlock(&bulk->lock);
+    return status;
+}
+
+uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
+{
+    conn->bulk.packs = (client_takes & HANDSHAKE_TAKES_PACKED) != 0 && conn->host->packs != NULL &&
+                       conn->host->packs(conn->host->user);
+    if (!conn->bulk.packs) {
+        return 0;
+    }
+    conn->out.pack.mode = (client_takes & HANDSHAKE_WANTS_PACKED) != 0 ? PACK_ALWAYS : PACK_AUTO;
+    return HANDSHAKE_TAKES_PACKED;
+}
+
+/* ---- the calls about them */
+
+/* Once: a second time there are none. */
+bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header *header,
+                              struct ga_reader *reader)
+{
+    struct server_bulk *bulk = &conn->bulk;
+    char tickets[WIRE_BULKS_MOST * TICKET_BYTES];
+    struct ga_bulk_open_results results = {.tickets = tickets};
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    pthread_mutex_lock(&bulk->lock);
+    if (bulk->granted == 0 && conn->host->bulk_tickets != NULL) {
+        struct channel_ticket made[WIRE_BULKS_MOST];
+        bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
+        results.connections = bulk->granted;
+        results.ticket_bytes = (uint32_t)(bulk->granted * TICKET_BYTES);
+        for (unsigned i = 0; i < bulk->granted; i++) {
+            char *at = tickets + i * TICKET_BYTES;
+            memcpy(at, made[i].id, sizeof made[i].id);
+            memcpy(at + sizeof made[i].id, made[i].key, sizeof made[i].key);
+        }
+        explicit_bzero(made, sizeof made);
+    }
+    pthread_mutex_unlock(&bulk->lock);
+    SERVER_REPLY_RESULTS(conn, header, ga_bulk_open, CUDA_SUCCESS, &results);
+    explicit_bzero(tickets, sizeof tickets);
+    return true;
+}
+
+bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header *header,
+                             struct ga_reader *reader)
+{
+    struct server_bulk *bulk = &conn->bulk;
+    struct ga_bulk_use_args args;
+    ga_bulk_use_args_read(reader, &args);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    bool all = bulk->used == 0 && args.connections != 0 && args.connections <= WIRE_BULKS_MOST;
+    pthread_mutex_lock(&bulk->lock);
+    for (unsigned i = 0; all && i < args.connections; i++) {
+        all = bulk->there[i];
+    }
+    pthread_mutex_unlock(&bulk->lock);
+    if (!all) { /* a piece that would come there ends the connection */
+        server_async_error(conn, header, CUDA_ERROR_INVALID_VALUE);
+        return true;
+    }
+    bulk->used = args.connections;
+    for (unsigned i = 0; i < bulk->used; i++) {
+        out_bulk_use(&conn->out, &bulk->conns[i]);
+    }
+    return true;
+}
+
+/* ---- bytes */
+
+bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
+{
+    const struct server_bulk *bulk = &conn->bulk;
+    struct bulk_apart next = {.said = true, .connection = ga_read_u32(reader)};
+    next.packed = ga_read_u32(reader);
+    bool good = next.connection <= bulk->used && next.packed < WIRE_CHUNK &&
+                (next.packed == 0 || bulk->packs) && (next.connection != 0 || next.packed != 0);
+    if (reader->failed || bulk->next.said || !good) {
+        return false;
+    }
+    conn->bulk.next = next;
+    return true;
+}
+
+bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
+               uint64_t bytes)
+{
+    const struct bulk_apart *next = &conn->bulk.next;
+    uint64_t here = next->connection != 0 ? 0 : next->packed != 0 ? next->packed : bytes;
+    return bytes <= WIRE_CHUNK && next->packed <= bytes &&
+           header->length == values + wire_padded(here);
+}
+
+static enum ga_status apart_take(struct server_conn *conn, struct transport_conn *from, void *to,
+                                 uint64_t bytes)
+{
+    uint8_t *at = to;
+    while (bytes != 0) {
+        size_t got;
+        enum ga_status status = from->ops->receive(from, at, bytes, &got);
+        if (status == GA_OK) {
+            (void)GA_FAILPOINT("backend: piece of bulk read");
+            at += got;
+            bytes -= got;
+        } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
+            conn_flush(conn);
+            conn_poll(conn, from, POLLIN);
+        } else {
+            atomic_store(&conn->ended, true); /* the client is gone, it has said nothing wrong */
+            return GA_LOST;
+        }
+    }
+    return GA_OK;
+}
+
+/* As they come, be they packed or not. */
+static enum ga_status plain_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+{
+    uint32_t connection = conn->bulk.next.connection;
+    return connection != 0 ? apart_take(conn, &conn->bulk.conns[connection - 1], to, bytes)
+                           : conn_bulk(conn, values, to, wire_padded(bytes));
+}
+
+/* How many there will be is known, and has been checked, before they are opened. */
+static enum ga_status packed_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+{
+    uint32_t packed = conn->bulk.next.packed;
+    uint8_t *from = conn_scratch(conn);
+    if (from == NULL) {
+        server_fail(conn, "no memory for a copy");
+        return GA_LOST;
+    }
+    GA_TRY(plain_take(conn, values, from, packed));
+    return pack_open(from, packed, to, bytes);
+}
+
+enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes)
+{
+    uint32_t packed = conn->bulk.next.packed;
+    uint8_t *to = conn_scratch(conn);
+    if (to == NULL) {
+        server_fail(conn, "no memory for a copy");
+        return GA_LOST;
+    }
+    return plain_take(conn, values, to, packed != 0 ? packed : bytes);
+}
+
+enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+{
+    return conn->bulk.next.packed != 0 ? packed_take(conn, values, to, bytes)
+                                       : plain_take(conn, values, to, bytes);
+}

@@ -1,0 +1,418 @@
+/* The completion thread.
+ *
+ * The submit thread hands entries in through `incoming`; from then on they belong to this thread.
+ * What needs the state of the application (unmapping after a wait) goes back as a job. */
+#include "server/pipeline/completer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "server/session/conn.h"
+#include "server/backend/kernel_output.h"
+
+#define SPIN_NS      (50 * GA_NS_PER_US)
+#define NAP_LEAST_NS (20 * GA_NS_PER_US)
+#define NAP_MOST_NS  GA_NS_PER_MS
+#define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
+#define UNUSED_BATCH 64u
+#define UNUSED_MOST  1024u
+
+struct completer_entry *completer_entry_make(struct completer *completer, enum completer_kind kind,
+                                             uint16_t session, uint64_t sequence)
+{
+    struct completer_entry *entry = ga_pool_take(&completer->unused);
+    if (entry != NULL) {
+        *entry = (struct completer_entry){.kind = kind, .session = session, .sequence = sequence};
+    }
+    return entry;
+}
+
+static void entry_release(struct completer *completer, struct completer_entry *entry)
+{
+    if (entry->event != NULL) {
+        event_drop(completer, entry->event);
+        entry->event = NULL;
+    }
+    for (unsigned i = 0; i < entry->event_count; i++) {
+        event_drop(completer, entry->events[i]);
+    }
+    entry->event_count = 0;
+    if (entry->events != entry->few) {
+        free(entry->events);
+    }
+    entry->events = NULL;
+}
+
+void completer_entry_free(struct completer *completer, struct completer_entry *entry)
+{
+    if (entry != NULL) {
+        entry_release(completer, entry);
+        ga_pool_give(&completer->unused, entry);
+    }
+}
+
+/* The first of those that it waits for still, or the last; NULL: there are none. */
+static const struct event_ref *entry_event(const struct completer_entry *entry)
+{
+    if (entry->event != NULL || entry->event_count == 0) {
+        return entry->event;
+    }
+    unsigned at = entry->events_done;
+    return entry->events[at < entry->event_count ? at : at - 1];
+}
+
+/* ---- polling */
+
+static CUresult event_query(struct completer *completer, struct event_ref *ref)
+{
+    CUresult rc = completer->conn->driver->cuEventQuery(ref->real);
+    if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY) {
+        server_note(completer->conn, rc);
+    }
+    return rc;
+}
+
+static bool entry_poll(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    CUresult rc = (CUresult)atomic_load(&completer->conn->fault);
+    if (rc == CUDA_SUCCESS && entry->event != NULL) {
+        rc = event_query(completer, entry->event);
+    }
+    while (rc == CUDA_SUCCESS && entry->events_done < entry->event_count) {
+        rc = event_query(completer, entry->events[entry->events_done]);
+        entry->events_done += rc == CUDA_SUCCESS;
+    }
+    if (rc == CUDA_ERROR_NOT_READY) {
+        if (!atomic_load_explicit(&entry_event(entry)->context->ended, memory_order_relaxed)) {
+            return false;
+        }
+        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    entry->rc = entry->rc == CUDA_SUCCESS ? rc : entry->rc;
+    return true;
+}
+
+/* In the completion thread the context of an event is made current first. */
+static bool entry_poll_in_thread(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    const struct event_ref *ref = entry_event(entry);
+    if (ref != NULL) {
+        (void)completer->conn->driver->cuCtxSetCurrent(ref->context->real);
+    }
+    return entry_poll(user, base);
+}
+
+/* ---- telling */
+
+/* `frames`: the pool of the thread that is here. */
+static void result_send(struct completer *completer, struct ga_pool *frames,
+                        const struct completer_entry *entry, uint16_t opcode)
+{
+    struct out_frame *frame = out_frame_make(frames, 16, opcode, entry->session, entry->sequence);
+    if (frame == NULL) {
+        server_fail(completer->conn, "no memory for a reply");
+        return;
+    }
+    ga_write_i32(&frame->writer, (int32_t)entry->rc);
+    ga_write_u32(&frame->writer, entry->ticket);
+    out_append(&completer->conn->out, frame);
+}
+
+static void job_send(struct completer *completer, struct completer_entry *entry)
+{
+    struct server_conn *conn = completer->conn;
+    pthread_mutex_lock(&conn->job_lock);
+    ga_list_append(&conn->jobs, &entry->base.link);
+    atomic_fetch_add(&conn->job_count, 1);
+    pthread_mutex_unlock(&conn->job_lock);
+    (void)!eventfd_write(conn->wake_fd, 1);
+}
+
+/* Whether the client waits for it, and nothing of its call comes behind it. */
+static bool ends_a_call(const struct completer_entry *entry)
+{
+    return entry->kind == COMPLETER_REPLY ||
+           ((entry->kind == COMPLETER_DATA || entry->kind == COMPLETER_STORE) && entry->last);
+}
+
+/* What kernels have printed is sent before the answer that tells of their end. */
+static void output_before(struct completer *completer, const struct completer_entry *entry)
+{
+    const struct event_ref *ref = entry_event(entry);
+    bool tells =
+        entry->kind == COMPLETER_DONE || entry->kind == COMPLETER_HOST || ends_a_call(entry);
+    if (tells && ref != NULL) {
+        output_of_event(completer->conn, ref);
+    }
+}
+
+/* Tells and frees the entry. A job is not over before the submit thread has done it. */
+static void entry_emit(struct completer *completer, struct ga_pool *frames,
+                       struct completer_entry *entry)
+{
+    (void)GA_FAILPOINT("backend: work done");
+    output_before(completer, entry);
+    switch (entry->kind) {
+    case COMPLETER_REPLY:
+        if (entry->piece != NULL) {
+            arena_drop(entry->piece); /* who has read the reply may give it up */
+        }
+        break;
+    case COMPLETER_DONE:
+        result_send(completer, frames, entry, WIRE_DONE);
+        break;
+    case COMPLETER_HOST:
+        host_lease_called(&completer->conn->host_functions, entry->ticket);
+        result_send(completer, frames, entry, WIRE_DONE);
+        break;
+    case COMPLETER_FRAME:
+        out_append(&completer->conn->out, entry->frame);
+        break;
+    case COMPLETER_DATA:
+        piece_send(completer, frames, entry);
+        break;
+    case COMPLETER_STORE:
+        piece_store(completer, frames, entry);
+        if (entry->last) {
+            arena_drop(entry->piece);
+        }
+        break;
+    case COMPLETER_SLOT:
+        staging_give(&completer->conn->staging, entry->slot);
+        break;
+    case COMPLETER_JOB:
+        entry_release(completer, entry);
+        job_send(completer, entry);
+        return;
+    }
+    if (ends_a_call(entry)) {
+        result_send(completer, frames, entry, WIRE_REPLY);
+    }
+    completer_entry_free(completer, entry);
+}
+
+static void entry_emit_in_thread(void *user, struct completion *base)
+{
+    struct completer *completer = user;
+    entry_emit(completer, &completer->frames, ga_container(base, struct completer_entry, base));
+    if (atomic_fetch_sub(&completer->outstanding, 1) == COMPLETIONS_MOST) {
+        pthread_mutex_lock(&completer->lock);
+        pthread_cond_broadcast(&completer->shrunk);
+        pthread_mutex_unlock(&completer->lock);
+    }
+}
+
+/* ---- the submit thread's side */
+
+static bool emit_at_once(struct completer *completer, struct completer_entry *entry)
+{
+    if (!entry_poll(completer, &entry->base)) {
+        return false;
+    }
+    entry_emit(completer, &completer->conn->frames, entry);
+    return true;
+}
+
+static void give_to_thread(struct completer *completer, struct completer_entry *entry)
+{
+    if (entry->kind != COMPLETER_SLOT) {
+        atomic_store(&completer->newest_ns, ga_clock_ns());
+    }
+    pthread_mutex_lock(&completer->lock);
+    atomic_fetch_add(&completer->outstanding, 1);
+    completion_list_add(&completer->incoming, &entry->base);
+    bool wake = completer->asleep;
+    completer->asleep = false;
+    pthread_mutex_unlock(&completer->lock);
+    if (wake) {
+        (void)!eventfd_write(completer->wake_fd, 1);
+    }
+}
+
+void completer_add(struct completer *completer, struct completer_entry *entry)
+{
+    completer_hand_over(completer);
+    if (atomic_load(&completer->outstanding) != 0) {
+        give_to_thread(completer, entry);
+    } else if (!emit_at_once(completer, entry)) {
+        if (ends_a_call(entry)) {
+            completer->held = entry;
+        } else {
+            give_to_thread(completer, entry);
+        }
+    }
+}
+
+bool completer_look(struct completer *completer)
+{
+    if (completer->held == NULL || !emit_at_once(completer, completer->held)) {
+        return false;
+    }
+    completer->held = NULL;
+    return true;
+}
+
+void completer_hand_over(struct completer *completer)
+{
+    if (completer->held != NULL) {
+        give_to_thread(completer, completer->held);
+        completer->held = NULL;
+    }
+}
+
+bool completer_is_idle(struct completer *completer)
+{
+    return completer->held == NULL && atomic_load(&completer->outstanding) == 0;
+}
+
+enum ga_status completer_wait_room(struct completer *completer)
+{
+    if (atomic_load(&completer->outstanding) < COMPLETIONS_MOST) {
+        return GA_OK;
+    }
+    pthread_mutex_lock(&completer->lock);
+    while (atomic_load(&completer->outstanding) >= COMPLETIONS_MOST && !completer->ended) {
+        pthread_cond_wait(&completer->shrunk, &completer->lock);
+    }
+    enum ga_status status = completer->ended ? GA_LOST : GA_OK;
+    pthread_mutex_unlock(&completer->lock);
+    return status;
+}
+
+void completer_wake(struct completer *completer)
+{
+    (void)!eventfd_write(completer->wake_fd, 1);
+}
+
+void completer_hurry(struct completer *completer)
+{
+    if (atomic_load(&completer->outstanding) != 0) {
+        atomic_store(&completer->newest_ns, ga_clock_ns());
+        completer_wake(completer);
+    }
+}
+
+/* ---- the thread */
+
+/* How long to sleep; 0: not at all. */
+static uint64_t nap_ns(const struct completer *completer)
+{
+    uint64_t now = ga_clock_ns(), newest = atomic_load(&completer->newest_ns);
+    uint64_t age = now > newest ? now - newest : 0;
+    if (age < SPIN_NS) {
+        return 0;
+    }
+    uint64_t nap = age / NAP_SHARE;
+    return nap < NAP_LEAST_NS ? NAP_LEAST_NS : nap > NAP_MOST_NS ? NAP_MOST_NS : nap;
+}
+
+static void completer_sleep(struct completer *completer, bool writable)
+{
+    const struct timespec *timeout = NULL;
+    struct timespec nap;
+    if (completer->entries.count != 0 || out_is_storing(&completer->conn->out)) {
+        uint64_t ns = nap_ns(completer);
+        if (ns == 0 && !writable) {
+            sched_yield();
+            return;
+        }
+        nap = (struct timespec){.tv_nsec = (long)ns};
+        timeout = &nap;
+    }
+    pthread_mutex_lock(&completer->lock);
+    bool sleep = ga_list_empty(&completer->incoming.entries) && !completer->ended;
+    completer->asleep = sleep;
+    pthread_mutex_unlock(&completer->lock);
+    if (!sleep) {
+        return;
+    }
+    struct pollfd fds[1 + OUT_AWAIT_MOST] = {{.fd = completer->wake_fd, .events = POLLIN}};
+    unsigned count = writable ? out_await(&completer->conn->out, fds + 1) : 0;
+    if (writable && count == 0) {
+        return;
+    }
+    if (ppoll(fds, 1 + count, timeout, NULL) > 0 && (fds[0].revents & POLLIN) != 0) {
+        eventfd_t count;
+        (void)!eventfd_read(completer->wake_fd, &count);
+    }
+}
+
+static void *completer_run(void *argument)
+{
+    struct completer *completer = argument;
+    (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL,
+                0UL); /* naps are short: 1 us is exact enough */
+    for (;;) {
+        pthread_mutex_lock(&completer->lock);
+        completer->asleep = false;
+        completion_list_take(&completer->entries, &completer->incoming);
+        bool ended = completer->ended;
+        pthread_mutex_unlock(&completer->lock);
+        if (ended) {
+            return NULL;
+        }
+        size_t told = completion_list_run(&completer->entries, entry_poll_in_thread,
+                                          entry_emit_in_thread, completer);
+        enum ga_status status = out_flush(&completer->conn->out);
+        if (status == GA_LOST) {
+            conn_end(completer->conn); /* the submit thread may be waiting for room */
+        }
+        if (told == 0) {
+            completer_sleep(completer, status == GA_AGAIN);
+        }
+    }
+}
+
+enum ga_status completer_start(struct completer *completer, struct server_conn *conn)
+{
+    *completer = (struct completer){.conn = conn};
+    completion_list_init(&completer->incoming);
+    completion_list_init(&completer->entries);
+    ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MOST);
+    out_pool_init(&completer->frames);
+    pthread_mutex_init(&completer->lock, NULL);
+    pthread_cond_init(&completer->shrunk, NULL);
+    completer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (completer->wake_fd < 0 ||
+        pthread_create(&completer->thread, NULL, completer_run, completer) != 0) {
+        return GA_NO_MEMORY;
+    }
+    return GA_OK;
+}
+
+void completer_stop(struct completer *completer)
+{
+    pthread_mutex_lock(&completer->lock);
+    completer->ended = true;
+    pthread_cond_broadcast(&completer->shrunk);
+    pthread_mutex_unlock(&completer->lock);
+    completer_wake(completer);
+    (void)pthread_join(completer->thread, NULL);
+    completion_list_take(&completer->entries, &completer->incoming);
+    ga_list_each (at, next, &completer->entries.entries) {
+        struct completer_entry *entry =
+            ga_container(ga_container(at, struct completion, link), struct completer_entry, base);
+        ga_list_remove(&entry->base.link);
+        if (entry->slot != NULL) {
+            staging_give(&completer->conn->staging, entry->slot);
+        }
+        if (entry->frame != NULL) {
+            out_frame_free(entry->frame);
+        }
+        completer_entry_free(completer, entry);
+    }
+    close(completer->wake_fd);
+    free(completer->packed);
+}

@@ -1,0 +1,87 @@
+/* What copies use whose stream waits for more than they can: slots beside those of staging.h, which
+ * belong to one stream at a time and are used by its copies in turns. The stream itself waits in
+ * front of a turn, for a word that is written when the turn before is over, as it does for host
+ * functions. So whatever comes behind is in the driver's own order, and what a stream waits for is
+ * always this process's processor, never work in another stream. (A value in memory is no
+ * dependency that a driver knows: it may put two streams into one queue of the GPU.)
+ *
+ * Until its turn has come, a copy to the host needs nothing but its place; bytes for the GPU lie in
+ * ordinary memory. All of it has a limit.
+ *
+ * Everything here is under the lock of staging.h; the submit thread makes turns, whoever gives a
+ * lease back (staging_give) begins the next one. */
+#ifndef SERVER_OVERFLOW_H
+#define SERVER_OVERFLOW_H
+
+#include "base/list.h"
+#include "server/pipeline/staging.h"
+
+#define OVERFLOW_BYTES      (2u << 20) /* of a slot */
+#define OVERFLOW_SLOTS      2u         /* of a stream: one is filled while the other is emptied */
+#define OVERFLOW_TURNS_MOST 256u       /* a driver's queues have an end, and block who finds it */
+
+struct overflow_slot {
+    struct ga_list link; /* of all */
+    uint8_t *memory;
+    uint32_t *word; /* pinned, too: the turn that has begun; only ever grows */
+    CUdeviceptr word_address;
+    uint32_t number; /* of the last turn */
+    uint64_t line;   /* of completion.h: the stream's; 0: it is free */
+    struct ga_list turns;
+    unsigned turn_count;
+    struct transport_memory lent; /* for the network card; state NULL: it is not known there */
+};
+
+/* Bytes for the GPU whose turn has not come. */
+struct overflow_bytes {
+    struct ga_list link; /* of the turn */
+    uint8_t *to;         /* in the slot */
+    uint32_t bytes;
+    _Alignas(16) uint8_t data[]; /* padded */
+};
+
+/* As many pieces as fit, of either direction: each has a lease. */
+struct overflow_turn {
+    struct staging_slot base;
+    struct ga_list link;  /* of the slot */
+    struct ga_list bytes; /* of pieces whose leases are held */
+    uint64_t serial;      /* among all */
+    uint32_t number, used;
+    bool begun;   /* the bytes are in the slot, the word is written */
+    bool awaited; /* by the stream; of the submit thread */
+};
+
+/* What overflow_room has found. */
+struct overflow_room {
+    struct staging_slot *turn;    /* leased */
+    uint8_t *at;                  /* where the driver copies from or to */
+    struct overflow_bytes *aside; /* NULL: bytes go there at once; else here, then overflow_put */
+    bool waits;                   /* the stream has to, for this: */
+    CUdeviceptr address;
+    uint32_t number;
+};
+
+/* Whether the stream has turns that are not over: what else it copies may as well have one. */
+bool overflow_has(struct staging *staging, uint64_t line);
+/* Room for `bytes` (OVERFLOW_BYTES at most; to the GPU, `in`: WIRE_CHUNK) in a turn of the stream,
+ * 16-aligned and padded. CUDA_ERROR_NOT_READY: there is none now. New slots are pinned in the
+ * primary context of `device`. Submit thread. */
+CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t line, uint32_t bytes,
+                       bool in, struct overflow_room *room);
+/* The stream waits now: `waits` is answered once. */
+void overflow_awaited(struct staging_slot *turn);
+/* The bytes are here. Takes `aside`. */
+void overflow_put(struct staging *staging, struct staging_slot *turn, struct overflow_bytes *aside);
+/* They do not come. */
+void overflow_put_not(struct staging *staging, struct overflow_bytes *aside);
+
+/* ---- for staging.c, under the lock */
+
+void overflow_init(struct overflow *overflow, uint64_t most);
+/* Nobody has a lease of the turn any more; if it has begun, the next one begins. Gives up the lock
+ * in between. */
+void overflow_given(struct staging *staging, struct staging_slot *turn);
+/* No stream waits any more. */
+void overflow_end(struct overflow *overflow);
+
+#endif

@@ -1,0 +1,120 @@
+/* Events of the driver: counted, and those without timing used again. */
+#include <stdlib.h>
+
+#include "server/session/conn.h"
+
+CUresult event_own(struct completer *completer, struct server_context *context, unsigned flags,
+                   CUevent real, struct event_ref **ref)
+{
+    struct event_ref *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        (void)completer->conn->driver->cuEventDestroy_v2(real);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct event_ref){.context = context, .real = real, .flags = flags, .refs = 1};
+    ga_list_init(&made->link);
+    *ref = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
+                   struct event_ref **ref)
+{
+    CUevent real;
+    CUresult rc = completer->conn->driver->cuEventCreate(&real, flags);
+    return rc == CUDA_SUCCESS ? event_own(completer, context, flags, real, ref) : rc;
+}
+
+CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
+                    struct event_ref **ref)
+{
+    struct event_ref *taken = NULL;
+    pthread_mutex_lock(&completer->lock);
+    if (flags == CU_EVENT_DISABLE_TIMING && !ga_list_empty(&context->free_events)) {
+        taken = ga_container(context->free_events.next, struct event_ref, link);
+        ga_list_remove(&taken->link);
+        taken->refs = 1;
+    }
+    pthread_mutex_unlock(&completer->lock);
+    if (taken == NULL) {
+        return event_new(completer, context, flags, ref);
+    }
+    *ref = taken;
+    return CUDA_SUCCESS;
+}
+
+void event_keep(struct completer *completer, struct event_ref *ref)
+{
+    pthread_mutex_lock(&completer->lock);
+    ref->refs++;
+    pthread_mutex_unlock(&completer->lock);
+}
+
+void event_drop(struct completer *completer, struct event_ref *ref)
+{
+    bool destroy = false;
+    pthread_mutex_lock(&completer->lock);
+    if (--ref->refs == 0) {
+        destroy = ref->flags != CU_EVENT_DISABLE_TIMING;
+        if (!destroy) {
+            ga_list_append(&ref->context->free_events, &ref->link);
+        }
+    }
+    pthread_mutex_unlock(&completer->lock);
+    if (destroy) {
+        (void)completer->conn->driver->cuEventDestroy_v2(ref->real);
+        free(ref);
+    }
+}
+
+CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
+                    struct event_ref **ref)
+{
+    struct event_ref *taken;
+    CUresult rc = event_take(completer, context, CU_EVENT_DISABLE_TIMING, &taken);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = completer->conn->driver->cuEventRecord(taken->real, stream);
+    if (rc != CUDA_SUCCESS) {
+        event_drop(completer, taken);
+        return rc;
+    }
+    *ref = taken;
+    return CUDA_SUCCESS;
+}
+
+uint64_t stream_line(struct server_conn *conn, uint64_t wire)
+{
+    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    bool legacy = wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
+    return stream != NULL                    ? stream->line
+           : legacy && conn->current != NULL ? conn->current->null_line
+                                             : 0;
+}
+
+CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
+                     uint64_t *line)
+{
+    CUstream real;
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    struct server_context *context = stream != NULL ? stream->context : conn->current;
+    if (context != NULL && context != conn->current) {
+        context_apply(conn, context);
+        conn->elsewhere = true;
+    }
+    CUresult rc = server_handle_stream(conn, wire, &real);
+    if (rc == CUDA_SUCCESS && context == NULL) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    rc = event_mark(&conn->completer, context, real, ref);
+    if (context != conn->current) {
+        context_apply(conn, conn->current);
+        conn->elsewhere = false;
+    }
+    *line = stream != NULL ? stream->line : context->null_line;
+    return rc;
+}

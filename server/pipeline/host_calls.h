@@ -1,0 +1,74 @@
+/* Functions of the program that a stream calls. They run in the client's process; here the stream
+ * waits for a word of pinned memory until the client says that its function has returned.
+ *
+ *   submit thread: leases a word, and puts an event and a wait for the word into the stream
+ *   completion thread: the event is done; tells the client (WIRE_DONE with the ticket)
+ *   main thread: WIRE_HOST_DONE on the side connection; writes the word, whose lease ends
+ *
+ * A word only ever grows, and each lease waits for the next number: so it may be leased again at
+ * once, whether or not the driver has seen it. */
+#ifndef SERVER_HOST_FUNCTIONS_H
+#define SERVER_HOST_FUNCTIONS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "server/backend/driver.h"
+
+#define HOST_BLOCK       1024u /* words that are pinned at once */
+#define HOST_BLOCKS_MOST 64u   /* more functions under way, and the submit thread waits */
+
+enum host_state { HOST_FREE, HOST_SUBMITTED, HOST_CALLED };
+
+struct host_lease {
+    enum host_state state;
+    uint32_t number;   /* what the stream waits for */
+    uint32_t next;     /* HOST_FREE: the next free ticket + 1; 0: none */
+    uint64_t sequence; /* of the call */
+};
+
+struct host_block {
+    uint32_t *words;    /* pinned; written with atomic stores, read by the driver */
+    CUdeviceptr device; /* of words[0] */
+    struct host_lease leases[HOST_BLOCK];
+};
+
+struct host_functions {
+    const struct cuda_driver *driver;
+    pthread_mutex_t lock;
+    pthread_cond_t given_back;
+    struct host_block *blocks[HOST_BLOCKS_MOST];
+    unsigned block_count;
+    uint32_t free;   /* first free ticket + 1; 0: none */
+    uint32_t called; /* leases in that state */
+    bool ended;
+};
+
+/* What a stream has to wait for: 32 bits at `address` that are `number` or more. */
+struct host_wait {
+    uint32_t ticket;
+    CUdeviceptr address;
+    uint32_t number;
+};
+
+void host_functions_init(struct host_functions *host, const struct cuda_driver *driver);
+/* Everything is given back, now and from now on: no stream waits any more. Any thread. */
+void host_functions_end(struct host_functions *host);
+
+/* A lease for the call `sequence`, without waiting; CUDA_ERROR_NOT_READY: all are under way.
+ * `device`: whose primary context pins memory. Submit thread. */
+CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t sequence,
+                        struct host_wait *wait);
+/* Waits until one is free, or until the end. */
+void host_lease_wait(struct host_functions *host);
+/* Whether the client has been told of any that has not returned. */
+bool host_functions_run(struct host_functions *host);
+/* The client is being told. */
+void host_lease_called(struct host_functions *host, uint32_t ticket);
+/* The client says that it has returned: the stream goes on. GA_INVALID: it was never called. */
+GA_CHECKED enum ga_status host_lease_done(struct host_functions *host, uint32_t ticket,
+                                          uint64_t sequence);
+/* It was never told to anybody. */
+void host_lease_drop(struct host_functions *host, uint32_t ticket);
+
+#endif

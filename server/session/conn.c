@@ -1,0 +1,429 @@
+/* The submit thread: from the socket to the handlers of the calls. */
+#include "server/session/conn.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/backend/kernel_output.h"
+
+/* ---- waiting */
+
+void conn_flush(struct server_conn *conn)
+{
+    enum ga_status status = out_flush(&conn->out);
+    if (status == GA_AGAIN) {
+        completer_wake(&conn->completer);
+    } else if (status == GA_LOST) {
+        atomic_store(&conn->ended, true);
+    }
+}
+
+void conn_run_jobs(struct server_conn *conn)
+{
+    while (atomic_load(&conn->job_count) != 0) {
+        pthread_mutex_lock(&conn->job_lock);
+        struct completion *base = ga_container(conn->jobs.next, struct completion, link);
+        struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+        ga_list_remove(&base->link);
+        atomic_fetch_sub(&conn->job_count, 1);
+        pthread_mutex_unlock(&conn->job_lock);
+        entry->job(conn, entry);
+        completer_entry_free(&conn->completer, entry);
+    }
+}
+
+void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted)
+{
+    struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = conn->wake_fd, .events = POLLIN}};
+    unsigned count = 0;
+    if (from != NULL) {
+        count = from->ops->await(from, wanted, fds + 1);
+        if (count == 0) {
+            return;
+        }
+    }
+    if (poll(fds, 1 + count, -1) > 0 && (fds[0].revents & POLLIN) != 0) {
+        eventfd_t count;
+        (void)!eventfd_read(conn->wake_fd, &count);
+    }
+}
+
+enum ga_status conn_wait(struct server_conn *conn, const bool *done)
+{
+    completer_hand_over(&conn->completer);
+    for (;;) {
+        conn_run_jobs(conn);
+        if (*done) {
+            return GA_OK;
+        }
+        if (atomic_load(&conn->ended)) {
+            return GA_LOST;
+        }
+        conn_flush(conn);
+        conn_poll(conn, NULL, 0);
+    }
+}
+
+/* A client that has just called may call again; and what it waits for may be done soon. Whether one
+ * of these happened in time; `*status`: of the input. */
+static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_status *status)
+{
+    bool came = false;
+    unsigned looks = 0;
+    uint64_t until = ga_clock_ns() + spin_ns;
+    do {
+        if (completer_look(&conn->completer)) {
+            conn_flush(conn);
+            came = true;
+            until = ga_clock_ns() + spin_ns;
+        } else if (conn->completer.held != NULL) {
+            sched_yield(); /* a GPU in software needs the processor */
+        }
+        *status = frame_fill(&conn->reader, &conn->transport);
+    } while (*status == GA_AGAIN && (++looks % GA_SPIN_LOOKS != 0 || ga_clock_ns() < until));
+    return came || *status != GA_AGAIN;
+}
+
+static enum ga_status conn_wait_input(struct server_conn *conn)
+{
+    enum ga_status status = frame_fill(&conn->reader, &conn->transport);
+    uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
+    if (spin_ns != 0) {
+        ga_spin_end(&conn->spin, input_spin(conn, spin_ns, &status));
+    }
+    completer_hand_over(&conn->completer);
+    if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
+        conn_poll(conn, &conn->transport, POLLIN);
+        return GA_OK;
+    }
+    return status;
+}
+
+enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size)
+{
+    uint8_t *at = to;
+    while (size != 0) {
+        size_t got;
+        enum ga_status status = frame_bulk(&conn->reader, &conn->transport, skip, at, size, &got);
+        if (status == GA_OK && got == 0) {
+            return GA_INVALID; /* the frame is shorter than the caller thinks */
+        }
+        if (status == GA_OK) {
+            (void)GA_FAILPOINT("backend: piece of bulk read");
+            at += got;
+            size -= got;
+        } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
+            conn_flush(conn);
+            conn_poll(conn, &conn->transport, POLLIN);
+        } else {
+            return GA_LOST;
+        }
+    }
+    return GA_OK;
+}
+
+/* Room for what the next call may produce. */
+static enum ga_status conn_wait_room(struct server_conn *conn)
+{
+    GA_TRY(completer_wait_room(&conn->completer));
+    if (!out_is_full(&conn->out, conn->queue_bytes)) {
+        return GA_OK;
+    }
+    conn_flush(conn);
+    return out_wait_room(&conn->out, conn->queue_bytes);
+}
+
+/* ---- frames */
+
+struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header)
+{
+    if (header->session == 0 || header->session > CONF_GPUS_MOST) {
+        return NULL;
+    }
+    struct server_session *session = conn->sessions[header->session];
+    return session != NULL && session->agreed ? session : NULL;
+}
+
+/* Bytes of values in front of the bulk of the calls that have one; all their arguments are plain
+ * numbers. */
+static size_t bulk_values(uint16_t opcode)
+{
+    switch (opcode) {
+    case API_OP_ga_module_load:
+        return wire_padded(sizeof(struct ga_module_load_args));
+    case API_OP_ga_copy_in:
+        return wire_padded(sizeof(struct ga_copy_in_args));
+    case API_OP_ga_copy_in_2d:
+        return wire_padded(sizeof(struct ga_copy_in_2d_args));
+    case API_OP_ga_copy_in_array:
+        return wire_padded(sizeof(struct ga_copy_in_array_args));
+    default:
+        return 0;
+    }
+}
+
+void context_switch(struct server_conn *conn, uint64_t handle)
+{
+    conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
+    CUcontext real = conn->current != NULL ? conn->current->real : NULL;
+    server_note(conn, conn->driver->cuCtxSetCurrent(real));
+}
+
+static bool context_frame(struct server_conn *conn, struct ga_reader *reader)
+{
+    uint64_t handle = ga_read_u64(reader);
+    if (!ga_reader_done(reader)) {
+        return false;
+    }
+    context_switch(conn, handle);
+    return true;
+}
+
+static bool wire_frame(struct server_conn *conn, const struct wire_header *header,
+                       struct ga_reader *reader)
+{
+    struct handshake_data_hello hello;
+    switch (header->opcode) {
+    case WIRE_CONTEXT:
+        return context_frame(conn, reader);
+    case WIRE_WINDOW:
+        return session_window(conn, header, reader);
+    case WIRE_BULK:
+        return bulk_frame(conn, reader);
+    case WIRE_SESSION_OPEN:
+        return handshake_data_hello_read(reader, &hello) == GA_OK && hello.kind == HANDSHAKE_DATA &&
+               session_open(conn, &hello, header->sequence, false);
+    default:
+        return false;
+    }
+}
+
+static void call_trace(const struct wire_header *header, const struct ga_reader *reader)
+{
+    if (ga_log_enabled(GA_LOG_DEBUG)) {
+        struct ga_reader copy = *reader;
+        char text[300];
+        (void)api_call_print(text, sizeof text, header->opcode, &copy);
+        ga_debug("%u.%llu %s", header->session, (unsigned long long)header->sequence, text);
+    }
+}
+
+/* The bulk bytes of a call that is not done. */
+static bool bulk_skip(struct server_conn *conn, size_t values)
+{
+    uint8_t piece[4096];
+    size_t left;
+    while ((left = frame_bulk_left(&conn->reader, values)) != 0) {
+        if (conn_bulk(conn, values, piece, left < sizeof piece ? left : sizeof piece) != GA_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A client that has read DATA_WELCOME does not send such a call. */
+static bool call_lacking(struct server_conn *conn, const struct wire_header *header, size_t values)
+{
+    if (conn->bulk.next.said || (bulk_values(header->opcode) != 0 && !bulk_skip(conn, values))) {
+        return false;
+    }
+    if (api_op_set_has(&conn->silent, header->opcode)) {
+        server_async_error(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+    } else {
+        server_reply(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+    }
+    return true;
+}
+
+/* By these a stream may wait for what only a later call does. */
+static bool waits_for_value(uint16_t opcode)
+{
+    return opcode == API_OP_cuStreamWaitValue32_v2 || opcode == API_OP_cuStreamWaitValue64_v2;
+}
+
+static bool call_frame(struct server_conn *conn, const struct wire_header *header,
+                       struct ga_reader *reader)
+{
+    if (conn_session(conn, header) == NULL) {
+        return false;
+    }
+    server_handler *handler = server_dispatch_find(header->opcode);
+    call_trace(header, reader);
+    if (handler == NULL || (conn->lacks && api_op_set_has(&conn->lacking, header->opcode))) {
+        return call_lacking(conn, header, reader->size);
+    }
+    (void)GA_FAILPOINT("backend: before a call");
+    if (conn->elsewhere) {
+        context_apply(conn, conn->current);
+        conn->elsewhere = false;
+    }
+    conn->waits_for_values = conn->waits_for_values || waits_for_value(header->opcode);
+    bool good = handler(conn, header, reader);
+    (void)GA_FAILPOINT("backend: after a call");
+    return good;
+}
+
+/* A frame that is lost, comes twice or before its turn shows by its number, whatever carries them.
+ * Greetings have none; a context, or where bulk is, has that of the call it stands before, if any.
+ */
+static bool in_turn(struct server_conn *conn, const struct wire_header *header)
+{
+    if (header->opcode < WIRE_API_FIRST && header->sequence == 0) {
+        return true;
+    }
+    if (header->opcode == WIRE_CONTEXT || header->opcode == WIRE_BULK) {
+        return header->sequence == conn->calls + 1;
+    }
+    return header->sequence == ++conn->calls;
+}
+
+/* One frame. GA_AGAIN: it is not here yet. GA_INVALID: it breaks the protocol. */
+static enum ga_status conn_frame(struct server_conn *conn)
+{
+    struct wire_header header;
+    const uint8_t *values;
+    GA_TRY(frame_header(&conn->reader, &header));
+    size_t bulk = bulk_values(header.opcode);
+    if (bulk != 0) {
+        GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
+        if ((conn->bulk.next.said && header.opcode == API_OP_ga_module_load) ||
+            header.length - bulk >
+                (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST : WIRE_CHUNK)) {
+            return GA_INVALID;
+        }
+    } else {
+        if (header.length > WIRE_VALUES_MOST || conn->bulk.next.said) {
+            return GA_INVALID;
+        }
+        GA_TRY(frame_next(&conn->reader, &header, &values));
+    }
+    if (!in_turn(conn, &header)) {
+        return GA_INVALID;
+    }
+    completer_hand_over(&conn->completer);
+    GA_TRY(conn_wait_room(conn));
+    struct ga_reader reader = ga_reader_of(values, bulk != 0 ? bulk : header.length);
+    bool good = header.opcode < WIRE_API_FIRST ? wire_frame(conn, &header, &reader)
+                                               : call_frame(conn, &header, &reader);
+    if (!good) {
+        return atomic_load(&conn->ended) ? GA_LOST : GA_INVALID;
+    }
+    frame_drop(&conn->reader);
+    if (header.opcode != WIRE_BULK) {
+        conn->bulk.next = (struct bulk_apart){0};
+    }
+    return GA_OK;
+}
+
+static const char *conn_serve(struct server_conn *conn)
+{
+    while (!atomic_load(&conn->ended)) {
+        conn_run_jobs(conn);
+        enum ga_status status = conn_frame(conn);
+        if (status == GA_AGAIN) {
+            conn_flush(conn);
+            status = conn_wait_input(conn);
+            status = status == GA_AGAIN ? GA_OK : status;
+        }
+        if (status == GA_INVALID) {
+            return "its bytes break the protocol";
+        }
+        if (status != GA_OK) {
+            return "the client is gone";
+        }
+    }
+    return "it was ended";
+}
+
+/* ---- life */
+
+struct conn_beginning {
+    struct server_conn *conn;
+    struct handshake_data_hello hello;
+    uint64_t sequence;
+};
+
+static void *conn_run(void *argument)
+{
+    struct conn_beginning beginning = *(struct conn_beginning *)argument;
+    struct server_conn *conn = beginning.conn;
+    free(argument);
+    const char *why = "no session could be made";
+    if (session_open(conn, &beginning.hello, beginning.sequence, true)) {
+        why = conn_serve(conn);
+    }
+    completer_hand_over(&conn->completer);
+    conn_flush(conn);
+    atomic_store(&conn->ended, true);
+    staging_end(&conn->staging);
+    host_functions_end(&conn->host_functions);
+    conn->host->ended(conn->host->user, why);
+    return NULL;
+}
+
+void conn_end(struct server_conn *conn)
+{
+    atomic_store(&conn->ended, true);
+    staging_end(&conn->staging);
+    host_functions_end(&conn->host_functions);
+    out_end(&conn->out);
+    (void)!eventfd_write(conn->wake_fd, 1);
+}
+
+enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
+                          const struct server_host *host, const struct transport_conn *transport,
+                          const struct frame_reader *reader, const struct channel_setup *setup,
+                          const struct handshake_data_hello *hello, uint64_t sequence)
+{
+    struct server_conn *conn = calloc(1, sizeof *conn);
+    struct conn_beginning *beginning = calloc(1, sizeof *beginning);
+    if (conn == NULL || beginning == NULL) {
+        free(conn);
+        free(beginning);
+        return GA_NO_MEMORY;
+    }
+    conn->driver = driver;
+    conn->host = host;
+    conn->transport = *transport;
+    conn->lacks = api_signatures_compare(hello->signatures, hello->signature_count, &conn->lacking,
+                                         &conn->silent) != 0;
+    conn->reader = *reader;
+    frame_drop(&conn->reader); /* the hello */
+    conn->queue_bytes = setup->session_queue_bytes;
+    conn->arena.most = setup->shared_memory_bytes;
+    conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
+    staging_init(&conn->staging, driver, conn->queue_bytes, setup->copy_overflow);
+    bulk_init(&conn->bulk);
+    host_functions_init(&conn->host_functions, driver);
+    out_init(&conn->out, &conn->transport, &conn->staging);
+    out_pool_init(&conn->frames);
+    objects_init(&conn->objects);
+    pthread_mutex_init(&conn->job_lock, NULL);
+    ga_list_init(&conn->jobs);
+    conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    *beginning = (struct conn_beginning){.conn = conn, .hello = *hello, .sequence = sequence};
+    if (conn->wake_fd < 0 || completer_start(&conn->completer, conn) != GA_OK) {
+        free(beginning);
+        return GA_NO_MEMORY; /* what has been made stays until the process ends */
+    }
+    (void)bulk_agree(conn, hello->takes);
+    conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
+    output_begin(conn, (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0);
+    if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
+        free(beginning);
+        return GA_NO_MEMORY;
+    }
+    (void)pthread_detach(conn->thread); /* nobody joins it: the process ends with its connection */
+    *out = conn;
+    return GA_OK;
+}

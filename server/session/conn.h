@@ -1,0 +1,209 @@
+/* A data connection: one application's ordered stream of calls.
+ *
+ * Its submit thread reads, checks and submits; it waits neither for a GPU nor for the socket, only
+ * for room (a full output queue, no free staging slot as long as any comes back), and where a call
+ * must leave nothing behind (the end of a context). All state of the application belongs to it. The
+ * completion thread (completer.h) tells what has finished. */
+#ifndef SERVER_CONN_H
+#define SERVER_CONN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "api/handshake.h"
+#include "api/wire.h"
+#include "base/cursor.h"
+#include "base/spin.h"
+#include "server/pipeline/shared_buffers.h"
+#include "server/pipeline/bulk.h"
+#include "server/channel.h"
+#include "server/pipeline/completer.h"
+#include "server/backend/driver.h"
+#include "server/pipeline/host_calls.h"
+#include "server/session/objects.h"
+#include "server/pipeline/send_queue.h"
+#include "server/pipeline/copy_overflow.h"
+#include "server/session/ranges.h"
+#include "server/pipeline/staging.h"
+#include "transport/transport.h"
+
+#define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MOST (see frame_values) */
+
+/* What the process does for its connection. */
+struct server_host {
+    void *user;
+    /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
+    enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
+                             const char **why);
+    /* The driver's ordinal of a device of the clients' list; -1: not of this process. */
+    int (*ordinal)(void *user, uint32_t device);
+    /* Asks gpuaasd about what applications share (exchange.h). `*fd` goes along and stays the
+     * caller's (-1: none); it becomes what came with the answer, the caller's too. */
+    enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
+    /* Whether bulk may be packed. May be NULL: no. */
+    bool (*packs)(void *user);
+    /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
+    unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
+                             struct channel_ticket made[WIRE_BULKS_MOST]);
+    /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
+     * act. */
+    void (*ended)(void *user, const char *why);
+    uint64_t client_cache; /* bytes that the client may keep, of each device; see conf/keys.def */
+};
+
+struct server_conn {
+    const struct cuda_driver *driver;
+    const struct server_host *host;
+    struct transport_conn transport;
+    struct frame_reader reader;
+    struct server_out out;
+    struct ga_pool frames; /* of the submit thread */
+    struct staging staging;
+    struct server_bulk bulk;
+    struct server_arena arena;
+    struct completer completer;
+    struct host_functions host_functions;
+    struct server_objects objects;
+    struct range_table ranges;
+    struct range_table reserved; /* besides windows, for what the program maps */
+    struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */
+    bool takes_trim;                                     /* the client understands WIRE_TRIM */
+    bool lacks;                                          /* any of the following */
+    struct api_op_set lacking, silent;                   /* calls that the client means otherwise */
+    uint64_t calls;                                      /* that have come: the last one's number */
+    struct server_context *current;
+    bool elsewhere; /* the driver's current context is another, until the next call */
+    uint64_t queue_bytes;
+    struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
+    uint32_t shared_used;
+    uint64_t overflow_wait_ns;
+    uint64_t still, hopeless; /* staging_moves: since then nothing goes on; and there is no room */
+    bool waits_for_values;    /* a stream has, ever: this may end by a later call alone */
+    bool overflows_not;       /* the driver cannot */
+    uint8_t *scratch;
+    struct transport_memory scratch_lent; /* for the network card */
+    uint32_t small_copies;                /* see calls/copy.c */
+    uint64_t fetches;                     /* begun ever, see calls/arena_reach.c */
+    bool unlent;                          /* the slots cannot be registered with the network card */
+    struct out_frame *reply;              /* between server_reply_begin and _end */
+    struct ga_spin spin;                  /* of the submit thread, for the next call */
+    pthread_t thread;
+    int wake_fd; /* wakes the submit thread: a job, or the end */
+    _Atomic bool ended;
+    _Atomic int fault; /* CUresult of the execution fault that condemned the process; 0: none */
+    pthread_mutex_t job_lock;
+    struct ga_list jobs; /* completer_entry.base.link */
+    atomic_uint job_count;
+};
+
+/* Starts to serve the application that sent `hello`, whose ticket has been used. Takes the
+ * connection and the reader (at the hello, with what it has received behind it) over when it
+ * answers GA_OK. */
+GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
+                                     const struct server_host *host,
+                                     const struct transport_conn *transport,
+                                     const struct frame_reader *reader,
+                                     const struct channel_setup *setup,
+                                     const struct handshake_data_hello *hello, uint64_t sequence);
+/* Makes the submit thread end soon; from any thread. */
+void conn_end(struct server_conn *conn);
+
+/* Sends what the socket takes; the completion thread sends the rest. Before each call of the driver
+ * that may wait for the GPU: what the client has not heard may be what the GPU waits for. */
+void conn_flush(struct server_conn *conn);
+/* Does what the completion thread has handed back. */
+void conn_run_jobs(struct server_conn *conn);
+/* Waits until `*done`, doing jobs meanwhile. GA_LOST: the connection ends. */
+GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
+/* Waits for the wake-up and, unless it is NULL, for what is `wanted` of `from`. */
+void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
+
+/* ---- room.c: where the bytes of a copy are on their way */
+
+/* A slot of staging.h, or a turn of overflow.h. */
+struct conn_room {
+    struct staging_slot *slot; /* leased */
+    uint8_t *at;               /* what the driver copies from or to, 16-aligned and padded */
+    uint32_t bytes;
+    struct overflow_bytes *aside; /* bytes for the GPU come here, if it is not NULL; then
+                                   * overflow_put, before the driver is told to copy */
+};
+
+enum conn_use { ROOM_IN, ROOM_OUT, ROOM_STORE }; /* the last one: by the network card */
+
+/* Leases room for the next piece of a copy in `stream`; small pieces share slots. ROOM_IN: for all
+ * of `bytes`, WIRE_CHUNK at most. Else for as many as fit, and for all of WIRE_CHUNK or less. Waits
+ * while work goes on that will make room, and where the stream itself waits for more than that,
+ * finds room without. CUDA_ERROR_OUT_OF_MEMORY: there is none, and nothing goes on, perhaps until a
+ * later call; the log says so. Any error with conn->ended: the connection ends. */
+CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
+                   struct conn_room *room);
+/* Nothing comes. */
+void conn_room_leave(struct server_conn *conn, struct conn_room *room);
+/* WIRE_CHUNK bytes that are free between two calls, padded. NULL: no memory. */
+uint8_t *conn_scratch(struct server_conn *conn);
+
+/* The bulk bytes of the current frame, `skip` bytes behind its header; waits for the client to send
+ * them. GA_LOST: the connection has ended. */
+GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size);
+/* The session of a frame, agreed; NULL: there is none. */
+struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
+
+/* Makes a context current. One that is no more (or 0): the calls that follow fail, each by itself.
+ */
+void context_switch(struct server_conn *conn, uint64_t handle);
+
+/* ---- session.c: SESSION_OPEN and WINDOW. False ends the connection. `admitted`: the ticket has
+ * been used already, for the connection itself. */
+bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
+                  uint64_t sequence, bool admitted);
+bool session_window(struct server_conn *conn, const struct wire_header *header,
+                    struct ga_reader *reader);
+
+/* ---- What generated and hand-written calls use. All only in the submit thread. */
+
+/* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
+CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
+CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real);
+CUresult server_handle_context(struct server_conn *conn, uint64_t wire, CUcontext *real);
+CUresult server_handle_module(struct server_conn *conn, uint64_t wire, CUmodule *real);
+CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunction *real);
+CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real);
+/* CUDA_ERROR_INVALID_VALUE unless the bytes lie in memory of the application. */
+CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t bytes);
+/* Puts a new object of the driver under the client's handle, or destroys it. */
+CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
+                           void *real);
+
+/* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
+ * ends. It is sent after whatever has finished before it. */
+struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
+                                     CUresult rc, size_t bound);
+void server_reply_end(struct server_conn *conn);
+/* All of that, where rc and results are known. */
+#define SERVER_REPLY_RESULTS(conn, header, name, rc, results)                                      \
+    do {                                                                                           \
+        struct ga_writer *writer_ =                                                                \
+            server_reply_begin(conn, header, rc, name##_results_bound(results));                   \
+        if (writer_ != NULL && (rc) == CUDA_SUCCESS) {                                             \
+            name##_results_write(writer_, results);                                                \
+        }                                                                                          \
+        server_reply_end(conn);                                                                    \
+    } while (0)
+/* A reply without results. */
+void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+/* A call that nobody waits for has failed, in the current context. */
+void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+/* A reply without results once `ref` (taken over; NULL: now) has finished. */
+void server_reply_after(struct server_conn *conn, const struct wire_header *header,
+                        struct event_ref *ref, uint64_t line);
+
+/* Whether the driver's answer condemns the process. */
+bool server_is_fault(CUresult rc);
+/* Looks at any result code of the driver: a fault is told to the client, once. Any thread. */
+void server_note(struct server_conn *conn, CUresult rc);
+/* Memory is gone or the protocol is broken: ends the connection with a log line. */
+void server_fail(struct server_conn *conn, const char *why);
+
+#endif

@@ -1,0 +1,132 @@
+/* Handles and ranges: what a client names is looked up here and nowhere else. */
+#include <stdlib.h>
+
+#include "server/session/conn.h"
+
+void objects_init(struct server_objects *objects)
+{
+    ga_handle_table_init(&objects->contexts, GA_HANDLE_CONTEXT, CONTEXTS_MOST);
+    ga_handle_table_init(&objects->streams, GA_HANDLE_STREAM, STREAMS_MOST);
+    ga_handle_table_init(&objects->events, GA_HANDLE_EVENT, EVENTS_MOST);
+    ga_handle_table_init(&objects->modules, GA_HANDLE_MODULE, MODULES_MOST);
+    ga_handle_table_init(&objects->functions, GA_HANDLE_FUNCTION, FUNCTIONS_MOST);
+    ga_handle_table_init(&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MOST);
+    ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MOST);
+    ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MOST);
+    ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MOST);
+    ga_handle_table_init(&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MOST);
+    ga_handle_table_init(&objects->greens, GA_HANDLE_GREEN, GREENS_MOST);
+    ga_list_init(&objects->context_list);
+    ga_list_init(&objects->peers);
+    objects->last_line = 0;
+}
+
+/* 0 is the null stream, 1 its legacy name, both of the current context. 2, the stream of a thread,
+ * is the client's business: it never travels. */
+CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real)
+{
+    if (wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
+        *real = (CUstream)(uintptr_t)wire;
+        return CUDA_SUCCESS;
+    }
+    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    if (stream == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    stream_apply(conn, stream);
+    *real = stream->real;
+    return CUDA_SUCCESS;
+}
+
+CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real)
+{
+    const struct server_event *event = ga_handle_table_find(&conn->objects.events, wire);
+    if (event == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *real = event->ref->real;
+    return CUDA_SUCCESS;
+}
+
+CUresult server_handle_context(struct server_conn *conn, uint64_t wire, CUcontext *real)
+{
+    const struct server_context *context = ga_handle_table_find(&conn->objects.contexts, wire);
+    if (context == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    *real = context->real;
+    return CUDA_SUCCESS;
+}
+
+CUresult server_handle_module(struct server_conn *conn, uint64_t wire, CUmodule *real)
+{
+    const struct server_module *module = ga_handle_table_find(&conn->objects.modules, wire);
+    if (module == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *real = module->real;
+    return CUDA_SUCCESS;
+}
+
+CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunction *real)
+{
+    const struct server_function *function = ga_handle_table_find(&conn->objects.functions, wire);
+    if (function == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *real = function->real;
+    return CUDA_SUCCESS;
+}
+
+CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real)
+{
+    for (uint32_t i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+        const struct server_session *session = conn->sessions[i];
+        if (session->agreed && ordinal >= 0 && session->device == (uint32_t)ordinal) {
+            *real = session->real;
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t bytes)
+{
+    return range_table_holds(&conn->ranges, address, bytes) ? CUDA_SUCCESS
+                                                            : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult stream_put(struct server_conn *conn, uint64_t wire, CUstream real)
+{
+    struct server_stream *stream = calloc(1, sizeof *stream);
+    enum ga_status status = GA_NO_MEMORY;
+    if (stream != NULL && conn->current != NULL) {
+        *stream = (struct server_stream){.context = conn->current,
+                                         .handle = wire,
+                                         .real = real,
+                                         .line = ++conn->objects.last_line};
+        status = ga_handle_table_take(&conn->objects.streams, wire, stream);
+    }
+    if (status != GA_OK) {
+        free(stream);
+        (void)conn->driver->cuStreamDestroy_v2(real);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ga_list_append(&conn->current->streams, &stream->link);
+    return CUDA_SUCCESS;
+}
+
+CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
+                           void *real)
+{
+    /* Events, modules, functions, arrays and textures are made by hand-written calls. */
+    return type == GA_HANDLE_STREAM ? stream_put(conn, wire, real) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void stream_drop(struct server_conn *conn, struct server_stream *stream)
+{
+    (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
+    ga_list_remove(&stream->link);
+    graph_build_end(conn, stream);
+    free(stream);
+}

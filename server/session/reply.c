@@ -1,0 +1,140 @@
+/* Answers: replies, late errors, faults. */
+#include <stdio.h>
+
+#include "api/call_info.h"
+#include "base/log.h"
+#include "server/session/conn.h"
+#include "server/backend/kernel_output.h"
+
+void server_fail(struct server_conn *conn, const char *why)
+{
+    if (!atomic_exchange(&conn->ended, true)) {
+        ga_error("%s", why);
+    }
+    conn_end(conn);
+}
+
+/* Newer than the oldest cuda.h that we build with. */
+enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, EXTERNAL_DEVICE = 911 };
+
+/* Of which cuda.h says that they leave the process in an inconsistent state. */
+bool server_is_fault(CUresult rc)
+{
+    switch ((int)rc) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case TENSOR_MEMORY_LEAK:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case EXTERNAL_DEVICE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void server_note(struct server_conn *conn, CUresult rc)
+{
+    int none = 0;
+    if (!server_is_fault(rc) || atomic_load(&conn->fault) != 0) {
+        return;
+    }
+    output_of_context(conn); /* before anybody is told, with the fault or by another answer */
+    if (!atomic_compare_exchange_strong(&conn->fault, &none, (int)rc)) {
+        return;
+    }
+    char room[16], text[160];
+    snprintf(text, sizeof text, "execution fault on the GPU: %s",
+             driver_result_name(conn->driver, rc, room));
+    ga_warn("%s; this backend process serves nothing more", text);
+    struct out_frame *frame = out_frame_make(NULL, sizeof text + 32, WIRE_FAULT, 0, 0);
+    if (frame == NULL) {
+        server_fail(conn, "no memory to tell a fault");
+        return;
+    }
+    ga_write_i32(&frame->writer, (int32_t)rc);
+    ga_write_string(&frame->writer, text);
+    out_append(&conn->out, frame);
+    completer_wake(&conn->completer);
+}
+
+struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
+                                     CUresult rc, size_t bound)
+{
+    server_note(conn, rc);
+    conn->reply = out_frame_make(&conn->frames, 8 + bound + 32, WIRE_REPLY, header->session,
+                                 header->sequence);
+    if (conn->reply == NULL) {
+        server_fail(conn, "no memory for a reply");
+        return NULL;
+    }
+    ga_write_i32(&conn->reply->writer, (int32_t)rc);
+    ga_write_u32(&conn->reply->writer, 0);
+    return &conn->reply->writer;
+}
+
+void server_reply_end(struct server_conn *conn)
+{
+    struct out_frame *frame = conn->reply;
+    conn->reply = NULL;
+    if (frame == NULL) {
+        return;
+    }
+    if (completer_is_idle(&conn->completer)) {
+        out_hurry(&conn->out, frame);
+        return;
+    }
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_FRAME, 0, 0);
+    if (entry == NULL) {
+        out_frame_free(frame);
+        server_fail(conn, "no memory for a reply");
+        return;
+    }
+    entry->frame = frame;
+    completer_add(&conn->completer, entry);
+}
+
+void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc)
+{
+    (void)server_reply_begin(conn, header, rc, 0);
+    server_reply_end(conn);
+}
+
+void server_reply_after(struct server_conn *conn, const struct wire_header *header,
+                        struct event_ref *ref, uint64_t line)
+{
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
+    if (entry == NULL) {
+        server_fail(conn, "no memory for a reply");
+        return;
+    }
+    entry->event = ref;
+    entry->base.line = line;
+    completer_add(&conn->completer, entry);
+}
+
+void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc)
+{
+    server_note(conn, rc);
+    char room[16];
+    ga_debug("%s: %s", api_op_name(header->opcode), driver_result_name(conn->driver, rc, room));
+    struct out_frame *frame =
+        out_frame_make(&conn->frames, 16, WIRE_ERROR, header->session, header->sequence);
+    if (frame == NULL) {
+        server_fail(conn, "no memory for an error");
+        return;
+    }
+    ga_write_i32(&frame->writer, (int32_t)rc);
+    ga_write_u32(&frame->writer, header->opcode);
+    ga_write_u64(&frame->writer, conn->current != NULL ? conn->current->handle : 0);
+    out_append(&conn->out, frame);
+}

@@ -1,0 +1,245 @@
+/* Sessions: an application's devices and their address windows. Both ends reserve the same range of
+ * addresses, so that a device pointer is never a valid pointer of the program. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/session/conn.h"
+
+#define WINDOW_ROUNDS 3u
+#define WINDOW_MOST   (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
+
+static bool session_refuse(struct server_conn *conn, uint64_t sequence, CUresult rc,
+                           const char *reason)
+{
+    ga_warn("session refused: %s", reason);
+    struct out_frame *frame =
+        out_frame_make(NULL, HANDSHAKE_STRING_MOST + 32, WIRE_REFUSED, 0, sequence);
+    if (frame == NULL) {
+        return false;
+    }
+    const struct handshake_refused refused = {.result = (int32_t)rc, .reason = reason};
+    handshake_refused_write(&frame->writer, &refused);
+    out_append(&conn->out, frame);
+    return true;
+}
+
+/* Tries the client's proposal; otherwise takes what the driver gives. */
+static CUresult window_reserve(struct server_conn *conn, struct server_session *session,
+                               const struct handshake_window *wanted)
+{
+    CUdeviceptr got = 0;
+    CUresult rc = conn->driver->cuMemAddressReserve(&got, wanted->bytes, 0, wanted->base, 0);
+    if (rc == CUDA_SUCCESS) {
+        session->window = (struct handshake_window){.base = got, .bytes = wanted->bytes};
+        session->agreed = got == wanted->base;
+    }
+    return rc;
+}
+
+static void window_release(struct server_conn *conn, struct server_session *session)
+{
+    if (session->window.bytes != 0) {
+        (void)conn->driver->cuMemAddressFree(session->window.base, session->window.bytes);
+        session->window = (struct handshake_window){0};
+    }
+    session->agreed = false;
+}
+
+/* Makes the context that was asked for with the session, and maps its first block. */
+static void context_wanted(struct server_conn *conn, struct server_session *session,
+                           struct handshake_data_welcome *welcome)
+{
+    const struct handshake_context wanted = session->wanted;
+    session->wanted.handle = 0;
+    if (wanted.handle == 0) {
+        return;
+    }
+    const struct ga_context_create_args args = {
+        .context = wanted.handle, .kind = wanted.kind, .flags = wanted.flags};
+    CUresult rc = context_open(conn, session, &args);
+    welcome->context_made = true;
+    welcome->context_result = (int32_t)rc;
+    server_note(conn, rc);
+    if (rc != CUDA_SUCCESS || wanted.block_bytes == 0 || session->window.bytes == 0) {
+        return;
+    }
+    struct server_context *before = conn->current;
+    context_switch(conn, wanted.handle);
+    if (memory_make(conn, session, conn->current, session->window.base, wanted.block_bytes) ==
+        CUDA_SUCCESS) {
+        welcome->block_bytes = wanted.block_bytes;
+    }
+    context_switch(conn, before != NULL ? before->handle : 0);
+}
+
+static bool window_answer(struct server_conn *conn, struct server_session *session,
+                          uint64_t sequence)
+{
+    uint16_t lacking[API_OPS];
+    size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
+    struct out_frame *frame = out_frame_make(NULL, 144 + count * sizeof *lacking, WIRE_DATA_WELCOME,
+                                             session->number, sequence);
+    if (frame == NULL) {
+        return false;
+    }
+    struct handshake_data_welcome welcome = {.session = session->number,
+                                             .window = session->window,
+                                             .lacking_count = (uint32_t)count,
+                                             .lacking = lacking,
+                                             .client_cache_bytes = conn->host->client_cache};
+    welcome.takes = conn->bulk.packs ? HANDSHAKE_TAKES_PACKED : 0;
+    if (session->agreed) {
+        context_wanted(conn, session, &welcome);
+    }
+    (void)GA_FAILPOINT("backend: session made");
+    handshake_data_welcome_write(&frame->writer, &welcome);
+    out_append(&conn->out, frame);
+    return true;
+}
+
+/* There is no range that both ends could have: the driver will pick addresses. */
+static bool window_waive(struct server_conn *conn, struct server_session *session, const char *why,
+                         uint64_t sequence)
+{
+    ga_info("session %u runs unpinned: %s", session->number, why);
+    session->agreed = true;
+    return window_answer(conn, session, sequence);
+}
+
+/* One round of the talk about the window. */
+static bool window_round(struct server_conn *conn, struct server_session *session,
+                         const struct handshake_window *wanted, uint64_t sequence)
+{
+    char reason[200], room[16];
+    uint64_t granularity = session->granularity_bytes;
+    if (wanted->bytes > WINDOW_MOST || wanted->bytes % granularity != 0 ||
+        wanted->base % granularity != 0) {
+        window_release(conn, session);
+        session->number = 0;
+        return session_refuse(conn, sequence, CUDA_ERROR_INVALID_VALUE,
+                              "the address window is no multiple of the device's granularity");
+    }
+    if (wanted->bytes != 0 && wanted->base == session->window.base &&
+        wanted->bytes == session->window.bytes) {
+        session->agreed = true; /* our own proposal came back */
+        return window_answer(conn, session, sequence);
+    }
+    window_release(conn, session);
+    if (wanted->bytes == 0 || !session->mappable) {
+        return window_waive(conn, session,
+                            session->mappable ? "the client has no address range free"
+                                              : "the driver maps no memory at given addresses",
+                            sequence);
+    }
+    if (session->rounds++ == WINDOW_ROUNDS) {
+        snprintf(reason, sizeof reason, "no common address window of %llu GiB after %u proposals",
+                 (unsigned long long)(wanted->bytes >> 30), WINDOW_ROUNDS);
+        return window_waive(conn, session, reason, sequence);
+    }
+    CUresult rc = window_reserve(conn, session, wanted);
+    if (rc != CUDA_SUCCESS) {
+        snprintf(reason, sizeof reason, "no address window of %llu GiB: %s",
+                 (unsigned long long)(wanted->bytes >> 30),
+                 driver_result_name(conn->driver, rc, room));
+        return window_waive(conn, session, reason, sequence);
+    }
+    return window_answer(conn, session, sequence);
+}
+
+static CUresult session_facts(struct server_conn *conn, struct server_session *session)
+{
+    const struct cuda_driver *driver = conn->driver;
+    int posix_fd = 0, mappable = 0;
+    (void)driver->cuDeviceGetAttribute(
+        &mappable, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, session->real);
+    session->mappable = mappable != 0;
+    session->granularity_bytes = DRIVER_UNMAPPED_BYTES;
+    if (!session->mappable) {
+        return CUDA_SUCCESS;
+    }
+    (void)driver->cuDeviceGetAttribute(
+        &posix_fd, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, session->real);
+    session->handle_types =
+        posix_fd != 0 ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
+    size_t granularity = 0;
+    CUresult rc = driver->cuMemGetAllocationGranularity(&granularity, &prop,
+                                                        CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    session->granularity_bytes = granularity;
+    return rc == CUDA_SUCCESS && granularity == 0 ? CUDA_ERROR_UNKNOWN : rc;
+}
+
+static bool device_is_open(const struct server_conn *conn, uint32_t device)
+{
+    for (uint32_t i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+        if (conn->sessions[i]->number != 0 && conn->sessions[i]->device == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The smallest free number; 0: there is none, or no memory. */
+static uint16_t number_take(struct server_conn *conn)
+{
+    for (uint16_t i = 1; i <= CONF_GPUS_MOST; i++) {
+        if (conn->sessions[i] == NULL) {
+            conn->sessions[i] = calloc(1, sizeof *conn->sessions[i]);
+            return conn->sessions[i] != NULL ? i : 0;
+        }
+        if (conn->sessions[i]->number == 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
+                  uint64_t sequence, bool admitted)
+{
+    const char *why = NULL;
+    if (!admitted && conn->host->ticket(conn->host->user, hello, &why) != GA_OK) {
+        return session_refuse(conn, sequence, CUDA_ERROR_NOT_PERMITTED, why);
+    }
+    if (device_is_open(conn, hello->device)) {
+        return session_refuse(conn, sequence, CUDA_ERROR_INVALID_DEVICE,
+                              "the application has this device already");
+    }
+    uint16_t number = number_take(conn);
+    struct server_session *session = number != 0 ? conn->sessions[number] : NULL;
+    int ordinal = conn->host->ordinal(conn->host->user, hello->device);
+    CUresult rc = CUDA_ERROR_INVALID_DEVICE;
+    if (session != NULL && ordinal >= 0) {
+        *session = (struct server_session){.device = hello->device, .wanted = hello->context};
+        rc = conn->driver->cuDeviceGet(&session->real, ordinal);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = session_facts(conn, session);
+    }
+    if (rc != CUDA_SUCCESS) {
+        return session_refuse(conn, sequence, rc, "the device is not usable");
+    }
+    session->number = number;
+    return window_round(conn, session, &hello->window, sequence);
+}
+
+bool session_window(struct server_conn *conn, const struct wire_header *header,
+                    struct ga_reader *reader)
+{
+    struct handshake_window wanted;
+    if (handshake_window_read(reader, &wanted) != GA_OK || header->session == 0 ||
+        header->session > CONF_GPUS_MOST) {
+        return false;
+    }
+    struct server_session *session = conn->sessions[header->session];
+    if (session == NULL || session->number == 0 || session->agreed) {
+        return false;
+    }
+    return window_round(conn, session, &wanted, header->sequence);
+}

@@ -1,0 +1,181 @@
+/* Executable graphs. A launch is one item of its stream: when its turn has come, the nodes that
+ * depend on nothing go to the engines, and each that has run sends those for which it was the last
+ * to wait for. The item is done with the last node.
+ *
+ * Nodes' items are made when the executable is, and run again with every launch: launches of one
+ * executable run one after the other. What is changed between launches waits for those that were
+ * made before. All functions want the process's lock held unless they say otherwise. */
+#ifndef SG_GRAPH_H
+#define SG_GRAPH_H
+
+#include <stdbool.h>
+
+#include "base/number_map.h"
+#include "front/front.h"
+#include "softgpu/stream/queue.h"
+
+struct sg_graph_exec;
+struct sg_graph_level;
+
+enum sg_graph_kind {
+    SG_GRAPH_NOTHING,
+    SG_GRAPH_WORK,
+    SG_GRAPH_RECORD,
+    SG_GRAPH_WAIT,
+    SG_GRAPH_VALUES,
+    SG_GRAPH_CONDITION
+};
+
+/* What a node does, as it was said last. Empty: nothing. */
+struct sg_graph_what {
+    enum sg_graph_kind kind;
+    struct sg_item *item;       /* WORK: owned; NULL: there is nothing to do */
+    struct sg_stream *stream;   /* WORK: one of the context it runs in; held */
+    struct sg_context *context; /* WORK that needs one: held */
+    bool prioritised;
+    int priority;
+    uint64_t event; /* RECORD, WAIT: handle */
+    unsigned count; /* VALUES */
+    struct sg_value *values;
+};
+
+struct sg_graph_node {
+    struct sg_graph_what what;
+    struct sg_graph_exec *exec;
+    struct sg_graph_level *level;
+    unsigned before;      /* on how many nodes it depends */
+    unsigned after_count; /* which depend on it: positions in the level */
+    unsigned *after;
+    bool off; /* is as one that does nothing */
+    /* Of a conditional node. */
+    struct sg_condition *condition; /* held by the executable */
+    CUgraphConditionalNodeType type;
+    unsigned body_count;
+    struct sg_graph_level *bodies;
+    /* While a launch runs. */
+    unsigned left;              /* of those before */
+    struct sg_graph_node *next; /* in the list of what is ready, or waits */
+    struct sg_mark *mark;       /* RECORD, WAIT: of this launch */
+    unsigned step;              /* VALUES: done so far */
+    uint64_t since_ns;
+    uint64_t ready_ns; /* by the timing model: when those before it are over */
+};
+
+/* The nodes of a plan. */
+struct sg_graph_level {
+    struct sg_graph_node *owner; /* the conditional node that this is a body of; or NULL */
+    unsigned count, left;        /* `left`: not done in this launch */
+    struct sg_graph_node *nodes;
+    uint64_t end_ns; /* by the timing model: when those that are done were over */
+};
+
+/* Something about a node that later launches see. */
+struct sg_graph_change {
+    struct ga_list link;
+    uint64_t ticket; /* of the first launch that sees it */
+    struct sg_graph_node *node;
+    bool enables; /* `off` changes; else what it does */
+    bool off;
+    struct sg_graph_what what;
+};
+
+struct sg_graph_exec {
+    struct ga_list in_process;
+    unsigned references; /* the owner's, and launches that are not done */
+    uint64_t flags;
+    struct sg_graph_level level;
+    unsigned node_count;
+    struct sg_graph_node **by_number;
+    unsigned event_count; /* nodes of events, in an order that fits */
+    struct sg_graph_node **events;
+    unsigned condition_count;
+    struct sg_condition **conditions; /* held */
+    unsigned alloc_count;
+    struct front_graph_alloc *allocs; /* what its nodes allocate and free, in an order that fits */
+    struct ga_list changes;
+    uint64_t launched, done;     /* tickets */
+    struct sg_graph_launch *now; /* the one that runs */
+    unsigned running;            /* items that engines have */
+    struct sg_graph_node *waiting;
+    uint64_t until_ns; /* by the timing model: when the last launch was over */
+    bool dead;         /* a context of its nodes is gone */
+    struct sg_item end;
+    void (*gone)(void *);
+    void *gone_data;
+};
+
+/* ---- graph.c ---- */
+
+CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_graph_exec **exec);
+CUresult sg_graph_set(struct sg_graph_exec *exec, unsigned number,
+                      const struct front_node_params *params);
+CUresult sg_graph_enable(struct sg_graph_exec *exec, unsigned number, bool on);
+/* Gives the owner's reference back. True: there was no other, so `gone` is the caller's to call. */
+bool sg_graph_drop(struct sg_graph_exec *exec);
+/* Gives back that of a launch in that stream; where it was the last, `gone` will be called. */
+void sg_graph_launch_drop(struct sg_graph_exec *exec, struct sg_stream *stream);
+/* Before a launch runs: what was changed before it was made. */
+void sg_graph_changes_apply(struct sg_graph_exec *exec, uint64_t ticket);
+/* What the next launch will have it do. */
+const struct sg_graph_what *sg_graph_what_last(const struct sg_graph_node *node);
+/* Executables cannot be launched any more if a node of theirs is of that context, in which nothing
+ * runs. */
+void sg_graph_drop_context(struct sg_context *context);
+
+/* ---- graph_node.c ---- */
+
+/* Checks parameters, and makes what a node does of them. */
+CUresult sg_graph_what_make(const struct front_node_params *params, struct sg_graph_what *what);
+void sg_graph_what_drop(struct sg_graph_what *what);
+
+/* ---- graph_run.c ---- */
+
+CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream);
+
+/* ---- graph_memory.c: what nodes allocate ---- */
+
+CUresult sg_graph_memory_make(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address);
+/* NULL: no address that a node allocates. */
+struct sg_graph_memory *sg_graph_memory_find(uint64_t address);
+struct front_graph_block *sg_graph_memory_hold(struct sg_graph_memory *memory);
+void sg_graph_memory_drop(struct sg_graph_memory *memory);
+/* Drops what the executable holds. */
+void sg_graph_memory_leave(const struct sg_graph_exec *exec);
+/* Does the address lie in memory that a node allocates? */
+bool sg_graph_memory_holds(uint64_t address);
+/* Sees to it that there is memory behind all addresses of the executable. */
+CUresult sg_graph_memory_map(const struct sg_graph_exec *exec);
+/* Takes that away again where no launch has been made since. */
+void sg_graph_memory_unmap(const struct sg_graph_exec *exec);
+/* Maps it, and front_graph_allocs_launch. */
+CUresult sg_graph_memory_launch(const struct sg_graph_exec *exec);
+/* cuMemFree and cuMemFreeAsync of memory that a graph has left allocated; the work before is the
+ * caller's to wait for. */
+CUresult sg_graph_memory_free(struct sg_graph_memory *memory);
+
+struct front_graph_account *sg_graph_memory_account(const struct sg_device *device);
+/* Gives what no graph has allocated back to the device. Nothing runs. */
+void sg_graph_memory_trim(const struct sg_device *device);
+
+/* ---- graph_condition.c ---- */
+
+struct sg_condition {
+    struct ga_number_node by_handle; /* first; the handle is the variable's address */
+    struct ga_list in_all;
+    unsigned references;
+    struct sg_context *context; /* held */
+    struct sg_range *range;     /* NULL: gone with the context's memory */
+    unsigned value;
+    bool assigned;
+};
+
+CUresult sg_condition_make(struct sg_context *context, unsigned value, bool assigned,
+                           uint64_t *handle);
+struct sg_condition *sg_condition_find(uint64_t handle);
+void sg_condition_hold(struct sg_condition *condition);
+void sg_condition_drop(struct sg_condition *condition);
+void sg_condition_drop_context(struct sg_context *context);
+unsigned sg_condition_value(const struct sg_condition *condition);
+void sg_condition_assign(struct sg_condition *condition);
+
+#endif

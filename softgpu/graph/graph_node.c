@@ -1,0 +1,184 @@
+/* What a node does, made of the parameters that front/ keeps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "front/front.h"
+#include "softgpu/texture/array.h"
+#include "softgpu/graph/graph.h"
+#include "softgpu/process/green.h"
+#include "softgpu/process/process.h"
+#include "softgpu/module/work.h"
+
+static CUresult context_use(CUcontext handle, struct sg_graph_what *what,
+                            struct sg_context **context)
+{
+    struct sg_context *found = sg_context_find(handle);
+    if (found == NULL || !found->alive) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const struct sg_green *green = sg_green_of(handle);
+    what->context = found;
+    what->stream = green != NULL ? green->legacy : found->legacy;
+    sg_context_hold(found);
+    sg_stream_hold(what->stream);
+    *context = found;
+    return CUDA_SUCCESS;
+}
+
+static CUresult kernel_make(const struct front_kernel_node *kernel, struct sg_graph_what *what)
+{
+    struct front_launch_options options;
+    struct sg_context *context;
+    struct sg_function *function;
+    const CUlaunchConfig config = {.attrs = kernel->attributes,
+                                   .numAttrs = kernel->attribute_count};
+    CUresult result = front_launch_options_read(&config, &options);
+    if (result == CUDA_SUCCESS) {
+        result = context_use(kernel->context, what, &context);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_function_find(kernel->function, context, &function);
+    }
+    if (result == CUDA_SUCCESS && function->module->context != context) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_launch_shape shape = {
+        .cluster = {options.cluster[0], options.cluster[1], options.cluster[2]},
+        .dynamic_shared = kernel->shared_bytes,
+        .cooperative = options.cooperative};
+    memcpy(shape.grid, kernel->grid, sizeof shape.grid);
+    memcpy(shape.block, kernel->block, sizeof shape.block);
+    what->prioritised = options.prioritised;
+    what->priority = options.priority;
+    return sg_launch_make(function, &shape, kernel->param_values, NULL, &what->item);
+}
+
+static CUresult copy_make(const struct front_copy_node *copy, struct sg_graph_what *what)
+{
+    struct front_box box;
+    struct sg_context *context;
+    CUresult result = front_box_3d(&copy->copy, &box);
+    if (result == CUDA_SUCCESS) {
+        result = context_use(copy->context, what, &context);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sg_array_resolve(&box);
+    }
+    return result == CUDA_SUCCESS ? sg_copy_make(&box, &what->item) : result;
+}
+
+static CUresult fill_make(const struct front_fill_node *fill, struct sg_graph_what *what)
+{
+    const CUDA_MEMSET_NODE_PARAMS_v1 *said = &fill->fill;
+    const struct sg_fill_shape shape = {.to = said->dst,
+                                        .pitch = said->height > 1 ? said->pitch
+                                                                  : said->width * said->elementSize,
+                                        .width = said->width,
+                                        .height = said->height,
+                                        .element = said->elementSize,
+                                        .value = said->value};
+    struct sg_context *context;
+    CUresult result = context_use(fill->context, what, &context);
+    return result == CUDA_SUCCESS ? sg_fill_make(&shape, &what->item) : result;
+}
+
+/* The thread of the first device calls it, wherever the graph is launched. */
+static CUresult host_make(const CUDA_HOST_NODE_PARAMS_v1 *host, struct sg_graph_what *what)
+{
+    const struct front_host_call call = {.function = host->fn, .data = host->userData};
+    what->item = sg_host_function_make(&call);
+    return what->item != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult values_make(const struct front_values_node *node, struct sg_graph_what *what)
+{
+    struct front_value steps[FRONT_VALUES_MOST];
+    CUresult result = front_values_read(node->count, node->ops, node->flags, steps, &what->count);
+    what->values = calloc((size_t)what->count + 1, sizeof *what->values);
+    if (result == CUDA_SUCCESS && what->values == NULL) {
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < what->count; i++) {
+        what->values[i] = (struct sg_value){.address = steps[i].address,
+                                            .value = steps[i].value,
+                                            .bytes = steps[i].bytes,
+                                            .write = steps[i].write,
+                                            .wait = steps[i].wait};
+        result = sg_value_check(&what->values[i]);
+        if (result == CUDA_SUCCESS && !steps[i].write) {
+            result = sg_values_start();
+        }
+    }
+    return result;
+}
+
+static CUresult event_make(CUevent event, struct sg_graph_what *what)
+{
+    what->event = (uint64_t)(uintptr_t)event;
+    return ga_handle_table_find(&sg_process.events, what->event) != NULL
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult make(const struct front_node_params *params, struct sg_graph_what *what)
+{
+    switch ((int)params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        what->kind = SG_GRAPH_WORK;
+        return kernel_make(&params->kernel, what);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        what->kind = SG_GRAPH_WORK;
+        return copy_make(&params->copy, what);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        what->kind = SG_GRAPH_WORK;
+        return fill_make(&params->fill, what);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        what->kind = SG_GRAPH_WORK;
+        return host_make(&params->host, what);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        what->kind = SG_GRAPH_RECORD;
+        return event_make(params->event, what);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        what->kind = SG_GRAPH_WAIT;
+        return event_make(params->event, what);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        what->kind = SG_GRAPH_VALUES;
+        return values_make(&params->values, what);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        what->kind = SG_GRAPH_CONDITION;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_SUCCESS; /* empty; memory, which is seen to with the launch */
+    }
+}
+
+CUresult sg_graph_what_make(const struct front_node_params *params, struct sg_graph_what *what)
+{
+    *what = (struct sg_graph_what){.kind = SG_GRAPH_NOTHING};
+    CUresult result = make(params, what);
+    if (result != CUDA_SUCCESS) {
+        sg_graph_what_drop(what);
+    }
+    return result;
+}
+
+void sg_graph_what_drop(struct sg_graph_what *what)
+{
+    if (what->item != NULL) {
+        if (what->item->drop != NULL) {
+            what->item->drop(what->item);
+        }
+        free(what->item);
+    }
+    if (what->stream != NULL) {
+        sg_stream_drop(what->stream);
+    }
+    if (what->context != NULL) {
+        sg_context_drop(what->context);
+    }
+    free(what->values);
+    *what = (struct sg_graph_what){.kind = SG_GRAPH_NOTHING};
+}

@@ -1,0 +1,57 @@
+/* The heap of a context's kernels: device memory of the size that CU_LIMIT_MALLOC_HEAP_SIZE says,
+ * taken when the first module is loaded that needs it. Until such a kernel is launched, the limit
+ * may still change. */
+#include "softgpu/process/context.h"
+#include "softgpu/memory/memory.h"
+
+CUresult sg_context_heap_make(struct sg_context *context)
+{
+    if (context->heap != NULL) {
+        return CUDA_SUCCESS;
+    }
+    uint64_t bytes = context->heap_bytes < SG_HEAP_LEAST ? SG_HEAP_LEAST : context->heap_bytes;
+    struct sg_range *range;
+    CUresult result = sg_heap_alloc(context->device, context, bytes, &range);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    range->variable = true; /* nobody's allocation: cuMemFree refuses it */
+    context->heap = sg_kernel_heap_make(range->span.base, range->span.bytes);
+    if (context->heap == NULL) {
+        sg_heap_free(range);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context->heap_range = range;
+    return CUDA_SUCCESS;
+}
+
+void sg_context_heap_drop(struct sg_context *context)
+{
+    if (context->heap != NULL) {
+        sg_kernel_heap_free(context->heap);
+        sg_heap_free(context->heap_range);
+        context->heap = NULL;
+        context->heap_range = NULL;
+    }
+    context->heap_used = false;
+}
+
+CUresult sg_context_heap_resize(struct sg_context *context, size_t bytes)
+{
+    if (context->heap_used) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    size_t before = context->heap_bytes;
+    bool made = context->heap != NULL;
+    context->heap_bytes = bytes;
+    if (made) {
+        sg_context_heap_drop(context);
+        CUresult result = sg_context_heap_make(context);
+        if (result != CUDA_SUCCESS) {
+            context->heap_bytes = before;
+            return sg_context_heap_make(context) == CUDA_SUCCESS ? result
+                                                                 : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return CUDA_SUCCESS;
+}

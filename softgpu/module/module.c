@@ -1,0 +1,241 @@
+/* A program in a context: memory for its variables, its functions. */
+#include "softgpu/module/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/module/device_launch.h"
+#include "softgpu/process/process.h"
+#include "softgpu/process/report.h"
+
+static const struct sg_kernel_settings unset = {
+    .dynamic_shared_max = -1, .carveout = -1, .cache = CU_FUNC_CACHE_PREFER_NONE};
+
+static bool needs_memory(const struct sg_variable *variable)
+{
+    return !variable->external && variable->bytes != 0;
+}
+
+static CUresult managed_make(struct sg_module *module)
+{
+    if (module->library == NULL) {
+        return sg_managed_make(module->code->program, &module->managed);
+    }
+    CUresult result = sg_library_managed(module->library, &module->managed);
+    if (result == CUDA_SUCCESS) {
+        module->managed->references++;
+    }
+    return result;
+}
+
+static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
+{
+    size_t count = sg_program_variable_count(module->code->program);
+    for (size_t i = 0; i < count; i++) {
+        const struct sg_variable *variable = sg_program_variable_at(module->code->program, i);
+        if (!needs_memory(variable)) {
+            continue;
+        }
+        module->variables[i] = module->managed->ranges[i];
+        CUresult result = variable->managed
+                              ? CUDA_SUCCESS
+                              : sg_heap_alloc(module->context->device, module->context,
+                                              variable->bytes, &module->variables[i]);
+        if (result != CUDA_SUCCESS) {
+            sg_tell("no device memory for variable %s (%llu bytes)", variable->name,
+                    (unsigned long long)variable->bytes);
+            return result;
+        }
+        module->variables[i]->variable = true;
+        addresses[i] = module->variables[i]->span.base;
+    }
+    return CUDA_SUCCESS;
+}
+
+static void variables_free(struct sg_module *module)
+{
+    size_t count = sg_program_variable_count(module->code->program);
+    for (size_t i = 0; module->variables != NULL && i < count; i++) {
+        bool managed = sg_program_variable_at(module->code->program, i)->managed;
+        if (module->variables[i] != NULL && !managed) {
+            sg_heap_free(module->variables[i]);
+        }
+    }
+}
+
+static void module_free(struct sg_module *module)
+{
+    if (module->image != NULL) {
+        sg_image_destroy(module->image);
+    }
+    sg_nest_drop(module);
+    variables_free(module);
+    sg_managed_drop(module->managed, module->code->program);
+    free(module->variables);
+    free(module->functions);
+    sg_code_drop(module->code);
+    free(module);
+}
+
+/* Its kernels may call malloc: the context has to have a heap. */
+static CUresult heap_make(struct sg_module *module)
+{
+    const struct sg_program *program = module->code->program;
+    bool mallocs = false;
+    for (size_t i = 0; i < sg_program_kernel_count(program); i++) {
+        mallocs |= sg_program_kernel_at(program, i)->mallocs;
+    }
+    CUresult result = mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS) {
+        sg_tell("no device memory for the heap of kernels (%zu bytes)",
+                module->context->heap_bytes);
+    }
+    return result;
+}
+
+static CUresult image_make(struct sg_module *module)
+{
+    const struct sg_program *program = module->code->program;
+    size_t count = sg_program_variable_count(program);
+    uint64_t *addresses = calloc(count + 1, sizeof *addresses);
+    module->variables = calloc(count + 1, sizeof(struct sg_range *));
+    if (addresses == NULL || module->variables == NULL) {
+        free(addresses);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = managed_make(module);
+    if (result == CUDA_SUCCESS) {
+        result = variables_make(module, addresses);
+    }
+    if (result == CUDA_SUCCESS) {
+        enum ga_status status = sg_image_create(program, addresses, &module->image);
+        result = status == GA_OK          ? CUDA_SUCCESS
+                 : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                          : CUDA_ERROR_INVALID_IMAGE;
+    }
+    free(addresses);
+    return result;
+}
+
+static CUresult functions_make(struct sg_module *module)
+{
+    size_t count = sg_program_kernel_count(module->code->program);
+    module->functions = calloc(count + 1, sizeof *module->functions);
+    if (module->functions == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct sg_function *function = &module->functions[i];
+        function->module = module;
+        function->kernel = sg_program_kernel_at(module->code->program, i);
+        function->own = unset;
+        function->settings =
+            module->library != NULL
+                ? &module->library->kernels[i].settings[module->context->device->ordinal]
+                : &function->own;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
+                        struct sg_library *library, struct sg_module **module)
+{
+    CUresult result = sg_code_fits(code, context->device->config.capability, NULL, NULL);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sg_module *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->context = context;
+    made->library = library;
+    made->code = code;
+    made->references = 1;
+    code->references++;
+    ga_list_init(&made->in_context);
+    ga_list_init(&made->in_library);
+    result = heap_make(made);
+    if (result == CUDA_SUCCESS) {
+        result = image_make(made);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = functions_make(made);
+    }
+    if (result == CUDA_SUCCESS &&
+        ga_handle_table_make(&sg_process.modules, made, &made->handle) != GA_OK) {
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result != CUDA_SUCCESS) {
+        module_free(made);
+        return result;
+    }
+    ga_list_append(&context->modules, &made->in_context);
+    if (library != NULL) {
+        ga_list_append(&library->modules, &made->in_library);
+    }
+    *module = made;
+    return CUDA_SUCCESS;
+}
+
+void sg_module_hold(struct sg_module *module)
+{
+    module->references++;
+}
+
+void sg_module_drop(struct sg_module *module)
+{
+    if (--module->references == 0) {
+        module_free(module);
+    }
+}
+
+void sg_module_destroy(struct sg_module *module)
+{
+    ga_handle_table_remove(&sg_process.modules, module->handle);
+    ga_list_remove(&module->in_context);
+    ga_list_remove(&module->in_library);
+    size_t count = sg_program_kernel_count(module->code->program);
+    for (size_t i = 0; i < count; i++) {
+        if (module->functions[i].handle != 0) {
+            ga_handle_table_remove(&sg_process.functions, module->functions[i].handle);
+        }
+    }
+    sg_module_drop(module);
+}
+
+CUresult sg_function_publish(struct sg_function *function)
+{
+    if (function->handle == 0 &&
+        ga_handle_table_make(&sg_process.functions, function, &function->handle) != GA_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+struct sg_function *sg_module_function(struct sg_module *module, const char *name)
+{
+    size_t count = sg_program_kernel_count(module->code->program);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(module->functions[i].kernel->name, name) == 0) {
+            return &module->functions[i];
+        }
+    }
+    return NULL;
+}
+
+CUresult sg_module_global(struct sg_module *module, const char *name, CUdeviceptr *address,
+                          size_t *bytes)
+{
+    size_t index = sg_program_variable_find(module->code->program, name);
+    if (index == SIZE_MAX || module->variables[index] == NULL) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    if (address != NULL) {
+        *address = module->variables[index]->span.base;
+    }
+    if (bytes != NULL) {
+        *bytes = (size_t)sg_program_variable_at(module->code->program, index)->bytes;
+    }
+    return CUDA_SUCCESS;
+}

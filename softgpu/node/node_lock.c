@@ -1,0 +1,63 @@
+/* The lock of a node's state. A process that holds it may have been killed: then the state is
+ * repaired. Or stopped, with Ctrl-Z or by a batch system: it goes on until it has let go, or all
+ * others would stand still with it. Who waits in line for the lock and is stopped may have been
+ * woken in the others' place, so nobody sleeps for long without looking again. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/wait.h"
+#include "softgpu/node/node.h"
+
+#define PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
+
+/* By thread: the number in the mutex is what the kernel goes by when a holder dies. */
+static int holder_thread(struct sg_node *node)
+{
+    return (int)((uint32_t)__atomic_load_n(&node->lock.__data.__lock, __ATOMIC_RELAXED) &
+                 FUTEX_TID_MASK);
+}
+
+/* The process of the thread if it is stopped and uses this node; else 0. */
+static pid_t stopped_process(const struct sg_node *node, int thread)
+{
+    char path[64], line[256], state = 0;
+    int process = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", thread);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        (void)sscanf(line, "State: %c", &state);
+        (void)sscanf(line, "Tgid: %d", &process);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    for (uint32_t s = 0; state == 'T' && s < node->slots; s++) {
+        if (node->slot[s].pid == process) {
+            return process;
+        }
+    }
+    return 0;
+}
+
+/* EOWNERDEAD: its holder has died. */
+int sg_node_lock_take(struct sg_node *node)
+{
+    pid_t resumed = 0;
+    int rc = pthread_mutex_trylock(&node->lock);
+    if (rc == EBUSY) {
+        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + PATIENCE_NS);
+    }
+    while (rc == ETIMEDOUT) {
+        pid_t stopped = stopped_process(node, holder_thread(node));
+        if (stopped != 0 && kill(stopped, SIGCONT) == 0) {
+            resumed = stopped;
+        }
+        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + PATIENCE_NS);
+    }
+    if (resumed != 0) {
+        (void)kill(resumed, SIGSTOP); /* as it was; it cannot have the lock now */
+    }
+    return rc;
+}

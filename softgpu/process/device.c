@@ -1,0 +1,64 @@
+/* A device's parts. */
+#include "softgpu/process/device.h"
+
+#include <string.h>
+
+/* Kernels of different streams run side by side, this many at once. */
+#define COMPUTE_LANES 4
+/* With the timing model, as many as GPUs have; the model says how fast each goes. */
+#define COMPUTE_LANES_TIMED 32
+
+static unsigned lanes_of(const struct soft_device *config, unsigned engine)
+{
+    if (engine != SG_ENGINE_COMPUTE || !config->concurrent_kernels) {
+        return 1;
+    }
+    return config->timing ? COMPUTE_LANES_TIMED : COMPUTE_LANES;
+}
+
+_Static_assert(SG_ENGINE_HOST == SG_NODE_ENGINES, "the program's functions wait for no process");
+
+/* Who describes a device otherwise means another one. */
+static enum ga_status shared_open(struct sg_device *device)
+{
+    struct sg_node_key key = {.chunks = device->config.memory / SG_CHUNK_BYTES,
+                              .sms = device->config.sms};
+    memcpy(key.uuid, device->config.uuid, sizeof key.uuid);
+    return sg_node_device_open(&key, &device->node);
+}
+
+enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
+                              const struct soft_device *config)
+{
+    *device = (struct sg_device){.ordinal = ordinal, .config = *config};
+    GA_TRY(shared_open(device));
+    enum ga_status status = sg_physical_open(&device->memory, device->node, config->memory);
+    if (status != GA_OK) {
+        sg_node_device_close(device->node);
+        return status;
+    }
+    device->map = sg_map_create();
+    if (device->map == NULL) {
+        sg_physical_close(&device->memory);
+        sg_node_device_close(device->node);
+        return GA_NO_MEMORY;
+    }
+    ga_list_init(&device->slabs);
+    for (unsigned i = 0; i < SG_ENGINES; i++) {
+        ga_list_init(&device->engines[i].queue);
+        device->engines[i].turn = i < SG_NODE_ENGINES ? &device->node->engines[i] : NULL;
+        device->engines[i].lanes = lanes_of(config, i);
+        device->threads_max += device->engines[i].lanes;
+    }
+    pthread_cond_init(&device->work, NULL);
+    return GA_OK;
+}
+
+void sg_device_fini(struct sg_device *device)
+{
+    sg_physical_close(&device->memory);
+    sg_node_device_close(device->node);
+    sg_map_destroy(device->map);
+    pthread_cond_destroy(&device->work);
+    memset(device, 0, sizeof *device);
+}

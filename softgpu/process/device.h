@@ -1,0 +1,88 @@
+/* One software GPU: its facts, its memory, its engines, its primary context. Devices are made by
+ * cuInit and live as long as the process; all fields that change are under the process's lock. */
+#ifndef SG_DEVICE_H
+#define SG_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+#include "base/list.h"
+#include "softgpu/process/config.h"
+#include "softgpu/engine/engine.h"
+#include "softgpu/node/node.h"
+#include "softgpu/memory/physical.h"
+#include "softgpu/stream/spin.h"
+
+#define SG_WARP_LANES           32
+#define SG_BLOCK_THREADS_MAX    1024
+#define SG_SHARED_BLOCK_DEFAULT (48u << 10)
+#define SG_REGISTERS_SM         65536u
+#define SG_PCI_BUS_FIRST        0x10
+
+/* What runs an item of a stream. Device-to-device copies and fills count as compute. */
+enum sg_engine_kind {
+    SG_ENGINE_COMPUTE,
+    SG_ENGINE_H2D,
+    SG_ENGINE_D2H,
+    SG_ENGINE_HOST, /* functions of the program: a long one holds up only its stream and others */
+    SG_ENGINES
+};
+
+struct sg_engine {
+    struct ga_list queue; /* items that may run now, by priority */
+    unsigned queued;
+    unsigned lanes; /* how many items run at once */
+    unsigned running;
+    struct sg_node_engine *turn; /* which process may use it; NULL: each has its own */
+    unsigned timed;              /* have run, and are over when the timing model says so */
+};
+
+struct sg_context;
+
+struct sg_device {
+    unsigned ordinal;
+    struct soft_device config;
+    struct sg_node_device *node; /* what all processes share of it */
+    struct sg_physical memory;
+    struct ga_list slabs; /* chunks cut into small allocations */
+    struct sg_map *map;   /* what its kernels may touch */
+    struct sg_engine engines[SG_ENGINES];
+    pthread_cond_t work;           /* the device's threads wait for it */
+    unsigned threads, threads_max; /* started; at most: all lanes together */
+    unsigned idle;                 /* wait for work */
+    unsigned looking;              /* of these, awake: they look at `calls` */
+    unsigned called;               /* of these, told that there is some */
+    _Atomic unsigned calls;        /* how often that was */
+    struct sg_spin spin;
+    struct sg_context *primary; /* always there; active while retained */
+    unsigned primary_retains;
+    unsigned primary_flags;
+};
+
+GA_CHECKED enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
+                                         const struct soft_device *config);
+/* Only for devices nothing has run on: tests, and a failing cuInit. */
+void sg_device_fini(struct sg_device *device);
+
+/* Attribute table: CUDA_ERROR_INVALID_VALUE for what CUDA does not name. */
+CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
+                             int *value);
+
+/* What differs between compute capabilities (CUDA C++ Programming Guide, "Compute Capabilities") */
+struct sg_capability {
+    unsigned number;                        /* 75 for 7.5 */
+    unsigned shared_sm, shared_block_optin; /* bytes */
+    unsigned shared_reserved;               /* bytes of each block that the system keeps */
+    unsigned threads_sm, blocks_sm;
+};
+
+const struct sg_capability *sg_device_capability(const struct sg_device *device);
+
+static inline int sg_device_pci_bus(const struct sg_device *device)
+{
+    return SG_PCI_BUS_FIRST + (int)device->ordinal;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* The state of the driver in this process: one lock over everything but the running of items and
+ * the loading of programs. There is no teardown: applications call us from their own destructors.
+ *
+ * What a reader would get wrong: a fault of any kernel condemns the whole process, on purpose (as
+ * cuda.h says of errors of the class of 700 and 719); `condemned` never goes back to 0. */
+#ifndef SG_PROCESS_H
+#define SG_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+#include "base/handle_table.h"
+#include "base/list.h"
+#include "softgpu/process/device.h"
+#include "softgpu/memory/memory.h"
+
+struct sg_process {
+    pthread_mutex_t lock;
+    _Atomic int ready;     /* cuInit has succeeded */
+    _Atomic int condemned; /* CUresult of the first execution fault, 0: none */
+    _Atomic int stop;      /* nonzero: running grids give up */
+    _Atomic int exiting;   /* exit() has begun */
+    struct sg_device *devices;
+    unsigned device_count;
+    struct sg_memory memory;
+    struct ga_handle_table contexts, streams, events, modules, functions, libraries, kernels;
+    struct ga_handle_table arrays, mipmaps;
+    struct ga_list active;   /* streams with items */
+    struct ga_list waits;    /* struct sg_wait */
+    _Atomic unsigned passes; /* how often something may have come that is waited for */
+    uint64_t sequence;       /* of the item submitted last */
+    uint64_t next_context_id, next_stream_id;
+    struct sg_pool *pool; /* made by the first launch */
+};
+
+extern struct sg_process sg_process;
+
+/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES, SOFTGPU_NODE and SOFTGPU_TRACE.
+ * CUDA_ERROR_INVALID_VALUE after a log line when one of the first two makes no sense. */
+CUresult sg_process_init(void);
+/* The same with a given text, on a node of its own. Tests. */
+CUresult sg_process_init_with(const char *devices);
+/* Undoes what a failing cuInit has done; and in tests, when no item was ever submitted. */
+void sg_process_fini(void);
+
+static inline void sg_lock(void)
+{
+    pthread_mutex_lock(&sg_process.lock);
+}
+
+static inline void sg_unlock(void)
+{
+    pthread_mutex_unlock(&sg_process.lock);
+}
+
+/* CUDA_SUCCESS, or what every call answers now. */
+static inline CUresult sg_process_state(void)
+{
+    if (!atomic_load_explicit(&sg_process.ready, memory_order_acquire)) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    return (CUresult)atomic_load_explicit(&sg_process.condemned, memory_order_relaxed);
+}
+
+/* The lowest and the highest compute capability of the devices, 75 for 7.5. After cuInit. */
+void sg_process_capabilities(unsigned *least, unsigned *most);
+/* Sees to it that `pool` is there. With the lock held. */
+CUresult sg_process_pool(void);
+/* Makes `code` the answer of every later call; the first one wins. With the lock held. */
+void sg_process_condemn(CUresult code);
+
+static inline struct sg_device *sg_device_at(CUdevice ordinal)
+{
+    return ordinal >= 0 && (unsigned)ordinal < sg_process.device_count
+               ? &sg_process.devices[ordinal]
+               : NULL;
+}
+
+#endif

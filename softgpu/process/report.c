@@ -1,0 +1,25 @@
+/* Errors of the program itself, in words, where it will see them. */
+#include "softgpu/process/report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/driver_open.h"
+
+void sg_tell_at(struct ga_log_place *place, const char *format, ...)
+{
+    char line[960];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line - 1, format, arguments);
+    va_end(arguments);
+    if (fileno(stderr) >= 0) {
+        ga_log_write(place, GA_LOG_ERROR, NULL, "softgpu: %s", line);
+        return;
+    }
+    for (char *c = line; *c != '\0'; c++) { /* as in the log: names may come from anywhere */
+        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+    }
+    fprintf(stderr, CUDA_DRIVER_SAYS "%s\n", line);
+}

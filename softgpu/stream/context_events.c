@@ -1,0 +1,154 @@
+/* Events of a whole context or green context: recording all that its streams do, and making them
+ * all wait. A stream of its own gathers the others' marks.
+ *
+ * What a reader would get wrong: a stream that is made later waits as well, so what was waited for
+ * is kept, as gates, until it is done. */
+#include <stdlib.h>
+
+#include "softgpu/process/green.h"
+#include "softgpu/stream/queue.h"
+
+struct gate {
+    struct ga_list in_context;
+    struct sg_mark *mark;
+};
+
+static void gate_drop(struct gate *gate)
+{
+    ga_list_remove(&gate->in_context);
+    sg_mark_drop(gate->mark);
+    free(gate);
+}
+
+static struct sg_stream **gather_of(const struct sg_whole *whole)
+{
+    return whole->green != NULL ? &whole->green->gather : &whole->context->gather;
+}
+
+static struct ga_list *gates_of(const struct sg_whole *whole)
+{
+    return whole->green != NULL ? &whole->green->gates : &whole->context->gates;
+}
+
+static CUresult gather_make(const struct sg_whole *whole)
+{
+    struct sg_stream **gather = gather_of(whole);
+    return *gather != NULL
+               ? CUDA_SUCCESS
+               : sg_stream_make_in(whole->context, whole->green, CU_STREAM_NON_BLOCKING, 0, gather);
+}
+
+static bool is_of(const struct sg_stream *stream, const struct sg_whole *whole)
+{
+    return (whole->green == NULL || stream->green == whole->green) && stream != *gather_of(whole);
+}
+
+/* The streams but the gathering one, each held, since whatever is put into a stream may end others.
+ * NULL: no memory. */
+static struct sg_stream **streams_hold(const struct sg_whole *whole, size_t *count)
+{
+    size_t room = 1;
+    ga_list_each (at, following, &whole->context->streams) {
+        room++;
+    }
+    struct sg_stream **held = calloc(room, sizeof(struct sg_stream *));
+    *count = 0;
+    ga_list_each (at, following, &whole->context->streams) {
+        struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
+        if (held != NULL && is_of(stream, whole)) {
+            sg_stream_hold(stream);
+            held[(*count)++] = stream;
+        }
+    }
+    return held;
+}
+
+static void streams_drop(struct sg_stream **held, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sg_stream_drop(held[i]);
+    }
+    free(held);
+}
+
+/* The gathering stream waits for all that this one has. */
+static CUresult gather_one(struct sg_stream *gather, struct sg_stream *stream)
+{
+    if (ga_list_empty(&stream->items)) {
+        return CUDA_SUCCESS;
+    }
+    struct sg_mark *mark = sg_stream_mark(stream);
+    if (mark == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = sg_stream_follow(gather, mark);
+    sg_mark_drop(mark);
+    return result;
+}
+
+CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark)
+{
+    size_t count;
+    CUresult result = gather_make(whole);
+    struct sg_stream **held = result == CUDA_SUCCESS ? streams_hold(whole, &count) : NULL;
+    if (held == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = gather_one(*gather_of(whole), held[i]);
+    }
+    streams_drop(held, count);
+    return result == CUDA_SUCCESS ? sg_submit_record(*gather_of(whole), mark) : result;
+}
+
+CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark)
+{
+    size_t count;
+    if (sg_mark_done(mark)) {
+        return CUDA_SUCCESS;
+    }
+    struct gate *gate = malloc(sizeof *gate);
+    struct sg_stream **held = gate != NULL ? streams_hold(whole, &count) : NULL;
+    if (held == NULL) {
+        free(gate);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    gate->mark = mark;
+    sg_mark_hold(mark);
+    ga_list_append(gates_of(whole), &gate->in_context);
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = held[i]->destroyed ? CUDA_SUCCESS : sg_stream_follow(held[i], mark);
+    }
+    streams_drop(held, count);
+    return result;
+}
+
+static CUresult follow_gates(struct sg_stream *stream, struct ga_list *gates)
+{
+    CUresult result = CUDA_SUCCESS;
+    ga_list_each (at, following, gates) {
+        struct gate *gate = ga_container(at, struct gate, in_context);
+        if (sg_mark_done(gate->mark)) {
+            gate_drop(gate);
+        } else if (result == CUDA_SUCCESS) {
+            result = sg_stream_follow(stream, gate->mark);
+        }
+    }
+    return result;
+}
+
+CUresult sg_whole_follow_gates(struct sg_stream *stream)
+{
+    CUresult result = follow_gates(stream, &stream->context->gates);
+    return result == CUDA_SUCCESS && stream->green != NULL
+               ? follow_gates(stream, &stream->green->gates)
+               : result;
+}
+
+void sg_whole_drop_gates(struct ga_list *gates)
+{
+    while (!ga_list_empty(gates)) {
+        gate_drop(ga_container(gates->next, struct gate, in_context));
+    }
+}

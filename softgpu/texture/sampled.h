@@ -1,0 +1,36 @@
+/* Texture and surface objects as CUDA calls know them; what kernels see is texture.h. All functions
+ * want the process's lock held. */
+#ifndef SG_SAMPLED_H
+#define SG_SAMPLED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+#include "base/list.h"
+#include "base/number_map.h"
+#include "front/front.h"
+#include "softgpu/texture/texture.h"
+
+struct sg_context;
+
+struct sg_sampled {
+    struct ga_number_node by_handle; /* first; the handle is that of the kernels */
+    struct ga_list in_context;
+    struct sg_context *context;
+    struct front_sampled what;
+    uint64_t destroyed; /* after which item's submission; 0: it lives */
+};
+
+/* `what` has been checked. */
+CUresult sg_sampled_make(struct sg_context *context, const struct front_sampled *what,
+                         uint64_t *handle);
+/* NULL: the context has no such object of this kind. */
+struct sg_sampled *sg_sampled_find(struct sg_context *context, uint64_t handle, bool surface);
+/* The handle is gone; kernels that were submitted before may use it to their end. */
+void sg_sampled_destroy(struct sg_sampled *sampled);
+/* All of a context, whose work has finished. */
+void sg_sampled_drop_context(struct sg_context *context);
+
+#endif

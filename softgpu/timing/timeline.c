@@ -1,0 +1,147 @@
+/* Placing work on a device's clock. */
+#include "softgpu/timing/timeline.h"
+
+#include <math.h>
+
+#define RATE_LEAST 1e-6 /* what is left beside others is nothing below */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When all that the owner has keeps another context from running is over */
+static uint64_t owned_until(const struct sg_timeline *line, const struct soft_device *device)
+{
+    uint64_t until = line->kernels_until_ns;
+    if (!device->overlap_contexts) {
+        until = later(until, later(line->copies_until_ns[0], line->copies_until_ns[1]));
+    }
+    return until;
+}
+
+/* From when on the context may use what contexts do not share */
+static uint64_t own(struct sg_timeline *line, const struct soft_device *device, uint64_t context,
+                    uint64_t ready_ns)
+{
+    if (line->owner != context) {
+        uint64_t from = later(ready_ns, owned_until(line, device));
+        line->owner_ns = line->owner == 0 ? from : from + device->switch_ns;
+        line->owner = context;
+    }
+    return later(ready_ns, line->owner_ns);
+}
+
+static struct sg_period place_copy(struct sg_timeline *line, const struct soft_device *device,
+                                   enum sg_timeline_engine engine, const struct sg_demand *demand,
+                                   uint64_t from_ns)
+{
+    uint64_t *until = &line->copies_until_ns[device->copy_engines == 1 ? 0 : engine];
+    uint64_t start = later(from_ns, *until);
+    *until = start + demand->ns;
+    return (struct sg_period){start, *until};
+}
+
+/* The rate at which work with this demand goes on at `at_ns`, and until when that holds */
+static double rate_at(const struct sg_timeline *line, const struct sg_demand *demand,
+                      uint64_t at_ns, uint64_t *until_ns)
+{
+    double used[SG_RESOURCES] = {0}, rate = 1;
+    *until_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < line->span_count; i++) {
+        const struct sg_timeline_span *span = &line->spans[i];
+        bool now = span->start_ns <= at_ns && at_ns < span->end_ns;
+        uint64_t change = now ? span->end_ns : span->start_ns;
+        if (change > at_ns && change < *until_ns) {
+            *until_ns = change;
+        }
+        for (int r = 0; now && r < SG_RESOURCES; r++) {
+            used[r] += span->used[r];
+        }
+    }
+    for (int r = 0; r < SG_RESOURCES; r++) {
+        double left = used[r] < 1 ? 1 - used[r] : 0;
+        if (demand->share[r] > left) {
+            rate = fmin(rate, left / demand->share[r]);
+        }
+    }
+    return rate > RATE_LEAST ? rate : 0;
+}
+
+/* Makes room by forgetting the span that ends first; nothing is placed before that end any more. */
+static void span_forget(struct sg_timeline *line)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < line->span_count; i++) {
+        first = line->spans[i].end_ns < line->spans[first].end_ns ? i : first;
+    }
+    line->owner_ns = later(line->owner_ns, line->spans[first].end_ns);
+    line->spans[first] = line->spans[--line->span_count];
+}
+
+static void span_add(struct sg_timeline *line, const struct sg_demand *demand, double rate,
+                     uint64_t start_ns, uint64_t end_ns)
+{
+    if (line->span_count == SG_TIMELINE_SPANS) {
+        span_forget(line);
+    }
+    struct sg_timeline_span *span = &line->spans[line->span_count++];
+    *span = (struct sg_timeline_span){.start_ns = start_ns, .end_ns = end_ns};
+    for (int r = 0; r < SG_RESOURCES; r++) {
+        span->used[r] = demand->share[r] * rate;
+    }
+}
+
+static struct sg_period place_kernel(struct sg_timeline *line, const struct sg_demand *demand,
+                                     uint64_t from_ns)
+{
+    struct sg_timeline_span parts[SG_TIMELINE_SPANS]; /* used[0]: the rate */
+    uint32_t count = 0;
+    uint64_t at = from_ns, start = 0;
+    double left = (double)demand->ns;
+    while (left >= 1) {
+        uint64_t until;
+        double rate = rate_at(line, demand, at, &until);
+        if (count == SG_TIMELINE_SPANS - 1 && until != UINT64_MAX) {
+            at = later(at, line->kernels_until_ns); /* behind all others */
+            rate = 1;
+            until = UINT64_MAX;
+        }
+        if (rate == 0) {
+            at = until; /* something ends then: it is in the way */
+            continue;
+        }
+        double need = ceil(left / rate);
+        uint64_t end = need < (double)(until - at) ? at + (uint64_t)need : until;
+        left -= (double)(end - at) * rate;
+        start = start == 0 ? at : start;
+        parts[count++] = (struct sg_timeline_span){.start_ns = at, .end_ns = end, .used = {rate}};
+        at = end;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        span_add(line, demand, parts[i].used[0], parts[i].start_ns, parts[i].end_ns);
+    }
+    line->kernels_until_ns = later(line->kernels_until_ns, at);
+    return (struct sg_period){start == 0 ? from_ns : start, at};
+}
+
+struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_device *device,
+                                   enum sg_timeline_engine engine, uint64_t context,
+                                   const struct sg_demand *demand, uint64_t ready_ns)
+{
+    bool compute = engine == SG_TIMELINE_COMPUTE;
+    uint64_t from = ready_ns;
+    if (compute || !device->overlap_contexts) {
+        from = own(line, device, context, from);
+    }
+    from += demand->lead_ns;
+    if (!compute) {
+        return place_copy(line, device, engine, demand, from);
+    }
+    if (device->concurrent_kernels) {
+        return place_kernel(line, demand, from);
+    }
+    from = later(from, line->kernels_until_ns);
+    line->kernels_until_ns = from + demand->ns;
+    return (struct sg_period){from, from + demand->ns};
+}

@@ -1,0 +1,144 @@
+/* The formulas. */
+#include "softgpu/timing/timing.h"
+
+#include <math.h>
+
+#include "softgpu/timing/timing_constants.h"
+
+#define WARP_LANES 32
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t rounded(double ns)
+{
+    return ns < 9e18 ? (uint64_t)llround(ns) : UINT64_C(9000000000000000000);
+}
+
+static uint64_t quotient_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* Lanes that a multiprocessor serves in a clock */
+static double lanes_of(const struct soft_device *device, enum sg_cost_kind kind)
+{
+    double cores = device->cores;
+    switch (kind) {
+    case SG_COST_F32:
+        return cores;
+    case SG_COST_F64:
+        return cores / device->f64_ratio;
+    case SG_COST_INT:
+        return least(cores, SG_INT_LANES);
+    case SG_COST_SPECIAL:
+        return cores / SG_SPECIAL_SHARE;
+    case SG_COST_MATRIX:
+        return cores * SG_MATRIX_GAIN;
+    case SG_COST_SHARED:
+        return SG_SHARED_LANES;
+    case SG_COST_GLOBAL:
+        return SG_GLOBAL_LANES;
+    default:
+        return cores < SG_CORES_FEW ? cores : SG_ISSUE_LANES;
+    }
+}
+
+/* Clocks of one multiprocessor for all that was counted: those of its busiest unit */
+static double clocks_of(const struct soft_device *device, const struct sg_counts *counts)
+{
+    double clocks = 0;
+    for (int kind = 0; kind < SG_COST_BYTES; kind++) {
+        double warps = (double)atomic_load(&counts->of[kind]);
+        clocks = most(clocks, warps * WARP_LANES / lanes_of(device, (enum sg_cost_kind)kind));
+    }
+    return clocks;
+}
+
+/* Clocks of a warp that has a multiprocessor for itself */
+static double warp_clocks(const struct sg_timing_grid *grid)
+{
+    uint64_t warps = grid->blocks * quotient_up(grid->block_threads, WARP_LANES);
+    const struct sg_counts *counts = grid->counts;
+    double clocks = (double)atomic_load(&counts->of[SG_COST_ISSUE]) * SG_ISSUE_CLOCKS +
+                    (double)atomic_load(&counts->of[SG_COST_GLOBAL]) * SG_GLOBAL_CLOCKS;
+    return clocks / (double)warps;
+}
+
+static uint32_t sms_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+{
+    return grid->sms != 0 ? grid->sms : device->sms;
+}
+
+/* Its part of the device, at most */
+static double part_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+{
+    return (double)sms_of(device, grid) / device->sms;
+}
+
+static double slots_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+{
+    return least(part_of(device, grid),
+                 (double)grid->blocks / ((double)device->sms * grid->blocks_sm));
+}
+
+static double memory_ns(const struct soft_device *device, double bytes)
+{
+    return bytes * 1000 / (device->memory_mbs * SG_MEMORY_SHARE);
+}
+
+struct sg_demand sg_timing_kernel(const struct soft_device *device,
+                                  const struct sg_timing_grid *grid)
+{
+    double clock_ns = 1000.0 / device->clock_mhz;
+    uint32_t sms = sms_of(device, grid);
+    uint64_t busiest = quotient_up(grid->blocks, sms);
+    uint64_t waves = quotient_up(grid->blocks, (uint64_t)sms * grid->blocks_sm);
+    double all_ns = clocks_of(device, grid->counts) * clock_ns; /* on one multiprocessor */
+    double issue_ns = all_ns * (double)busiest / (double)grid->blocks;
+    double latency_ns = (double)waves * warp_clocks(grid) * clock_ns;
+    double bytes_ns = memory_ns(device, (double)atomic_load(&grid->counts->of[SG_COST_BYTES]));
+    double ns = most(most(issue_ns, latency_ns), bytes_ns);
+    struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS, .ns = rounded(ns)};
+    demand.share[SG_RESOURCE_SLOTS] = slots_of(device, grid);
+    if (ns > 0) {
+        demand.share[SG_RESOURCE_ISSUE] = least(part_of(device, grid), all_ns / device->sms / ns);
+        demand.share[SG_RESOURCE_BANDWIDTH] = least(1, bytes_ns / ns);
+    }
+    return demand;
+}
+
+struct sg_demand sg_timing_kernel_of(const struct soft_device *device,
+                                     const struct sg_timing_grid *grid, uint64_t ns)
+{
+    struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS, .ns = ns};
+    demand.share[SG_RESOURCE_SLOTS] = slots_of(device, grid);
+    return demand;
+}
+
+struct sg_demand sg_timing_copy(const struct soft_device *device, enum sg_timing_way way,
+                                uint64_t bytes, bool pageable)
+{
+    bool up = way == SG_TIMING_H2D;
+    double mbs = (up ? device->h2d_mbs : device->d2h_mbs) * SG_PCIE_SHARE;
+    double ns = (double)bytes * 1000 / (pageable ? mbs * SG_PAGEABLE_SHARE : mbs);
+    uint64_t latency = up ? device->h2d_latency_ns : device->d2h_latency_ns;
+    return (struct sg_demand){.ns = latency + rounded(ns)};
+}
+
+struct sg_demand sg_timing_fill(const struct soft_device *device, uint64_t bytes)
+{
+    struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS,
+                               .ns = rounded(memory_ns(device, (double)bytes))};
+    demand.share[SG_RESOURCE_SLOTS] = SG_FILL_SLOTS;
+    demand.share[SG_RESOURCE_ISSUE] = SG_FILL_ISSUE;
+    demand.share[SG_RESOURCE_BANDWIDTH] = 1;
+    return demand;
+}

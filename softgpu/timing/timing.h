@@ -1,0 +1,46 @@
+/* The timing model: how long the described device would take for what its engines do. Pure
+ * functions of the description and of counts; docs/softgpu-timing.md says them in words.
+ *
+ * What a reader would get wrong: these are times of work that has the device for itself.
+ * timeline.h says when it is done beside other work. */
+#ifndef SG_TIMING_H
+#define SG_TIMING_H
+
+#include "api/soft_device.h"
+#include "softgpu/timing/cost.h"
+
+/* What kernels that run at the same time share */
+enum sg_resource {
+    SG_RESOURCE_SLOTS,     /* places of blocks on multiprocessors */
+    SG_RESOURCE_ISSUE,     /* the busiest unit of the multiprocessors */
+    SG_RESOURCE_BANDWIDTH, /* of device memory */
+    SG_RESOURCES
+};
+
+struct sg_demand {
+    uint64_t lead_ns;           /* before it takes anything */
+    uint64_t ns;                /* alone, then */
+    double share[SG_RESOURCES]; /* of each resource, meanwhile; at most 1 */
+};
+
+struct sg_timing_grid {
+    uint64_t blocks;
+    uint32_t block_threads;
+    uint32_t blocks_sm; /* that fit on a multiprocessor together; at least 1 */
+    uint32_t sms;       /* that it may use; 0: all */
+    const struct sg_counts *counts;
+};
+
+struct sg_demand sg_timing_kernel(const struct soft_device *device,
+                                  const struct sg_timing_grid *grid);
+/* One whose time is known. */
+struct sg_demand sg_timing_kernel_of(const struct soft_device *device,
+                                     const struct sg_timing_grid *grid, uint64_t ns);
+
+enum sg_timing_way { SG_TIMING_H2D, SG_TIMING_D2H };
+struct sg_demand sg_timing_copy(const struct soft_device *device, enum sg_timing_way way,
+                                uint64_t bytes, bool pageable);
+/* Within device memory: `bytes` are read and written together. */
+struct sg_demand sg_timing_fill(const struct soft_device *device, uint64_t bytes);
+
+#endif

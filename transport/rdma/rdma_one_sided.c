@@ -1,0 +1,131 @@
+/* Copies out of the other end's memory, and what is shared with it. What a reader would get wrong:
+ * who shares does nothing else; only its card takes part. (Copies into the other end's memory must
+ * be in order with what is sent: rdma_stream.c.) */
+#include "base/failpoint.h"
+#include "transport/rdma/rdma_state.h"
+
+/* NULL: the connection is not wide. */
+static struct rdma_conn *wide_state(const struct transport_conn *conn)
+{
+    struct rdma_conn *state = conn->state;
+    return state->phase == RDMA_WIDE ? state : NULL;
+}
+
+static enum ga_status reach_share_here(struct transport_conn *conn, void *memory, size_t bytes,
+                                       enum transport_use use, struct transport_memory *out)
+{
+    const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+    struct rdma_conn *state = wide_state(conn);
+    if (state == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    struct ibv_mr *made = state->wide->card.verbs->reg_mr(
+        state->wide->pd, memory, bytes, use == TRANSPORT_SHARED ? shared : IBV_ACCESS_LOCAL_WRITE);
+    if (made == NULL) {
+        return GA_NO_MEMORY;
+    }
+    if (GA_FAILPOINT("rdma: memory is shared")) {
+        lane_halt(&state->wide->fetch);
+    }
+    *out = (struct transport_memory){.state = made,
+                                     .address = (uintptr_t)memory,
+                                     .key = use == TRANSPORT_SHARED ? made->rkey : made->lkey};
+    return GA_OK;
+}
+
+static void reach_unshare(struct transport_conn *conn, struct transport_memory *memory)
+{
+    const struct rdma_conn *state = conn->state;
+    int before = ga_cancel_off();
+    (void)state->wide->card.verbs->dereg_mr(memory->state);
+    ga_cancel_back(before);
+    memory->state = NULL;
+}
+
+static struct lane_write move_of(const struct transport_reaching *copy)
+{
+    return (struct lane_write){.from = copy->here,
+                               .bytes = copy->bytes,
+                               .local_key = copy->own->key,
+                               .to = copy->there,
+                               .remote_key = copy->key};
+}
+
+static enum ga_status reach_fetch(struct transport_conn *conn,
+                                  const struct transport_reaching *copy)
+{
+    struct rdma_conn *state = wide_state(conn);
+    const struct lane_write move = move_of(copy);
+    if (state == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    if (GA_FAILPOINT("rdma: memory is fetched")) {
+        lane_halt(&state->wide->fetch);
+    }
+    return lane_move(&state->wide->fetch, IBV_WR_RDMA_READ, &move);
+}
+
+static void word_is_wrong(void *user, enum lane_kind kind, uint32_t number)
+{
+    struct rdma_conn *state = user;
+    (void)kind, (void)number;
+    lane_break(&state->wide->fetch, "nothing is said where memory is read");
+}
+
+static enum ga_status reach_fetched(struct transport_conn *conn, uint64_t *count)
+{
+    struct rdma_conn *state = wide_state(conn);
+    if (state == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    struct lane *lane = &state->wide->fetch;
+    GA_TRY(lane_poll(lane, word_is_wrong, state));
+    if (lane->finished != lane->posted && atomic_exchange(&state->dozed, false) &&
+        rdma_stream_tcp_ended(state)) {
+        return GA_LOST;
+    }
+    *count = lane->finished;
+    return GA_OK;
+}
+
+bool rdma_reach_sleeps(struct rdma_conn *state)
+{
+    struct lane *lane = &state->wide->fetch;
+    uint64_t before = lane->finished;
+    lane_arm(lane);
+    return lane_poll(lane, word_is_wrong, state) == GA_OK && lane->finished == before;
+}
+
+static enum ga_status reach_store(struct transport_conn *conn,
+                                  const struct transport_reaching *copy)
+{
+    struct rdma_conn *state = wide_state(conn);
+    const struct lane_write move = move_of(copy);
+    if (state == NULL) {
+        return GA_UNSUPPORTED;
+    }
+    if (GA_FAILPOINT("rdma: bytes are stored")) {
+        lane_halt(&state->wide->out);
+    }
+    return rdma_stream_store(state, &move);
+}
+
+static enum ga_status reach_stored(struct transport_conn *conn, uint64_t *count)
+{
+    struct rdma_conn *state = wide_state(conn);
+    return state != NULL ? rdma_stream_stored(state, count) : GA_UNSUPPORTED;
+}
+
+RDMA_UNCANCELLED(enum ga_status, reach_share,
+                 (struct transport_conn * conn, void *memory, size_t bytes, enum transport_use use,
+                  struct transport_memory *out),
+                 (conn, memory, bytes, use, out))
+
+const struct transport_reach rdma_reach = {
+    .share = reach_share,
+    .unshare = reach_unshare,
+    .fetch = reach_fetch,
+    .fetched = reach_fetched,
+    .store = reach_store,
+    .stored = reach_stored,
+};

@@ -1,0 +1,86 @@
+/* One direction of a connection over RDMA: bytes go one way, what the other end has read comes
+ * back; or the copies that one end makes out of the other one's memory. It has a queue pair, a
+ * completion queue and a completion channel of its own, so that who sends and who receives neither
+ * share anything nor wake each other (inside transport/).
+ *
+ * Every message, an RDMA WRITE or an empty SEND, has 32 bits that the other end sees ("the word"):
+ * which kind, and a number of 30 bits. Bytes and numbers arrive in the order in which they were
+ * sent. */
+#ifndef TRANSPORT_RDMA_LANE_H
+#define TRANSPORT_RDMA_LANE_H
+
+#include <pthread.h>
+
+#include "transport/rdma/rdma_verbs.h"
+
+#define LANE_DEPTH  160u /* messages that may come unseen */
+#define LANE_SENDS  256u
+#define LANE_NUMBER ((UINT32_C(1) << 30) - 1)
+
+enum lane_kind {
+    LANE_BYTES,  /* so many bytes have been written behind the last ones */
+    LANE_READ,   /* the other end has read so many bytes (the lowest 30 bits) */
+    LANE_SWITCH, /* bytes go this way from now on; so many have gone over TCP before */
+    LANE_END,
+};
+
+struct lane {
+    const struct rdma_card *card;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    uint32_t psn, inline_most;
+    uint64_t posted, finished; /* messages sent, and known to have arrived */
+    bool broken;
+};
+
+/* What the other end must know of a lane, and we of the other end's. */
+struct lane_peer {
+    uint32_t qp, psn;
+};
+
+struct lane_remote {
+    union ibv_gid gid;
+    enum ibv_mtu mtu;
+    struct lane_peer peer;
+    uint8_t reads; /* on their way at once, at most */
+};
+
+/* `access` (IBV_ACCESS_REMOTE_*): what the other end may do with memory that is registered so. On
+ * failure nothing stays. */
+GA_CHECKED enum ga_status lane_init(struct lane *lane, const struct rdma_card *card,
+                                    struct ibv_pd *pd, unsigned access, char *why, size_t why_size);
+GA_CHECKED enum ga_status lane_connect(struct lane *lane, const struct lane_remote *remote,
+                                       char *why, size_t why_size);
+void lane_fini(struct lane *lane);
+
+/* A place in the other end's memory, and the bytes here that go there or come from there. */
+struct lane_write {
+    const void *from;
+    uint32_t bytes, local_key;
+    uint64_t to;
+    uint32_t remote_key;
+};
+
+/* GA_AGAIN: too many messages are on their way. GA_LOST. `write` NULL: only the word. */
+GA_CHECKED enum ga_status lane_post(struct lane *lane, enum lane_kind kind, uint32_t number,
+                                    const struct lane_write *write);
+/* The same without a word: the other end does not see it. It shows in `finished`, each by itself.
+ */
+GA_CHECKED enum ga_status lane_move(struct lane *lane, enum ibv_wr_opcode opcode,
+                                    const struct lane_write *move);
+/* Calls `take` for each word that has come. GA_LOST: the lane is broken, after what had come. */
+GA_CHECKED enum ga_status lane_poll(struct lane *lane,
+                                    void (*take)(void *user, enum lane_kind kind, uint32_t number),
+                                    void *user);
+/* From now on the channel's descriptor becomes readable when something comes. What has come before
+ * may not count: poll once more. */
+void lane_arm(struct lane *lane);
+/* It is of no use any more; the first time is logged. */
+void lane_break(struct lane *lane, const char *why);
+/* For tests: as if the card had met an error of its own. Only who looks finds out. */
+void lane_halt(struct lane *lane);
+/* Waits until all messages have arrived, but not for long. */
+void lane_settle(struct lane *lane);
+
+#endif

@@ -1,0 +1,175 @@
+/* Both ends of a ring. Counters run on and are never taken modulo: their difference is what is in
+ * the ring. */
+#include "transport/shm/ring.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define PIECE      (64u << 10) /* the other side begins with what is there after so much */
+#define PAGE       4096u
+#define WORTH_WAKE (RING_BYTES / 4) /* of room: a writer that is woken for less sleeps again */
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What one copy can move: up to the end of the ring's memory. */
+static size_t straight(uint64_t at, size_t size)
+{
+    return smaller(size, RING_BYTES - (size_t)(at % RING_BYTES));
+}
+
+/* The counter is published, then we look whether the other side sleeps; it says that it sleeps, and
+ * then looks at the counter. One of us sees the other. */
+static bool take_sleep(_Atomic uint32_t *sleeps)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load_explicit(sleeps, memory_order_relaxed) != 0 &&
+           atomic_exchange(sleeps, 0) != 0;
+}
+
+/* Only who writes, or who reads, moves it. */
+static uint64_t position(const struct ring_end *end)
+{
+    return atomic_load_explicit(&end->at, memory_order_relaxed);
+}
+
+static void publish(struct ring_end *end, _Atomic uint64_t *counter, uint64_t at)
+{
+    atomic_store_explicit(&end->at, at, memory_order_relaxed);
+    atomic_store_explicit(counter, at, memory_order_release);
+}
+
+/* Room for `want` bytes, or what there is. GA_LOST: no honest reader has read so much or so
+ * little. */
+static enum ga_status room(struct ring_end *end, size_t want, size_t *bytes)
+{
+    const uint64_t at = position(end);
+    if (RING_BYTES - (at - end->other) < want) {
+        end->other = atomic_load_explicit(&end->ring->read, memory_order_acquire);
+    }
+    if (at - end->other > RING_BYTES) {
+        return GA_LOST;
+    }
+    *bytes = RING_BYTES - (size_t)(at - end->other);
+    return *bytes != 0 ? GA_OK : GA_AGAIN;
+}
+
+static enum ga_status filled(struct ring_end *end, size_t *bytes)
+{
+    const uint64_t at = position(end);
+    if (end->other == at) {
+        end->other = atomic_load_explicit(&end->ring->written, memory_order_acquire);
+    }
+    if (end->other - at > RING_BYTES) {
+        return GA_LOST;
+    }
+    *bytes = (size_t)(end->other - at);
+    return *bytes != 0 ? GA_OK : GA_AGAIN;
+}
+
+/* The last piece is published by the caller, with those behind it. */
+static uint64_t put(struct ring_end *end, uint64_t at, const uint8_t *from, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        if (done != 0) {
+            publish(end, &end->ring->written, at);
+        }
+        size_t part = straight(at, smaller(size - done, PIECE));
+        memcpy(end->ring->bytes + at % RING_BYTES, from + done, part);
+        at += part;
+        done += part;
+    }
+    return at;
+}
+
+enum ga_status ring_write(struct ring_end *end, const struct iovec *pieces, int count, size_t *sent,
+                          bool *wake)
+{
+    size_t bytes = 0, want = 0;
+    for (int i = 0; i < count; i++) {
+        want += pieces[i].iov_len;
+    }
+    GA_TRY(room(end, want, &bytes));
+    const uint64_t before = position(end);
+    uint64_t at = before;
+    for (int i = 0; i < count && bytes != 0; i++) {
+        size_t part = smaller(pieces[i].iov_len, bytes);
+        at = put(end, at, pieces[i].iov_base, part);
+        bytes -= part;
+    }
+    publish(end, &end->ring->written, at);
+    *wake = take_sleep(&end->ring->reader_sleeps);
+    *sent = (size_t)(at - before);
+    return GA_OK;
+}
+
+/* After reading from `before` on. A writer sleeps when the ring is full. Where it was not half
+ * full, the writer would have had to copy the other half while our counter was on its way to it, to
+ * sleep unseen; and then whoever reads next wakes it. So that small messages, which hurry, need no
+ * fence.
+ */
+static bool wakes_writer(struct ring_end *end, uint64_t before)
+{
+    uint64_t written = atomic_load_explicit(&end->ring->written, memory_order_relaxed);
+    if (written - before <= RING_BYTES / 2) {
+        return atomic_load_explicit(&end->ring->writer_sleeps, memory_order_relaxed) != 0 &&
+               atomic_exchange(&end->ring->writer_sleeps, 0) != 0;
+    }
+    /* What has been written meanwhile counts: the ring may be full again. */
+    return written - position(end) <= RING_BYTES - WORTH_WAKE &&
+           take_sleep(&end->ring->writer_sleeps);
+}
+
+enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *got, bool *wake)
+{
+    size_t bytes = 0;
+    GA_TRY(filled(end, &bytes));
+    bytes = smaller(bytes, size);
+    const uint64_t before = position(end);
+    uint64_t at = before;
+    for (size_t done = 0; done < bytes;) {
+        size_t part = straight(at, smaller(bytes - done, PIECE));
+        memcpy((uint8_t *)to + done, end->ring->bytes + at % RING_BYTES, part);
+        at += part;
+        done += part;
+        publish(end, &end->ring->read, at);
+    }
+    *wake = wakes_writer(end, before);
+    *got = bytes;
+    return GA_OK;
+}
+
+bool ring_reader_sleeps(struct ring_end *end)
+{
+    atomic_store(&end->ring->reader_sleeps, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load(&end->ring->written) == position(end)) {
+        return true;
+    }
+    atomic_store(&end->ring->reader_sleeps, 0);
+    return false;
+}
+
+bool ring_writer_sleeps(struct ring_end *end)
+{
+    atomic_store(&end->ring->writer_sleeps, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (position(end) - atomic_load(&end->ring->read) == RING_BYTES) {
+        return true;
+    }
+    atomic_store(&end->ring->writer_sleeps, 0);
+    return false;
+}
+
+bool ring_rest(struct ring_end *end)
+{
+    struct ring *ring = end->ring;
+    if (atomic_load(&ring->read) != position(end)) {
+        return false;
+    }
+    uintptr_t first = ((uintptr_t)ring->bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t last = ((uintptr_t)ring->bytes + RING_BYTES) & ~(uintptr_t)(PAGE - 1);
+    return madvise((void *)first, last - first, MADV_REMOVE) == 0;
+}

@@ -1,0 +1,213 @@
+/* Who may speak: certificates from files, or tickets. TLS 1.3 alone, and no sessions to resume: a
+ * connection costs one round trip more than TCP's and lives as long as its program. */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/tls/tls.h"
+
+#define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
+
+#define READ_BYTES 132000u /* eight records: OpenSSL has them from the socket at once */
+
+/* We are a guest: no work at the process's end, no file of the machine that changes what is right.
+ * Before all else of OpenSSL: whatever it is, it would start the library in its own way. */
+static bool library_start(void)
+{
+    return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1;
+}
+
+static const char *reason(void)
+{
+    const char *text = ERR_reason_error_string(ERR_peek_last_error());
+    return text != NULL ? text : "OpenSSL does not say why";
+}
+
+/* Nobody is there to ask. */
+static int no_password(char *buffer, int size, int writing, void *user)
+{
+    (void)buffer, (void)size, (void)writing, (void)user;
+    return -1;
+}
+
+static SSL_CTX *context_new(bool server, char *why, size_t why_size)
+{
+    SSL_CTX *context = NULL;
+    if (library_start()) {
+        ERR_clear_error();
+        context = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
+    }
+    if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
+        SSL_CTX_set_ciphersuites(context, SUITES) != 1) {
+        snprintf(why, why_size, "OpenSSL does not start: %s", reason());
+        SSL_CTX_free(context);
+        return NULL;
+    }
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_default_read_buffer_len(context, READ_BYTES);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_default_passwd_cb(context, no_password);
+    (void)SSL_CTX_set_num_tickets(context, 0);
+    return context;
+}
+
+/* ---- certificates */
+
+static enum ga_status file_error(const char *what, const char *path, char *why, size_t why_size)
+{
+    bool there = access(path, R_OK) == 0;
+    snprintf(why, why_size, "cannot use the %s in %s: %s", what, path,
+             there ? reason() : strerror(errno));
+    return GA_INVALID;
+}
+
+static enum ga_status identity_load(SSL_CTX *context, const struct transport_secret *secret,
+                                    char *why, size_t why_size)
+{
+    if (SSL_CTX_use_certificate_chain_file(context, secret->cert) != 1) {
+        return file_error("certificate", secret->cert, why, why_size);
+    }
+    if (SSL_CTX_use_PrivateKey_file(context, secret->key, SSL_FILETYPE_PEM) != 1) {
+        return file_error("key (of that certificate, and without a password)", secret->key, why,
+                          why_size);
+    }
+    return GA_OK;
+}
+
+static enum ga_status certificates_load(SSL_CTX *context, const struct transport_secret *secret,
+                                        bool server, char *why, size_t why_size)
+{
+    if ((secret->cert == NULL) != (secret->key == NULL)) {
+        snprintf(why, why_size, "a certificate needs its key, and a key its certificate");
+        return GA_INVALID;
+    }
+    if (secret->cert != NULL) {
+        GA_TRY(identity_load(context, secret, why, why_size));
+    }
+    if (secret->ca != NULL && SSL_CTX_load_verify_file(context, secret->ca) != 1) {
+        return file_error("certificates of authorities", secret->ca, why, why_size);
+    }
+    if (server) {
+        SSL_CTX_set_verify(context,
+                           secret->ca != NULL ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
+                                              : SSL_VERIFY_NONE,
+                           NULL);
+        return GA_OK;
+    }
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    if (secret->ca == NULL) {
+        (void)SSL_CTX_set_default_verify_paths(context); /* the machine's */
+    }
+    return GA_OK;
+}
+
+/* ---- tickets: external keys (RFC 8446, 4.2.11), with fresh Diffie-Hellman keys besides */
+
+static SSL_SESSION *ticket_session(SSL *ssl, const uint8_t *key)
+{
+    static const unsigned char suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
+    const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite);
+    SSL_SESSION *session = SSL_SESSION_new();
+    if (session == NULL || cipher == NULL ||
+        SSL_SESSION_set1_master_key(session, key, TRANSPORT_TICKET_KEY) != 1 ||
+        SSL_SESSION_set_cipher(session, cipher) != 1 ||
+        SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
+        SSL_SESSION_free(session);
+        return NULL;
+    }
+    return session;
+}
+
+static int ticket_show(SSL *ssl, const EVP_MD *digest, const unsigned char **id, size_t *id_size,
+                       SSL_SESSION **session)
+{
+    const struct tls_conn *state = SSL_get_app_data(ssl);
+    *session = NULL;
+    if (digest != NULL && !EVP_MD_is_a(digest, "SHA256")) {
+        return 0; /* the server wants what the key is not for */
+    }
+    *session = ticket_session(ssl, state->ticket + TRANSPORT_TICKET_ID);
+    *id = state->ticket;
+    *id_size = TRANSPORT_TICKET_ID;
+    return *session != NULL;
+}
+
+static int ticket_find(SSL *ssl, const unsigned char *id, size_t id_size, SSL_SESSION **session)
+{
+    const struct tls_conn *state = SSL_get_app_data(ssl);
+    uint8_t key[TRANSPORT_TICKET_KEY];
+    *session = NULL;
+    if (id_size != TRANSPORT_TICKET_ID ||
+        !state->secret.ticket(state->secret.user, (const uint8_t *)id, key)) {
+        return 1; /* goes on, and ends for want of a certificate */
+    }
+    *session = ticket_session(ssl, key);
+    OPENSSL_cleanse(key, sizeof key);
+    return *session != NULL;
+}
+
+/* ---- both */
+
+enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX **out, char *why,
+                                  size_t why_size)
+{
+    if (secret == NULL || (secret->ticket == NULL && secret->cert == NULL)) {
+        snprintf(why, why_size, "TLS needs a certificate and its key");
+        return GA_INVALID;
+    }
+    SSL_CTX *context = context_new(true, why, why_size);
+    enum ga_status status = context != NULL ? GA_OK : GA_INVALID;
+    if (status == GA_OK && secret->ticket != NULL) {
+        SSL_CTX_set_psk_find_session_callback(context, ticket_find);
+    } else if (status == GA_OK) {
+        status = certificates_load(context, secret, true, why, why_size);
+    }
+    if (status != GA_OK) {
+        SSL_CTX_free(context);
+        return status;
+    }
+    *out = context;
+    return GA_OK;
+}
+
+/* The client's for tickets: several connections are made at once, and it is always the same. */
+static SSL_CTX *context_for_tickets(char *why, size_t why_size)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static SSL_CTX *made;
+    pthread_mutex_lock(&lock);
+    if (made == NULL && (made = context_new(false, why, why_size)) != NULL) {
+        SSL_CTX_set_psk_use_session_callback(made, ticket_show);
+        SSL_CTX_set_verify(made, SSL_VERIFY_PEER, NULL); /* against no authority: no certificate */
+    }
+    SSL_CTX *context = made != NULL && SSL_CTX_up_ref(made) == 1 ? made : NULL;
+    pthread_mutex_unlock(&lock);
+    return context;
+}
+
+enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CTX **out, char *why,
+                                   size_t why_size)
+{
+    static const struct transport_secret none;
+    secret = secret != NULL ? secret : &none;
+    if (secret->ticket_id != NULL) {
+        *out = context_for_tickets(why, why_size);
+        return *out != NULL ? GA_OK : GA_NO_MEMORY;
+    }
+    SSL_CTX *context = context_new(false, why, why_size);
+    enum ga_status status =
+        context != NULL ? certificates_load(context, secret, false, why, why_size) : GA_INVALID;
+    if (status != GA_OK) {
+        SSL_CTX_free(context);
+        return status;
+    }
+    *out = context;
+    return GA_OK;
+}

@@ -1,0 +1,318 @@
+/* How a TLS connection begins, and what is said when it does not. */
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handshake.h"
+#include "transport/socket.h"
+#include "transport/tcp.h"
+#include "transport/tls/tls.h"
+
+#define RECORD_HANDSHAKE 0x16 /* the first byte of whoever speaks TLS */
+#define RECORD_ALERT     0x15
+#define DRAIN_MOST       16u
+#define NO_DEVICE        100 /* the CUresult for a program whose greeting was no TLS */
+
+/* ---- the two ends of an SSL object */
+
+/* Past `in`, into OpenSSL's own buffer: what comes much is copied once less. */
+static int straight_read(BIO *bio, char *to, int size)
+{
+    struct tls_conn *state = BIO_get_data(bio);
+    size_t got = 0;
+    if (atomic_load(&state->ready)) {
+        enum ga_status status = transport_tcp.receive(&state->tcp, to, (size_t)size, &got);
+        state->drained = status == GA_AGAIN;
+        state->ended = status == GA_LOST;
+    }
+    if (got == 0) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    return (int)got;
+}
+
+static int in_read(BIO *bio, char *to, int size)
+{
+    struct tls_conn *state = BIO_get_data(bio);
+    size_t here = state->in.end - state->in.start;
+    BIO_clear_retry_flags(bio);
+    if (here == 0) {
+        return straight_read(bio, to, size);
+    }
+    here = here < (size_t)size ? here : (size_t)size;
+    memcpy(to, state->in.bytes + state->in.start, here);
+    state->in.start += here;
+    return (int)here;
+}
+
+static int out_write(BIO *bio, const char *from, int size)
+{
+    struct tls_conn *state = BIO_get_data(bio);
+    struct tls_bytes *out = &state->out;
+    if (out->bytes == NULL) {
+        out->bytes = malloc(TLS_SMALL_BYTES);
+        out->capacity = out->bytes != NULL ? TLS_SMALL_BYTES : 0;
+    }
+    size_t room = out->capacity - out->end;
+    BIO_clear_retry_flags(bio);
+    if (out->bytes == NULL || room == 0) {
+        BIO_set_retry_write(bio);
+        return -1;
+    }
+    room = room < (size_t)size ? room : (size_t)size;
+    memcpy(out->bytes + out->end, from, room);
+    out->end += room;
+    return (int)room;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio, (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH; /* tls_flush does, in its time */
+}
+
+static pthread_once_t method_once = PTHREAD_ONCE_INIT;
+static BIO_METHOD *method;
+
+static void method_make(void)
+{
+    method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "gpuaas");
+    if (method != NULL) {
+        (void)BIO_meth_set_read(method, in_read);
+        (void)BIO_meth_set_write(method, out_write);
+        (void)BIO_meth_set_ctrl(method, bio_control);
+    }
+}
+
+/* ---- beginning */
+
+/* The name or address that the certificate must be for. */
+static bool expect_host(SSL *ssl, const char *host)
+{
+    uint8_t binary[16];
+    if (inet_pton(AF_INET, host, binary) == 1 || inet_pton(AF_INET6, host, binary) == 1) {
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+    }
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context)
+{
+    (void)pthread_once(&method_once, method_make);
+    BIO *bio = method != NULL ? BIO_new(method) : NULL;
+    state->ssl = bio != NULL ? SSL_new(context) : NULL;
+    if (state->ssl == NULL) {
+        BIO_free(bio);
+        return GA_NO_MEMORY;
+    }
+    BIO_set_data(bio, state);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(state->ssl, bio, bio);
+    SSL_set_app_data(state->ssl, state);
+    if (state->server) {
+        SSL_set_accept_state(state->ssl);
+        return GA_OK;
+    }
+    SSL_set_connect_state(state->ssl);
+    return state->ticketed || expect_host(state->ssl, state->host) ? GA_OK : GA_NO_MEMORY;
+}
+
+/* ---- what goes wrong */
+
+/* A certificate of the other end. */
+static void certificate_trouble(struct tls_conn *state, long verdict)
+{
+    const char *text = X509_verify_cert_error_string(verdict);
+    const char *whose = state->server ? "the client's" : "its";
+    char *out = state->trouble;
+    const size_t size = sizeof state->trouble;
+    switch (verdict) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+        snprintf(out, size, "%s certificate has expired: a new one must be made", whose);
+        break;
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        snprintf(out, size, "%s certificate is not valid yet: one of the two clocks must be wrong",
+                 whose);
+        break;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        snprintf(out, size,
+                 "its certificate is not for the name \"%.100s\": write a name of the certificate "
+                 "in GPUAAS_SERVERS, or give the server a certificate for this one",
+                 state->host);
+        break;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        snprintf(out, size, "%s certificate is from no authority that is trusted here: %s", whose,
+                 state->server ? "tls_client_ca names those for clients"
+                               : "name the file with the authority's certificate in GPUAAS_CA");
+        break;
+    default:
+        snprintf(out, size, "%s certificate is not accepted: %s", whose, text);
+        break;
+    }
+}
+
+static const char *ticket_words(const struct tls_conn *state, int code)
+{
+    if (!state->server) {
+        return code > SSL_AD_REASON_OFFSET ? "the ticket is refused" : NULL;
+    }
+    return atomic_load(&state->ready)             ? NULL
+           : code == SSL_R_BINDER_DOES_NOT_VERIFY ? "it does not know the key of its ticket"
+                                                  : "it has shown no ticket that is good here";
+}
+
+/* What the other end has said, as the cause and its cure; NULL: nothing that we know better. */
+static const char *alert_words(const struct tls_conn *state, int code)
+{
+    switch (code) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        return "it wants a certificate of this client: name its files in GPUAAS_CERT and "
+               "GPUAAS_KEY";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        return state->server
+                   ? "the client does not know the authority of our certificate (its GPUAAS_CA)"
+                   : "it does not know the authority of this client's certificate (GPUAAS_CERT, "
+                     "and tls_client_ca there)";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+        return state->server ? "the client finds our certificate expired (tls_cert)"
+                             : "this client's certificate (GPUAAS_CERT) has expired";
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        return state->server ? "the client does not accept our certificate: is its name another?"
+                             : "it does not accept this client's certificate (GPUAAS_CERT)";
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+        return "it does not speak TLS 1.3";
+    default:
+        return NULL;
+    }
+}
+
+void tls_trouble(struct tls_conn *state)
+{
+    long verdict = SSL_get_verify_result(state->ssl);
+    unsigned long error = ERR_peek_last_error();
+    int code = ERR_GET_REASON(error);
+    const char *words = state->ticketed ? ticket_words(state, code) : alert_words(state, code);
+    const char *text = ERR_reason_error_string(error);
+    if (state->trouble[0] != 0) {
+        return;
+    }
+    if (verdict != X509_V_OK && !state->ticketed && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+        certificate_trouble(state, verdict);
+    } else if (words != NULL) {
+        snprintf(state->trouble, sizeof state->trouble, "%s", words);
+    } else {
+        snprintf(state->trouble, sizeof state->trouble, "TLS: %s",
+                 text != NULL ? text : "an error without a name");
+    }
+}
+
+/* A program that would speak without TLS gets its answer in our protocol, so that it can say why.
+ */
+static void plain_refuse(struct tls_conn *state)
+{
+    _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 256];
+    struct ga_writer writer = ga_writer_of(frame + sizeof(struct wire_header), 256);
+    const struct handshake_refused refused = {
+        .result = NO_DEVICE,
+        .reason = "it speaks TLS alone on this port: write tls:// in front of its name"};
+    handshake_refused_write(&writer, &refused);
+    const struct wire_header header = {.length = (uint32_t)writer.at, .opcode = WIRE_REFUSED};
+    memcpy(frame, &header, sizeof header);
+    struct iovec piece = {frame, sizeof header + writer.at};
+    size_t sent;
+    (void)!socket_send(state->tcp.fd, &piece, 1, &sent);
+}
+
+/* The first byte decides whether the rest is worth OpenSSL's time. */
+static enum ga_status first_byte(struct tls_conn *state)
+{
+    uint8_t first = state->in.bytes[0];
+    if (first == RECORD_HANDSHAKE || first == RECORD_ALERT) {
+        return GA_OK;
+    }
+    if (state->server) {
+        plain_refuse(state);
+    }
+    snprintf(state->trouble, sizeof state->trouble, "%s",
+             state->server ? "the client speaks no TLS, and this port nothing else"
+                           : "it speaks no TLS on this port: leave tls:// out, if what lies "
+                             "between can be trusted");
+    return GA_LOST;
+}
+
+/* ---- going on; with both locks */
+
+static enum ga_status handshake_fill(struct tls_conn *state)
+{
+    bool first = !state->heard;
+    enum ga_status status = tls_fill(state);
+    if (status == GA_LOST && state->trouble[0] == 0) {
+        snprintf(state->trouble, sizeof state->trouble,
+                 "it closed the connection in the TLS handshake%s",
+                 first && !state->server && !state->ticketed
+                     ? ": perhaps it speaks no TLS on this port (then leave tls:// out)"
+                     : "");
+    }
+    if (status == GA_OK && first) {
+        state->heard = true;
+        status = first_byte(state);
+    }
+    return status;
+}
+
+/* The other end may know us by a certificate that a ticket cannot prove. */
+static enum ga_status handshake_end(struct tls_conn *state)
+{
+    if (state->ticketed && SSL_session_reused(state->ssl) != 1) {
+        snprintf(state->trouble, sizeof state->trouble, "the ticket is refused");
+        return GA_LOST;
+    }
+    OPENSSL_cleanse(state->ticket, sizeof state->ticket);
+    atomic_store(&state->readable,
+                 state->in.start != state->in.end || SSL_has_pending(state->ssl) != 0);
+    atomic_store(&state->ready, true);
+    return GA_OK;
+}
+
+/* Unread bytes would turn our end into a reset, and take away what we have said last. */
+static void drain(struct tls_conn *state)
+{
+    for (unsigned i = 0; i < DRAIN_MOST && tls_fill(state) == GA_OK; i++) {
+    }
+}
+
+enum ga_status tls_handshake(struct tls_conn *state)
+{
+    for (;;) {
+        ERR_clear_error();
+        int rc = SSL_do_handshake(state->ssl);
+        int error = SSL_get_error(state->ssl, rc);
+        enum ga_status status = tls_flush(state, true);
+        atomic_store(&state->unsent, status == GA_AGAIN);
+        if (rc == 1) {
+            return handshake_end(state);
+        }
+        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+            tls_trouble(state);
+            drain(state);
+            return GA_LOST;
+        }
+        if (status == GA_AGAIN || error == SSL_ERROR_WANT_WRITE) {
+            return status == GA_LOST ? GA_LOST : GA_AGAIN;
+        }
+        GA_TRY(handshake_fill(state)); /* also when it is lost: what it has said last tells why */
+    }
+}
