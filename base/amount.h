@@ -1,6 +1,6 @@
 /* Amounts in configurations: a number and a unit. The forms are for messages that refuse one. */
-#ifndef GA_AMOUNT_H
-#define GA_AMOUNT_H
+#ifndef BASE_AMOUNT_H
+#define BASE_AMOUNT_H
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Where a thread of the program must not end when it is cancelled: from `off` until `back`. */
-#ifndef GA_CANCEL_H
-#define GA_CANCEL_H
+#ifndef BASE_CANCEL_H
+#define BASE_CANCEL_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* Time for deadlines and durations: CLOCK_MONOTONIC in nanoseconds, never the wall clock. */
-#ifndef GA_CLOCK_H
-#define GA_CLOCK_H
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -4,8 +4,8 @@
  * decoder checks once, at the end, with ga_reader_done(). A ga_writer likewise remembers that its
  * buffer was too small. Values are little endian and aligned to their size (so a decoder may lend
  * out pointers into the message); a message starts 16-aligned. */
-#ifndef GA_CURSOR_H
-#define GA_CURSOR_H
+#ifndef BASE_CURSOR_H
+#define BASE_CURSOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Descriptors of a library in somebody else's process: never 0, 1 or 2, even when the program has
  * closed those. Whoever prints would write into them. */
-#ifndef GA_DESCRIPTOR_H
-#define GA_DESCRIPTOR_H
+#ifndef BASE_DESCRIPTOR_H
+#define BASE_DESCRIPTOR_H
 
 #include <errno.h>
 #include <fcntl.h>

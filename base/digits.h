@@ -1,6 +1,6 @@
 /* Decimal numbers in configurations. */
-#ifndef GA_DIGITS_H
-#define GA_DIGITS_H
+#ifndef BASE_DIGITS_H
+#define BASE_DIGITS_H
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  *
  * Besides those in the code, the allocation of memory and the start of a thread are failpoints:
  * "malloc in PROGRAM", "thread in PROGRAM", with the program's name as the log has it. */
-#ifndef GA_FAILPOINT_H
-#define GA_FAILPOINT_H
+#ifndef BASE_FAILPOINT_H
+#define BASE_FAILPOINT_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * C libraries have given a newer version to the version that every one has, so that the library
  * loads wherever glibc is 2.28 or newer. A name is added here when the lint of the client library
  * complains about it. */
-#ifndef GA_GLIBC_FLOOR_H
-#define GA_GLIBC_FLOOR_H
+#ifndef BASE_GLIBC_FLOOR_H
+#define BASE_GLIBC_FLOOR_H
 
 #if defined(__x86_64__)
 __asm__(".symver pthread_create,pthread_create@GLIBC_2.2.5");

@@ -2,8 +2,8 @@
  * A handle is a name, not a pointer: it is looked up by all three parts, so a stale or foreign one
  * is found out. Index 0 is never used; generation is never 0, hence no handle equals the stream
  * names 0, 1 and 2 of CUDA. */
-#ifndef GA_HANDLE_H
-#define GA_HANDLE_H
+#ifndef BASE_HANDLE_H
+#define BASE_HANDLE_H
 
 #include <stdint.h>
 

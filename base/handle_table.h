@@ -2,8 +2,8 @@
  * server (which is told handles and checks them). Not locked: the owner locks, but for finding:
  * that may happen at any time, in any thread. Whether an object lives on that somebody else removes
  * meanwhile is for its owner to care. */
-#ifndef GA_HANDLE_TABLE_H
-#define GA_HANDLE_TABLE_H
+#ifndef BASE_HANDLE_TABLE_H
+#define BASE_HANDLE_TABLE_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* A doubly linked list threaded through its elements. The list head is an element too: an empty
  * list points to itself. */
-#ifndef GA_LIST_H
-#define GA_LIST_H
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

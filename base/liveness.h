@@ -4,8 +4,8 @@
  * What a reader would get wrong: silence is not the time since the peer was heard, but the time
  * that *we* were there to hear it. A look that comes late counts as little as one that came in
  * time, so a process that was itself stopped does not take its own absence for the peer's. */
-#ifndef GA_LIVENESS_H
-#define GA_LIVENESS_H
+#ifndef BASE_LIVENESS_H
+#define BASE_LIVENESS_H
 
 #include <stdint.h>
 

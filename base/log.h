@@ -6,8 +6,8 @@
  * What a reader would get wrong: not every line is written. Of one place in the code there are
  * GA_LOG_LINES_A_SECOND in a second; more are counted, and so are lines that nobody reads (a full
  * pipe), instead of waited for. */
-#ifndef GA_LOG_H
-#define GA_LOG_H
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

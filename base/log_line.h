@@ -1,6 +1,6 @@
 /* How a line of the log looks (inside base/). */
-#ifndef GA_LOG_LINE_H
-#define GA_LOG_LINE_H
+#ifndef BASE_LOG_LINE_H
+#define BASE_LOG_LINE_H
 
 #include <stddef.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* For who keeps what is logged besides stderr. */
-#ifndef GA_LOG_WATCH_H
-#define GA_LOG_WATCH_H
+#ifndef BASE_LOG_WATCH_H
+#define BASE_LOG_WATCH_H
 
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /* "Did you mean": which word of a list somebody probably meant who wrote one that is not in it. */
-#ifndef GA_NEAREST_H
-#define GA_NEAREST_H
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Objects by a number that somebody else has chosen, such as the driver's texture objects: a hash
  * table of fixed size whose nodes lie in the objects. Zeroed it is empty. Not locked. */
-#ifndef GA_NUMBER_MAP_H
-#define GA_NUMBER_MAP_H
+#ifndef BASE_NUMBER_MAP_H
+#define BASE_NUMBER_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

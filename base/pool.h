@@ -4,8 +4,8 @@
  * What a reader would get wrong: what is taken is not zeroed. A pool that is empty asks the
  * allocator for `batch` objects, so how many are under way may vary a little without asking again;
  * at most `keep` free ones stay, so that a burst does not keep its memory for ever. */
-#ifndef GA_POOL_H
-#define GA_POOL_H
+#ifndef BASE_POOL_H
+#define BASE_POOL_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Whether memory can be read, asked of the kernel instead of tried: for sizes that somebody else
  * has said and addresses that a program has given. */
-#ifndef GA_READABLE_H
-#define GA_READABLE_H
+#ifndef BASE_READABLE_H
+#define BASE_READABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Memory that two processes map: made by one, handed to the other as a descriptor. It cannot shrink
  * once it is shared, so whoever maps it never touches what is not there. */
-#ifndef GA_SHARED_MEMORY_H
-#define GA_SHARED_MEMORY_H
+#ifndef BASE_SHARED_MEMORY_H
+#define BASE_SHARED_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * So spinning that was in vain is tried again ever more rarely, and one success makes it the rule
  * again. */
-#ifndef GA_SPIN_H
-#define GA_SPIN_H
+#ifndef BASE_SPIN_H
+#define BASE_SPIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

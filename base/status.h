@@ -1,7 +1,7 @@
 /* What a function of ours answers. A reader would think it mirrors CUresult: it does not; only
  * client/, front/, softgpu/ and server/ translate between the two. */
-#ifndef GA_STATUS_H
-#define GA_STATUS_H
+#ifndef BASE_STATUS_H
+#define BASE_STATUS_H
 
 enum ga_status {
     GA_OK = 0,

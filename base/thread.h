@@ -1,7 +1,7 @@
 /* Threads of ours in processes that are not: signals are the application's business, its handlers
  * never run on our threads. */
-#ifndef GA_THREAD_H
-#define GA_THREAD_H
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* Waiting no longer than until a time of ga_clock_ns(). The wall clock would make waits longer or
  * shorter when somebody sets it, so nobody waits by that. */
-#ifndef GA_WAIT_H
-#define GA_WAIT_H
+#ifndef BASE_WAIT_H
+#define BASE_WAIT_H
 
 #include <errno.h>
 #include <pthread.h>

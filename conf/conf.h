@@ -3,8 +3,8 @@
  * keys.def is the only list of keys, with api/soft_keys.def for those of software GPUs. Reading
  * goes on after an error, so that one run names them all; a struct conf is only usable when no
  * error was found. */
-#ifndef CONF_H
-#define CONF_H
+#ifndef CONF_CONF_H
+#define CONF_CONF_H
 
 #include <stdbool.h>
 #include <stdint.h>

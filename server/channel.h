@@ -9,7 +9,7 @@
  *     TICKET ------------------------------>     one for each device that the client opens
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
- *     <----------------------------- EXCHANGE     what applications share (exchange.h), perhaps
+ *     <----------------------------- EXCHANGE     what applications share (sharing.h), perhaps
  *     EXCHANGE ---------------------------->     with a descriptor; and the answer, likewise;
  *                                                or, unasked, that others lack memory
  *

@@ -5,8 +5,8 @@
  * wins, while the socket is full or has been not long ago; bytes that do not get smaller are tried
  * more and more seldom.
  * Nothing here is atomic: a struct pack is under its owner's lock. */
-#ifndef TRANSPORT_PACK_H
-#define TRANSPORT_PACK_H
+#ifndef TRANSPORT_COMPRESS_H
+#define TRANSPORT_COMPRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

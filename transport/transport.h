@@ -5,8 +5,8 @@
  * not wide, on the descriptor. Frames are made of those bytes by
  * transport/frame.h. A new transport is one file with a struct transport_ops, one line in
  * transport_all[] and one line in the contract test. */
-#ifndef TRANSPORT_H
-#define TRANSPORT_H
+#ifndef TRANSPORT_TRANSPORT_H
+#define TRANSPORT_TRANSPORT_H
 
 #include <poll.h>
 #include <stdbool.h>

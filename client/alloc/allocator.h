@@ -8,8 +8,8 @@
  *
  * Slabs belong to one owner (a context), so that everything of a context can go with it.
  * The callbacks run without the allocator's lock; results are CUresult numbers, 0 is success. */
-#ifndef CLIENT_ALLOCATOR_H
-#define CLIENT_ALLOCATOR_H
+#ifndef CLIENT_ALLOC_ALLOCATOR_H
+#define CLIENT_ALLOC_ALLOCATOR_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* Inside the allocator: its blocks. All under its lock. */
-#ifndef CLIENT_ALLOCATOR_BLOCK_H
-#define CLIENT_ALLOCATOR_BLOCK_H
+#ifndef CLIENT_ALLOC_ALLOCATOR_BLOCK_H
+#define CLIENT_ALLOC_ALLOCATOR_BLOCK_H
 
 #include "client/alloc/allocator.h"
 #include "client/alloc/slab.h"

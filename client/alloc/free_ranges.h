@@ -1,6 +1,6 @@
 /* Addresses that nobody has, as ranges without neighbours. Not locked. */
-#ifndef CLIENT_GAPS_H
-#define CLIENT_GAPS_H
+#ifndef CLIENT_ALLOC_FREE_RANGES_H
+#define CLIENT_ALLOC_FREE_RANGES_H
 
 #include "client/alloc/ranges.h"
 

@@ -1,6 +1,6 @@
 /* Disjoint address ranges in order: a treap whose nodes the caller owns. Not locked. */
-#ifndef CLIENT_RANGES_H
-#define CLIENT_RANGES_H
+#ifndef CLIENT_ALLOC_RANGES_H
+#define CLIENT_ALLOC_RANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* What has been freed and may still be used by work of its owner: a queue for each owner in one,
  * with a mark each, behind which it is free. Marks of an owner are told in ascending order. Not
  * locked. */
-#ifndef CLIENT_DRAINING_H
-#define CLIENT_DRAINING_H
+#ifndef CLIENT_ALLOC_RETIRED_H
+#define CLIENT_ALLOC_RETIRED_H
 
 #include <stdbool.h>
 #include <stdint.h>

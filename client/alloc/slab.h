@@ -1,6 +1,6 @@
 /* A slab: units of some size, a bit for each unit in use. Not locked. */
-#ifndef CLIENT_SLAB_H
-#define CLIENT_SLAB_H
+#ifndef CLIENT_ALLOC_SLAB_H
+#define CLIENT_ALLOC_SLAB_H
 
 #include <stdbool.h>
 #include <stdint.h>

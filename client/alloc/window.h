@@ -1,7 +1,7 @@
 /* The address windows of this process: reserved here so that the host's malloc cannot collide with
  * device addresses. How large one is depends on the memory of its device. */
-#ifndef CLIENT_WINDOW_H
-#define CLIENT_WINDOW_H
+#ifndef CLIENT_ALLOC_WINDOW_H
+#define CLIENT_ALLOC_WINDOW_H
 
 #include <stdbool.h>
 

@@ -5,9 +5,9 @@
  * another context sends the call there (as CUDA does).
  * client_call_begin: locks the sender and lends call.writer; nothing may wait from here on.
  * client_call_post: sends; or client_call_wait, then client_call_end. With bytes of the program's
- * memory: piece.h. */
-#ifndef CLIENT_CALL_H
-#define CLIENT_CALL_H
+ * memory: payload.h. */
+#ifndef CLIENT_CALL_CALL_H
+#define CLIENT_CALL_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct client_session;
 struct client_stream;
 struct client_event;
 
-/* What a call uses of memory that is the program's and a device's (twin.h). */
+/* What a call uses of memory that is the program's and a device's (mirror.h). */
 struct client_call_twins {
     bool some, all;      /* all: everything that the stream may use */
     bool later;          /* client_call_sent is still to come: pieces have not left */
@@ -103,8 +103,8 @@ void client_call_prefix(struct client_call *call, size_t bound, unsigned connect
  * client_link_apart. When they have left, client_call_sent is the caller's to say. */
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct link_apart *apart);
-/* Has been sent: what it has written into memory of program and device (twin.h) is known. May wait
- * for the server. */
+/* Has been sent: what it has written into memory of program and device (mirror.h) is known. May
+ * wait for the server. */
 void client_call_sent(struct client_call *call);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
  * caller fills it and posts. */

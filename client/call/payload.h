@@ -1,8 +1,8 @@
 /* Bytes of the program's memory that go with one call, between its begin and its post. How they
  * travel is decided here: in the buffer behind the values, out of the program's memory, packed, or
  * over a bulk connection. */
-#ifndef CLIENT_PIECE_H
-#define CLIENT_PIECE_H
+#ifndef CLIENT_CALL_PAYLOAD_H
+#define CLIENT_CALL_PAYLOAD_H
 
 #include "client/call/call.h"
 

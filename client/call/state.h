@@ -3,8 +3,8 @@
  * Objects are never given back to malloc but used again for objects of their type: a thread that
  * uses a handle which another thread destroys meets an object that is gone or another one, never
  * foreign memory. A field that says nothing else is written under client_state_lock. */
-#ifndef CLIENT_STATE_H
-#define CLIENT_STATE_H
+#ifndef CLIENT_CALL_STATE_H
+#define CLIENT_CALL_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -90,19 +90,19 @@ struct client_context {
     unsigned sms; /* multiprocessors that its kernels have; 0: all */
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
     _Atomic uint64_t legacy_ready, legacy_watched;    /* likewise, as in client_stream */
-    uint64_t twin_stream;                             /* handle; 0: none yet (twin_sync.c) */
-    uint64_t copy_stream;                             /* likewise (copy_across.c) */
+    uint64_t twin_stream;                             /* handle; 0: none yet (mirror_sync.c) */
+    uint64_t copy_stream;                             /* likewise (copy_cross_node.c) */
     atomic_bool streamed; /* it has, or had, streams besides the default one */
-    /* See copy_over.c. How far the legacy stream has got shows in streams that do not wait for it;
-     * mark, as in client_stream, of the last blocking copy that has not waited; handle of the event
-     * that was recorded behind such copies. */
+    /* See copy_deferred.c. How far the legacy stream has got shows in streams that do not wait for
+     * it; mark, as in client_stream, of the last blocking copy that has not waited; handle of the
+     * event that was recorded behind such copies. */
     atomic_bool shows;
     _Atomic uint64_t owed;
     uint64_t marker;
     /* Sequence of the call that was the last to find all of the context's work done. */
     _Atomic uint64_t quiet;
     /* The same for all work that may use its memory, that of other contexts included, as the server
-     * has told; and what this becomes when it tells the next time. See memory_free.c. */
+     * has told; and what this becomes when it tells the next time. See device_free.c. */
     _Atomic uint64_t unused, watch;
     atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
@@ -224,7 +224,7 @@ extern atomic_bool client_exiting; /* exit() has begun */
 void client_process_own(int fd);
 CUresult client_process_start(void);
 
-/* ---- pool (pool.c) */
+/* ---- pool (servers.c) */
 extern struct client_device *client_devices[CLIENT_DEVICES_MOST];
 extern int client_device_count;
 extern struct client_server *client_servers;
@@ -232,7 +232,7 @@ extern uint8_t client_application[16];
 CUresult client_pool_connect(void);
 /* CUDA_ERROR_INVALID_DEVICE: no such device. */
 CUresult client_device_find(CUdevice ordinal, struct client_device **device);
-/* Attributes as programs may see them, from the driver's (attributes.c). */
+/* Attributes as programs may see them, from the driver's (device_attributes.c). */
 void client_attributes_apply(int32_t *seen, const int32_t *driver, uint32_t count);
 
 /* ---- sessions (session.c): opened with a device's first context. `device->open_lock` is held. */
@@ -262,7 +262,7 @@ void client_link_add(struct client_link *link);
  * runs and looks at everything again. */
 bool client_service_start(void);
 
-/* ---- objects (objects.c) */
+/* ---- objects (handles.c) */
 /* Makes an object; `context` may be NULL. NULL: no memory. */
 void *client_object_make(enum ga_handle_type type, struct client_context *context);
 /* NULL: not live. */
@@ -355,7 +355,7 @@ void client_event_whole(struct client_event *event, const struct client_call *ca
 /* What has been sent of a shared event is done. */
 CUresult client_event_settle(const struct client_call *before, const struct client_event *event);
 
-/* ---- green contexts (green.c); the first two are front_host.green_make and green_end */
+/* ---- green contexts (green_context.c); the first two are front_host.green_make and green_end */
 CUresult client_green_make(struct front_green *green);
 CUresult client_green_end(const struct front_green *green);
 CUresult client_green_record(const struct front_green *green, CUevent event);
@@ -405,7 +405,7 @@ bool client_mempool_free(uint64_t address);
 bool client_mempool_release(CUdevice device);
 void client_mempool_reset(CUdevice device);
 
-/* ---- memory (memory.c, host_memory.c) */
+/* ---- memory (device_memory.c, host_memory.c) */
 /* A live allocation, module global, or pinned range. */
 struct client_memory {
     struct client_session *session; /* NULL: host memory */
@@ -455,7 +455,7 @@ void client_memory_trim_session(const struct client_session *session, bool wait)
  * False: there is nothing more that could be tried. */
 #define CLIENT_RELIEF_OTHERS 3u
 bool client_memory_relieve(const struct client_session *session, unsigned step);
-/* ---- memory that this program keeps and others lack (trim.c) */
+/* ---- memory that this program keeps and others lack (reclaim.c) */
 /* It goes back, in a thread of its own. */
 void client_trim_begin(struct client_link *link);
 /* Others are asked to give back what they keep; step by step more time passes. False: they have. */

@@ -1,7 +1,7 @@
-/* Bulk connections: asked for with the first large copy, which waits for them; see link_bulk.c for
+/* Bulk connections: asked for with the first large copy, which waits for them; see conn_bulk.c for
  * what they do. A program without large copies has none. */
-#ifndef CLIENT_BULK_H
-#define CLIENT_BULK_H
+#ifndef CLIENT_CONN_BULK_OPEN_H
+#define CLIENT_CONN_BULK_OPEN_H
 
 #include "client/call/call.h"
 

@@ -6,8 +6,8 @@
  * call that may block; whoever cannot send polls for reading and writing and reads meanwhile, so
  * that two full directions never wait for each other.
  * Order of locks: send_lock before read_lock. */
-#ifndef CLIENT_LINK_H
-#define CLIENT_LINK_H
+#ifndef CLIENT_CONN_CONN_H
+#define CLIENT_CONN_CONN_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,7 +84,7 @@ struct link_switch {
     uint64_t sequence, context;
 };
 
-/* A bulk connection (link_bulk.c). But for `conn` all is under send_lock. */
+/* A bulk connection (conn_bulk.c). But for `conn` all is under send_lock. */
 struct link_bulk {
     struct transport_conn conn;
     const uint8_t *from; /* of the piece that it sends; its caller's memory, or `room` */
@@ -106,7 +106,7 @@ struct client_link {
     uint64_t process;
     unsigned index;       /* among the process's links */
     atomic_int dead;      /* CUresult that every call gets; 0: alive */
-    atomic_bool trimming; /* see trim.c */
+    atomic_bool trimming; /* see reclaim.c */
     atomic_bool quiet;    /* the end of the link is no news (exit, fork) */
     bool lacks;           /* the server lacks some of our calls: those in `lacking` */
     struct api_op_set lacking;
@@ -114,7 +114,7 @@ struct client_link {
     void (*on_error)(uint64_t context, int result, uint16_t opcode);
 
     pthread_mutex_t end_lock;   /* held while `dead` is decided; no other is taken within */
-    pthread_mutex_t twins_lock; /* see twin_list.h */
+    pthread_mutex_t twins_lock; /* see mirror_list.h */
     pthread_mutex_t send_lock;
     pthread_cond_t room; /* the buffer shrank, exclusive or pumping ended */
     uint8_t *out;
@@ -126,8 +126,8 @@ struct client_link {
     _Atomic uint64_t answered;  /* the last call that was waited for and has its answer */
     _Atomic uint64_t worked;    /* of the last call that may have left work on a GPU */
     _Atomic uint64_t lasting;   /* the same, of work that does not end by itself and soon */
-    _Atomic uint64_t owing;     /* context with blocking copies under way (copy_over.c); 0: none */
-    uint64_t context;           /* the last one told to the server */
+    _Atomic uint64_t owing; /* context with blocking copies under way (copy_deferred.c); 0: none */
+    uint64_t context;       /* the last one told to the server */
     struct link_switch switches[LINK_SWITCHES];
     unsigned switch_count;
     struct pack pack;       /* of bulk */
@@ -142,7 +142,7 @@ struct client_link {
      * as TCP after a pause sends ten packets, however small, and then waits for a round trip. */
     uint64_t flush_ns;
 
-    atomic_bool reading; /* the reader role is taken; given back by link_read.c's leave() */
+    atomic_bool reading; /* the reader role is taken; given back by conn_receive.c's leave() */
     atomic_uint waiting; /* threads that have found it taken, or are about to */
     _Atomic(struct link_record *) spare; /* of the last call: the next one needs no lock for it */
     pthread_mutex_t read_lock;
@@ -252,7 +252,7 @@ void client_link_lose(struct client_link *link, const char *why);
 /* The same with a CUresult: work of the program went wrong in a way that condemns the process. */
 void client_link_condemn(struct client_link *link, int result, const char *why);
 
-/* ---- inside the link (link_send.c, link_bulk.c, link_read.c, link_answer.c, link_table.c) */
+/* ---- inside the link (conn_send.c, conn_bulk.c, conn_receive.c, conn_answer.c, conn_pending.c) */
 /* Under send_lock. GA_AGAIN: the sockets are full. */
 enum ga_status link_push(struct client_link *link);
 enum ga_status link_bulk_push(struct client_link *link);

@@ -1,6 +1,7 @@
 /* What an answer does: it completes a call, tells a late error or a fault, is what kernels have
  * printed, or a piece of a copy to the host. Only who has the reader role is here (see
- * link_read.c), and nothing here waits: a piece that has come in part goes on with the next call.
+ * conn_receive.c), and nothing here waits: a piece that has come in part goes on with the next
+ * call.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The receiving half of a link: the reader role, and who waits. What an answer does: link_answer.c.
+/* The receiving half of a link: the reader role, and who waits. What an answer does: conn_answer.c.
  *
  * Only who has the role reads, and only who has it completes records: so nobody writes into the
  * memory of a call that has already returned, not even when the link is lost meanwhile. */

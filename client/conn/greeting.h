@@ -1,7 +1,7 @@
 /* One greeting: a frame there, a frame back, in bounded time, on a connection that nobody else
  * uses at the moment. */
-#ifndef CLIENT_EXCHANGE_H
-#define CLIENT_EXCHANGE_H
+#ifndef CLIENT_CONN_GREETING_H
+#define CLIENT_CONN_GREETING_H
 
 #include "base/cursor.h"
 #include "base/status.h"

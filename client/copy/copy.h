@@ -1,7 +1,7 @@
 /* Moving bytes between host and device; shared by linear copies and those of rows and boxes. The
  * call has been entered, its stream checked (`wire`). */
-#ifndef CLIENT_COPY_H
-#define CLIENT_COPY_H
+#ifndef CLIENT_COPY_COPY_H
+#define CLIENT_COPY_COPY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
                          uint64_t stream, bool wait);
 
-/* ---- blocking copies to the device (copy_over.c) */
+/* ---- blocking copies to the device (copy_deferred.c) */
 
 /* A copy to the device that waits in CUDA has been sent: waits, if the program could tell that it
  * is not over yet. */

@@ -1,4 +1,5 @@
-/* Linear copies between devices: of a server, which does them by itself, or of two (copy_across.c).
+/* Linear copies between devices: of a server, which does them by itself, or of two
+ * (copy_cross_node.c).
  */
 #include "api/calls.h"
 #include "client/copy/copy.h"

@@ -1,8 +1,8 @@
 /* Memory that this process shares with one backend process: of the same machine, where the driver
  * copies between it and the GPU, or of another one whose network card reaches it. No byte of such a
  * copy goes through the connection, and none through a processor of this machine. */
-#ifndef CLIENT_ARENA_H
-#define CLIENT_ARENA_H
+#ifndef CLIENT_COPY_SHARED_BUFFER_H
+#define CLIENT_COPY_SHARED_BUFFER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* An executable graph of the client: what the server runs by itself are its segments, executable
  * graphs of the server; what needs the program's memory or functions stands between them as calls
  * that every launch makes anew. A launch does the steps one after the other in the stream. */
-#ifndef CLIENT_GRAPH_H
-#define CLIENT_GRAPH_H
+#ifndef CLIENT_GRAPH_GRAPH_H
+#define CLIENT_GRAPH_GRAPH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* Inside memory.c and memory_free.c: device memory, allocated and given back. */
-#ifndef CLIENT_MEMORY_H
-#define CLIENT_MEMORY_H
+/* Inside device_memory.c and device_free.c: device memory, allocated and given back. */
+#ifndef CLIENT_MEMORY_DEVICE_MEMORY_H
+#define CLIENT_MEMORY_DEVICE_MEMORY_H
 
 #include "client/call/state.h"
 

@@ -1,5 +1,5 @@
 /* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
- * asynchronously, and giving it back waits for them. The device sees it through a twin (twin.h),
+ * asynchronously, and giving it back waits for them. The device sees it through a twin (mirror.h),
  * which memory has that is allocated as mapped, and other memory when a device needs it. What is
  * allocated lies where servers can have the twin at the same address. */
 #include <stdlib.h>

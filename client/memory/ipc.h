@@ -1,6 +1,6 @@
 /* Device memory that other programs share with this one, and what this one shares. */
-#ifndef CLIENT_IPC_H
-#define CLIENT_IPC_H
+#ifndef CLIENT_MEMORY_IPC_H
+#define CLIENT_MEMORY_IPC_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Managed memory and managed variables: twins (twin.h) as CUDA offers them. */
+/* Managed memory and managed variables: twins (mirror.h) as CUDA offers them. */
 #include <stdlib.h>
 #include <string.h>
 

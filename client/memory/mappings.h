@@ -1,8 +1,8 @@
 /* What the program has mapped by itself (cuMemMap): address space that it has reserved, memory
  * without an address, and which of it is where. Reservations lie outside of all windows and belong
  * to no device: memory of any device, of any server, may be mapped in one. */
-#ifndef CLIENT_MAPPINGS_H
-#define CLIENT_MAPPINGS_H
+#ifndef CLIENT_MEMORY_MAPPINGS_H
+#define CLIENT_MEMORY_MAPPINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * What a reader would get wrong: there are no page faults in this. A system call given such memory
  * would get EFAULT instead of a fault, and the program may have handlers of its own. What has
  * changed is found by comparing with a third copy, the one that both sides last agreed on. */
-#ifndef CLIENT_TWIN_H
-#define CLIENT_TWIN_H
+#ifndef CLIENT_MEMORY_MIRROR_H
+#define CLIENT_MEMORY_MIRROR_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -57,7 +57,7 @@ static inline bool client_twins_some(void)
     return atomic_load_explicit(&client_twin_count, memory_order_relaxed) != 0;
 }
 
-/* ---- twin.c: which there are */
+/* ---- mirror.c: which there are */
 
 /* Device memory of `context` for the program's own bytes at `host`, or with host 0 for bytes that
  * the program gets at the device's address. */
@@ -88,7 +88,7 @@ void client_twin_attach(uint64_t host, uint64_t stream);
 void client_twin_detach(const struct client_session *session, const void *params, uint32_t bytes,
                         uint64_t stream);
 
-/* ---- twin_pinned.c: pinned memory that a device uses by the program's address */
+/* ---- mirror_pinned.c: pinned memory that a device uses by the program's address */
 
 /* The device of the context is about to use what is there, if it is such memory. */
 CUresult client_twin_need(struct client_context *context, uint64_t address);
@@ -104,7 +104,7 @@ static inline bool client_twin_asked(const struct client_twin *twin, int ordinal
     return (twin->asked[ordinal / 64] >> ordinal % 64 & 1) != 0;
 }
 
-/* ---- twin_sync.c: making them equal. The call that does it has not begun yet. */
+/* ---- mirror_sync.c: making them equal. The call that does it has not begun yet. */
 
 /* The call is about to send work to the stream that may use everything on its device. When it has
  * been sent, client_call_post tells client_twins_sent. */

@@ -1,6 +1,6 @@
-/* What twin.c and twin_sync.c share. */
-#ifndef CLIENT_TWIN_LIST_H
-#define CLIENT_TWIN_LIST_H
+/* What mirror.c and mirror_sync.c share. */
+#ifndef CLIENT_MEMORY_MIRROR_LIST_H
+#define CLIENT_MEMORY_MIRROR_LIST_H
 
 #include <pthread.h>
 

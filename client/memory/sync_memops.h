@@ -1,6 +1,6 @@
 /* Memory with the attribute SYNC_MEMOPS (front/memory/sync_memops.c). */
-#ifndef CLIENT_SYNC_MEMOPS_H
-#define CLIENT_SYNC_MEMOPS_H
+#ifndef CLIENT_MEMORY_SYNC_MEMOPS_H
+#define CLIENT_MEMORY_SYNC_MEMOPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Memory that is mapped at addresses outside of all windows: what travels for it. And what vmm.c
  * and vmm_map.c share. */
-#ifndef CLIENT_VMM_H
-#define CLIENT_VMM_H
+#ifndef CLIENT_MEMORY_VMM_H
+#define CLIENT_MEMORY_VMM_H
 
 #include "client/memory/mappings.h"
 

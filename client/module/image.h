@@ -1,7 +1,7 @@
 /* Device code on its way to the server: where the container is and how long, and the options that
  * go with it. */
-#ifndef CLIENT_IMAGE_H
-#define CLIENT_IMAGE_H
+#ifndef CLIENT_MODULE_IMAGE_H
+#define CLIENT_MODULE_IMAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What the environment says; read once. */
-#ifndef CLIENT_ENVIRONMENT_H
-#define CLIENT_ENVIRONMENT_H
+#ifndef CLIENT_PROCESS_ENVIRONMENT_H
+#define CLIENT_PROCESS_ENVIRONMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #define ENVIRONMENT_SERVERS "GPUAAS_SERVERS"
 
 /* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names. NULL: none. The text
- * stays valid. Not for every server: see pool.c. */
+ * stays valid. Not for every server: see servers.c. */
 const char *client_environment_token(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);

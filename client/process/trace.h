@@ -1,6 +1,6 @@
 /* GPUAAS_TRACE: what the client did, counted. */
-#ifndef CLIENT_TRACE_H
-#define CLIENT_TRACE_H
+#ifndef CLIENT_PROCESS_TRACE_H
+#define CLIENT_PROCESS_TRACE_H
 
 #include <stddef.h>
 #include <stdint.h>

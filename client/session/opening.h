@@ -1,6 +1,6 @@
 /* Opening a session: what ticket.c, connect.c and session.c pass on to each other. */
-#ifndef CLIENT_OPENING_H
-#define CLIENT_OPENING_H
+#ifndef CLIENT_SESSION_OPENING_H
+#define CLIENT_SESSION_OPENING_H
 
 #include "client/call/state.h"
 
@@ -28,7 +28,7 @@ void opening_refused(struct opening *opening, struct ga_reader *values);
 
 /* ---- ticket.c: the right to connect to a backend process. */
 enum opening_ticket {
-    OPENING_GUESSED, /* that the server may have sent unasked (pool.c) */
+    OPENING_GUESSED, /* that the server may have sent unasked (servers.c) */
     OPENING_ASKED,
 };
 GA_CHECKED enum ga_status opening_ticket(struct opening *opening, enum opening_ticket which);

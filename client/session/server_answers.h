@@ -1,6 +1,6 @@
 /* What became of each server that GPUAAS_SERVERS names: for the command `gpuaas`. */
-#ifndef CLIENT_ASKED_H
-#define CLIENT_ASKED_H
+#ifndef CLIENT_SESSION_SERVER_ANSWERS_H
+#define CLIENT_SESSION_SERVER_ANSWERS_H
 
 #include "api/driver_servers.h"
 #include "base/log.h"

@@ -1,6 +1,6 @@
-/* What pool.c, which asks the servers, has of pool_devices.c. */
-#ifndef CLIENT_POOL_H
-#define CLIENT_POOL_H
+/* What servers.c, which asks the servers, has of server_devices.c. */
+#ifndef CLIENT_SESSION_SERVERS_H
+#define CLIENT_SESSION_SERVERS_H
 
 #include "client/call/state.h"
 

@@ -2,8 +2,8 @@
  * run on a thread of their own, one after the other, and may take as long as they like. Values in
  * the program's memory, which streams write or wait for, come the same way, on another thread: no
  * function holds them up. */
-#ifndef CLIENT_HOST_FUNCTION_H
-#define CLIENT_HOST_FUNCTION_H
+#ifndef CLIENT_STREAM_HOST_FUNCTION_H
+#define CLIENT_STREAM_HOST_FUNCTION_H
 
 #include <stdint.h>
 

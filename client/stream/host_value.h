@@ -1,7 +1,7 @@
 /* Values in pinned memory that streams write or wait for: the client does it when the stream's turn
  * has come (host_function.c). */
-#ifndef CLIENT_HOST_VALUE_H
-#define CLIENT_HOST_VALUE_H
+#ifndef CLIENT_STREAM_HOST_VALUE_H
+#define CLIENT_STREAM_HOST_VALUE_H
 
 #include <stdbool.h>
 

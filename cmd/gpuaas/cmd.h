@@ -1,6 +1,6 @@
 /* What the files of the command `gpuaas` share: its sub-commands, options and exit statuses. */
-#ifndef CMD_H
-#define CMD_H
+#ifndef CMD_GPUAAS_CMD_H
+#define CMD_GPUAAS_CMD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* One of our CUDA drivers, opened at run time: asked as a program would. */
-#ifndef CMD_DRIVER_H
-#define CMD_DRIVER_H
+#ifndef CMD_GPUAAS_DRIVER_H
+#define CMD_GPUAAS_DRIVER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Writes JSON (RFC 8259): what `--json` prints. Reading it is what users' libraries do; for writing
  * a few objects, one more library on users' machines is not worth it. */
-#ifndef CMD_JSON_H
-#define CMD_JSON_H
+#ifndef CMD_GPUAAS_JSON_H
+#define CMD_GPUAAS_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * (api/capture_hooks.h) are written in capture_*.c.
  *
  * Order of locks: that of capture comes before those of graphs and hosts. */
-#ifndef FRONT_CAPTURE_H
-#define FRONT_CAPTURE_H
+#ifndef FRONT_CAPTURE_CAPTURE_H
+#define FRONT_CAPTURE_CAPTURE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* How often programs have attached to contexts. */
-#ifndef FRONT_ATTACH_H
-#define FRONT_ATTACH_H
+#ifndef FRONT_CORE_ATTACH_H
+#define FRONT_CORE_ATTACH_H
 
 #include <stdbool.h>
 

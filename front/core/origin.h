@@ -1,6 +1,6 @@
 /* Which file of the program some of its memory comes from: who has registered an image. */
-#ifndef FRONT_ORIGIN_H
-#define FRONT_ORIGIN_H
+#ifndef FRONT_CORE_ORIGIN_H
+#define FRONT_CORE_ORIGIN_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  *
  * It is put here as it comes, and written by a thread of the program inside a call that has waited
  * for it: a stdout that is slow holds up nobody else. */
-#ifndef FRONT_OUTPUT_H
-#define FRONT_OUTPUT_H
+#ifndef FRONT_CORE_OUTPUT_H
+#define FRONT_CORE_OUTPUT_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Every CUresult of the toolkit's cuda.h, generated, in the order of the header. */
-#ifndef FRONT_RESULTS_H
-#define FRONT_RESULTS_H
+#ifndef FRONT_CORE_RESULTS_H
+#define FRONT_CORE_RESULTS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Context-local storage: what a CUDA runtime keeps in a context, under a key of its own. Every
  * runtime call looks something up here, so a lookup that repeats takes no lock. */
-#ifndef FRONT_STORAGE_H
-#define FRONT_STORAGE_H
+#ifndef FRONT_CORE_STORAGE_H
+#define FRONT_CORE_STORAGE_H
 
 #include "api/cuda_names.h"
 

@@ -1,6 +1,6 @@
 /* What a CUDA function that is not provided does. */
-#ifndef FRONT_UNSUPPORTED_H
-#define FRONT_UNSUPPORTED_H
+#ifndef FRONT_CORE_UNSUPPORTED_H
+#define FRONT_CORE_UNSUPPORTED_H
 
 #include "api/cuda_names.h"
 

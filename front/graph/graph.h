@@ -9,8 +9,8 @@
  * Order of locks: the graphs' lock comes before those of the host. So front_graph_* must not be
  * called with a lock of the host held, and the host's functions below call nothing of
  * front_graph_*. */
-#ifndef FRONT_GRAPH_H
-#define FRONT_GRAPH_H
+#ifndef FRONT_GRAPH_GRAPH_H
+#define FRONT_GRAPH_GRAPH_H
 
 #include <stdbool.h>
 #include <stddef.h>

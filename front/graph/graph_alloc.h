@@ -1,7 +1,7 @@
 /* What the launches of graphs allocate and free, and what a device says it holds for them. The
  * memory itself is the library's; so is the lock. */
-#ifndef FRONT_GRAPH_ALLOC_H
-#define FRONT_GRAPH_ALLOC_H
+#ifndef FRONT_GRAPH_GRAPH_ALLOC_H
+#define FRONT_GRAPH_GRAPH_ALLOC_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What may change in an executable. Within front/ only; both want the executable's lock. */
-#ifndef FRONT_GRAPH_CHANGE_H
-#define FRONT_GRAPH_CHANGE_H
+#ifndef FRONT_GRAPH_GRAPH_CHANGE_H
+#define FRONT_GRAPH_GRAPH_CHANGE_H
 
 #include "front/graph/graph_exec.h"
 

@@ -1,7 +1,7 @@
 /* Executables: a copy of a graph, the plan made of it, and what the library made of that. Within
  * front/ only. */
-#ifndef FRONT_GRAPH_EXEC_H
-#define FRONT_GRAPH_EXEC_H
+#ifndef FRONT_GRAPH_GRAPH_EXEC_H
+#define FRONT_GRAPH_GRAPH_EXEC_H
 
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /* Graphs as they lie in memory: nodes with their edges on both sides, in the order in which they
  * were added. Within front/ only. All functions want the graphs' lock held unless they say
  * otherwise. */
-#ifndef FRONT_GRAPH_MODEL_H
-#define FRONT_GRAPH_MODEL_H
+#ifndef FRONT_GRAPH_GRAPH_MODEL_H
+#define FRONT_GRAPH_GRAPH_MODEL_H
 
 #include "base/handle_table.h"
 #include "base/list.h"

@@ -1,6 +1,6 @@
 /* Execution affinity: contexts whose kernels have some of a device's multiprocessors only. */
-#ifndef FRONT_AFFINITY_H
-#define FRONT_AFFINITY_H
+#ifndef FRONT_GREEN_AFFINITY_H
+#define FRONT_GREEN_AFFINITY_H
 
 #include "api/cuda_names.h"
 

@@ -4,8 +4,8 @@
  * What a reader would get wrong: the handle of a green context is also that of the context that
  * cuCtxFromGreenCtx makes of it, and counts as one from then on only. Whoever is given a context
  * finds the primary one behind it, and everything that is made in it is made there. */
-#ifndef FRONT_GREEN_H
-#define FRONT_GREEN_H
+#ifndef FRONT_GREEN_GREEN_H
+#define FRONT_GREEN_GREEN_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  *
  * What a reader would get wrong: multiprocessors are counted in pairs, as GPUs have them. Where a
  * device has an odd number, its last pair has one. */
-#ifndef FRONT_PARTITION_H
-#define FRONT_PARTITION_H
+#ifndef FRONT_GREEN_PARTITION_H
+#define FRONT_GREEN_PARTITION_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The JIT options of cuModuleLoadDataEx and cuLibraryLoadData. */
-#ifndef FRONT_JIT_H
-#define FRONT_JIT_H
+#ifndef FRONT_LAUNCH_JIT_H
+#define FRONT_LAUNCH_JIT_H
 
 #include <stddef.h>
 #include <stdint.h>

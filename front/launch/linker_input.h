@@ -1,6 +1,6 @@
 /* What the calls of the linker (cuLinkAddData) are given, as images of a bundle. */
-#ifndef FRONT_LINK_INPUT_H
-#define FRONT_LINK_INPUT_H
+#ifndef FRONT_LAUNCH_LINKER_INPUT_H
+#define FRONT_LAUNCH_LINKER_INPUT_H
 
 #include "api/cuda_names.h"
 

@@ -4,8 +4,8 @@
  *
  * What a reader would get wrong: an answer of 0 blocks is an answer (such a block cannot be
  * launched), not an error. */
-#ifndef FRONT_OCCUPANCY_H
-#define FRONT_OCCUPANCY_H
+#ifndef FRONT_LAUNCH_OCCUPANCY_H
+#define FRONT_LAUNCH_OCCUPANCY_H
 
 #include <stdbool.h>
 #include <stdint.h>

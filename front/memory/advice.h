@@ -1,8 +1,8 @@
 /* What the program has said about parts of its managed memory (cuMemAdvise), and where it has
  * wanted them last (cuMemPrefetchAsync). It is kept here only to be asked for again: whoever owns
  * the memory decides what to do with it, and forgets what it frees. */
-#ifndef FRONT_ADVICE_H
-#define FRONT_ADVICE_H
+#ifndef FRONT_MEMORY_ADVICE_H
+#define FRONT_MEMORY_ADVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>

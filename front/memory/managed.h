@@ -1,6 +1,6 @@
 /* What calls for managed memory say, checked. */
-#ifndef FRONT_MANAGED_H
-#define FRONT_MANAGED_H
+#ifndef FRONT_MEMORY_MANAGED_H
+#define FRONT_MEMORY_MANAGED_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* What the library knows of an address that CUDA gave out or was told of. */
-#ifndef FRONT_POINTER_H
-#define FRONT_POINTER_H
+#ifndef FRONT_MEMORY_POINTER_H
+#define FRONT_MEMORY_POINTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

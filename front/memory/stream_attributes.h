@@ -1,8 +1,8 @@
 /* What cuStreamSetAttribute keeps of a stream. Only the priority changes what happens; the others
  * are hints about caches, waiting threads and fences that this library can do without, and are
  * answered as they were set. */
-#ifndef FRONT_STREAM_ATTRIBUTES_H
-#define FRONT_STREAM_ATTRIBUTES_H
+#ifndef FRONT_MEMORY_STREAM_ATTRIBUTES_H
+#define FRONT_MEMORY_STREAM_ATTRIBUTES_H
 
 #include "api/cuda_names.h"
 

@@ -8,8 +8,8 @@
  * marks are passed.
  *
  * Everything here is under the library's lock (`enter`). */
-#ifndef FRONT_MEMPOOL_H
-#define FRONT_MEMPOOL_H
+#ifndef FRONT_MEMPOOL_MEMPOOL_H
+#define FRONT_MEMPOOL_MEMPOOL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* A chunk of a memory pool: mapped memory, cut into blocks in the order of their addresses. */
-#ifndef FRONT_MEMPOOL_CHUNK_H
-#define FRONT_MEMPOOL_CHUNK_H
+#ifndef FRONT_MEMPOOL_MEMPOOL_CHUNK_H
+#define FRONT_MEMPOOL_MEMPOOL_CHUNK_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Memory pools among themselves: what mempool.c does for mempool_calls.c. All under the library's
  * lock. */
-#ifndef FRONT_MEMPOOL_STATE_H
-#define FRONT_MEMPOOL_STATE_H
+#ifndef FRONT_MEMPOOL_MEMPOOL_STATE_H
+#define FRONT_MEMPOOL_MEMPOOL_STATE_H
 
 #include "base/list.h"
 #include "front/mempool/mempool_chunk.h"

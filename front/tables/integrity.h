@@ -1,7 +1,7 @@
 /* What the CUDA runtime demands of its driver: a keyed hash over facts of this process and of the
  * devices. The runtime computes the same; if they differ every call of it answers 103. */
-#ifndef FRONT_INTEGRITY_H
-#define FRONT_INTEGRITY_H
+#ifndef FRONT_TABLES_INTEGRITY_H
+#define FRONT_TABLES_INTEGRITY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* MD2 (RFC 1319) and HMAC-MD2 (RFC 2104, block 16 bytes). Not for anything that must be secure. */
-#ifndef FRONT_MD2_H
-#define FRONT_MD2_H
+#ifndef FRONT_TABLES_MD2_H
+#define FRONT_TABLES_MD2_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The table behind cuGetProcAddress, generated: one row per exported symbol that may be asked for.
  * Sorted by name, then per_thread, then version. */
-#ifndef FRONT_PROCS_H
-#define FRONT_PROCS_H
+#ifndef FRONT_TABLES_PROCS_H
+#define FRONT_TABLES_PROCS_H
 
 #include <stddef.h>
 

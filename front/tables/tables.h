@@ -2,8 +2,8 @@
  * what it calls and by reading public projects (ZLUDA, Apache-2.0 and MIT). Nothing of the vendor
  * is in here. The build option GPUAAS_PRIVATE_TABLES leaves the file behind this header out; a
  * program with NVIDIA's runtime then does not start, one that uses the driver API alone does. */
-#ifndef FRONT_TABLES_H
-#define FRONT_TABLES_H
+#ifndef FRONT_TABLES_TABLES_H
+#define FRONT_TABLES_TABLES_H
 
 #include <stddef.h>
 

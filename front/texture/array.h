@@ -1,7 +1,7 @@
 /* CUDA arrays: what their descriptors may say, and what of them a copy may touch. An array is of
  * one level; a mipmapped array has several, each of which is an array too. */
-#ifndef FRONT_ARRAY_H
-#define FRONT_ARRAY_H
+#ifndef FRONT_TEXTURE_ARRAY_H
+#define FRONT_TEXTURE_ARRAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

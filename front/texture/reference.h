@@ -1,6 +1,6 @@
 /* Texture and surface references: what is kept of each. */
-#ifndef FRONT_REFERENCE_H
-#define FRONT_REFERENCE_H
+#ifndef FRONT_TEXTURE_REFERENCE_H
+#define FRONT_TEXTURE_REFERENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

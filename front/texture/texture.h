@@ -1,6 +1,6 @@
 /* Texture and surface objects: what their descriptions may say. */
-#ifndef FRONT_TEXTURE_H
-#define FRONT_TEXTURE_H
+#ifndef FRONT_TEXTURE_TEXTURE_H
+#define FRONT_TEXTURE_TEXTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

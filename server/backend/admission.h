@@ -1,8 +1,8 @@
 /* Who may connect to a backend process: newcomers that have not yet shown a ticket, the tickets,
  * and the side connection with its pings. All of it is the main thread's; only the tickets are also
  * asked by the submit thread. */
-#ifndef SERVER_ADMISSION_H
-#define SERVER_ADMISSION_H
+#ifndef SERVER_BACKEND_ADMISSION_H
+#define SERVER_BACKEND_ADMISSION_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ struct newcomer {
     uint64_t deadline_ns;
 };
 
-/* To gpuaasd (asking.c); under the ticket lock. */
+/* To gpuaasd (control_request.c); under the ticket lock. */
 struct backend_question {
     pthread_cond_t answered;
     uint32_t last; /* number */
@@ -69,7 +69,7 @@ const char *admission_turn(struct backend *backend);
 /* For how long poll may sleep. */
 int admission_timeout_ms(const struct backend *backend);
 
-/* ---- asking.c */
+/* ---- control_request.c */
 /* Asks gpuaasd and waits for its answer, which `*packet` becomes. A descriptor goes with it (-1:
  * none; it stays the caller's), and `*fd` becomes the answer's, the caller's to close. Not in the
  * main thread. */
@@ -78,7 +78,7 @@ GA_CHECKED enum ga_status asking_ask(struct backend *backend, struct channel_exc
 /* An answer has come; with the ticket lock. Takes `fd`. */
 void asking_answered(struct backend *backend, const struct channel_exchange *packet, int fd);
 
-/* ---- side.c */
+/* ---- side_connection.c */
 /* Reads what the client says there, and whether it still lives. NULL: it does; else why not. */
 const char *side_turn(struct backend *backend);
 

@@ -1,6 +1,6 @@
 /* The listener of a backend process, and where it shall listen. */
-#ifndef SERVER_DATA_PORTS_H
-#define SERVER_DATA_PORTS_H
+#ifndef SERVER_BACKEND_DATA_PORTS_H
+#define SERVER_BACKEND_DATA_PORTS_H
 
 #include "server/channel.h"
 #include "transport/transport.h"

@@ -1,6 +1,6 @@
 /* What a probe process does: report each device's facts to gpuaasd. */
-#ifndef SERVER_PROBE_H
-#define SERVER_PROBE_H
+#ifndef SERVER_BACKEND_PROBE_H
+#define SERVER_BACKEND_PROBE_H
 
 #include "server/backend/driver.h"
 

@@ -1,8 +1,8 @@
 /* The rights to connect that gpuaasd has given out for this process: each names a device, is good
  * for a few seconds, once for the data and once for the side connection. And those that this
  * process gives out itself, to the client whom it serves already: for one bulk connection. */
-#ifndef SERVER_TICKETS_H
-#define SERVER_TICKETS_H
+#ifndef SERVER_BACKEND_TICKETS_H
+#define SERVER_BACKEND_TICKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
  * wrong: a struct process outlives process_end; it is freed by itself when the kernel has reported
  * the death and libuv has let go of its handles. */
-#ifndef SERVER_PROCESS_H
-#define SERVER_PROCESS_H
+#ifndef SERVER_CONTROL_BACKEND_PROCESS_H
+#define SERVER_CONTROL_BACKEND_PROCESS_H
 
 #include <stdbool.h>
 #include <uv.h>

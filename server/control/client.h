@@ -1,7 +1,7 @@
 /* A client of gpuaasd: one control connection, which is one application. Its end is the end of the
  * application's backend processes, and nothing of it is kept. */
-#ifndef SERVER_PEER_H
-#define SERVER_PEER_H
+#ifndef SERVER_CONTROL_CLIENT_H
+#define SERVER_CONTROL_CLIENT_H
 
 #include "server/control/control.h"
 

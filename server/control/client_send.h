@@ -1,6 +1,6 @@
 /* What gpuaasd has for a client and the socket has not yet taken. */
-#ifndef SERVER_PEER_SEND_H
-#define SERVER_PEER_SEND_H
+#ifndef SERVER_CONTROL_CLIENT_SEND_H
+#define SERVER_CONTROL_CLIENT_SEND_H
 
 #include <stddef.h>
 

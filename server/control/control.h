@@ -1,7 +1,7 @@
 /* gpuaasd itself: it listens, greets clients, hands out tickets, and keeps backend processes. It
  * needs no CUDA and touches no driver. */
-#ifndef SERVER_CONTROL_H
-#define SERVER_CONTROL_H
+#ifndef SERVER_CONTROL_CONTROL_H
+#define SERVER_CONTROL_CONTROL_H
 
 #include <stdbool.h>
 #include <uv.h>

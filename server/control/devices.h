@@ -1,7 +1,7 @@
 /* The GPUs of this node as gpuaasd knows them: what the configuration says, and the facts that a
  * probe process has found out. gpuaasd itself never opens a driver. */
-#ifndef SERVER_DEVICES_H
-#define SERVER_DEVICES_H
+#ifndef SERVER_CONTROL_DEVICES_H
+#define SERVER_CONTROL_DEVICES_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* Memory that applications keep for later is given back when another one lacks it: gpuaasd passes
  * the wish on to their backend processes, and counts who has not done so yet. */
-#ifndef SERVER_TRIM_H
-#define SERVER_TRIM_H
+#ifndef SERVER_CONTROL_RECLAIM_H
+#define SERVER_CONTROL_RECLAIM_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  * as long as it authenticates nobody; exchange_may is where others are told apart.
  *
  * An entry lives until its owner withdraws it or is no more, however it ends. */
-#ifndef SERVER_EXCHANGE_H
-#define SERVER_EXCHANGE_H
+#ifndef SERVER_CONTROL_SHARING_H
+#define SERVER_CONTROL_SHARING_H
 
 #include <stdint.h>
 

@@ -13,7 +13,7 @@
 
 static void spare_ended(struct process *process, const char *why);
 
-/* What a spare says is taken note of in process.c. */
+/* What a spare says is taken note of in backend_process.c. */
 static void spare_packet(struct process *process, const union channel_packet *packet)
 {
     if (packet->kind == CHANNEL_FAILED) {
@@ -103,7 +103,7 @@ static void forget(struct spares *spares, unsigned index)
 static void spare_ended(struct process *process, const char *why)
 {
     struct spares *spares = process->owner;
-    (void)why; /* logged in process.c */
+    (void)why; /* logged in backend_process.c */
     for (unsigned i = 0; i < spares->count; i++) {
         if (spares->processes[i] == process) {
             forget(spares, i);

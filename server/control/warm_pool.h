@@ -2,8 +2,8 @@
  * so that it need not wait for a process to start. A spare that is taken or dies is replaced a
  * moment later, so that the replacement does not take the processor from who has just come; one
  * that keeps dying is replaced ever more rarely. */
-#ifndef SERVER_SPARES_H
-#define SERVER_SPARES_H
+#ifndef SERVER_CONTROL_WARM_POOL_H
+#define SERVER_CONTROL_WARM_POOL_H
 
 #include "server/control/devices.h"
 #include "server/control/backend_process.h"

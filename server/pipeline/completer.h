@@ -1,7 +1,7 @@
 /* The completion thread of a backend process: looks at the driver's events, sends what is due, and
- * never waits for the socket. See completion.h for the order. */
-#ifndef SERVER_COMPLETER_H
-#define SERVER_COMPLETER_H
+ * never waits for the socket. See completion_order.h for the order. */
+#ifndef SERVER_PIPELINE_COMPLETER_H
+#define SERVER_PIPELINE_COMPLETER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -99,14 +99,14 @@ bool completer_is_idle(struct completer *completer);
 /* Waits until there are fewer than COMPLETIONS_MOST. GA_LOST: ended. */
 GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 
-/* ---- pieces.c: COMPLETER_DATA and COMPLETER_STORE, done or failed. `frames`: the pool of the
+/* ---- copy_chunks.c: COMPLETER_DATA and COMPLETER_STORE, done or failed. `frames`: the pool of the
  * thread that is here. */
 void piece_send(struct completer *completer, struct ga_pool *frames,
                 const struct completer_entry *entry);
 void piece_store(struct completer *completer, struct ga_pool *frames,
                  const struct completer_entry *entry);
 
-/* ---- events.c: events of the driver, counted. The context must be current. */
+/* ---- driver_events.c: events of the driver, counted. The context must be current. */
 
 /* A new one, never recorded: what a client's event is. */
 CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,

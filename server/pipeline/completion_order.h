@@ -7,8 +7,8 @@
  * a synchronize that covers it, also when they are on different streams.
  *
  * This file knows no driver and no connection: both are functions that the caller gives. */
-#ifndef SERVER_COMPLETION_H
-#define SERVER_COMPLETION_H
+#ifndef SERVER_PIPELINE_COMPLETION_ORDER_H
+#define SERVER_PIPELINE_COMPLETION_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  *
  * Everything here is under the lock of staging.h; the submit thread makes turns, whoever gives a
  * lease back (staging_give) begins the next one. */
-#ifndef SERVER_OVERFLOW_H
-#define SERVER_OVERFLOW_H
+#ifndef SERVER_PIPELINE_COPY_OVERFLOW_H
+#define SERVER_PIPELINE_COPY_OVERFLOW_H
 
 #include "base/list.h"
 #include "server/pipeline/staging.h"
@@ -26,7 +26,7 @@ struct overflow_slot {
     uint32_t *word; /* pinned, too: the turn that has begun; only ever grows */
     CUdeviceptr word_address;
     uint32_t number; /* of the last turn */
-    uint64_t line;   /* of completion.h: the stream's; 0: it is free */
+    uint64_t line;   /* of completion_order.h: the stream's; 0: it is free */
     struct ga_list turns;
     unsigned turn_count;
     struct transport_memory lent; /* for the network card; state NULL: it is not known there */

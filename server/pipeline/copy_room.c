@@ -132,7 +132,7 @@ static bool program_is_awaited(struct server_conn *conn)
     return conn->waits_for_values || host_functions_run(&conn->host_functions);
 }
 
-/* The user is told, and so is the log: what goes to stdio's stderr is both (output.h). */
+/* The user is told, and so is the log: what goes to stdio's stderr is both (kernel_output.h). */
 static CUresult give_up(struct server_conn *conn, struct staging_moves seen)
 {
     if (conn->hopeless != seen.all) {

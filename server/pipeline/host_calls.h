@@ -7,8 +7,8 @@
  *
  * A word only ever grows, and each lease waits for the next number: so it may be leased again at
  * once, whether or not the driver has seen it. */
-#ifndef SERVER_HOST_FUNCTIONS_H
-#define SERVER_HOST_FUNCTIONS_H
+#ifndef SERVER_PIPELINE_HOST_CALLS_H
+#define SERVER_PIPELINE_HOST_CALLS_H
 
 #include <pthread.h>
 #include <stdbool.h>

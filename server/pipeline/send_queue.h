@@ -2,8 +2,8 @@
  * socket while holding the lock. What the socket does not take stays, in order, and the completion
  * thread sends it when poll says so. Bulk bytes may go over connections of their own (WIRE_BULK);
  * the frame itself stays in its place among the others. */
-#ifndef SERVER_OUT_H
-#define SERVER_OUT_H
+#ifndef SERVER_PIPELINE_SEND_QUEUE_H
+#define SERVER_PIPELINE_SEND_QUEUE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

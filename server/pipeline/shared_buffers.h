@@ -5,8 +5,8 @@
  * The other process may write there whenever it likes: what lies there is data of copies and never
  * looked at. It cannot take the memory away (base/shared_memory.h), and we do not as long as a copy
  * is on its way. */
-#ifndef SERVER_ARENA_H
-#define SERVER_ARENA_H
+#ifndef SERVER_PIPELINE_SHARED_BUFFERS_H
+#define SERVER_PIPELINE_SHARED_BUFFERS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

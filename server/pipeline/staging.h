@@ -1,9 +1,9 @@
 /* Pinned memory through which bytes pass between socket and GPU: slots of WIRE_CHUNK bytes, leased
  * while bytes are in them. There is a fixed number, which is the cap on bytes in flight: whoever
- * finds none waits, or goes on in another way when none comes back (overflow.h). The memory is not
- * touched before it is used, and made at the first lease. */
-#ifndef SERVER_STAGING_H
-#define SERVER_STAGING_H
+ * finds none waits, or goes on in another way when none comes back (copy_overflow.h). The memory is
+ * not touched before it is used, and made at the first lease. */
+#ifndef SERVER_PIPELINE_STAGING_H
+#define SERVER_PIPELINE_STAGING_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct staging_slot {
     struct staging_slot *next; /* free ones */
     uint8_t *bytes;            /* WIRE_CHUNK, 16-aligned, pinned */
     unsigned leases;           /* under the lock; it is free when all are given back */
-    struct overflow_slot *of;  /* it is a turn of that (overflow.h); NULL: one of the fixed ones */
+    struct overflow_slot *of;  /* a turn of that (copy_overflow.h); NULL: one of the fixed ones */
 };
 
 struct overflow {

@@ -4,8 +4,8 @@
  * for room (a full output queue, no free staging slot as long as any comes back), and where a call
  * must leave nothing behind (the end of a context). All state of the application belongs to it. The
  * completion thread (completer.h) tells what has finished. */
-#ifndef SERVER_CONN_H
-#define SERVER_CONN_H
+#ifndef SERVER_SESSION_CONN_H
+#define SERVER_SESSION_CONN_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ struct server_host {
                              const char **why);
     /* The driver's ordinal of a device of the clients' list; -1: not of this process. */
     int (*ordinal)(void *user, uint32_t device);
-    /* Asks gpuaasd about what applications share (exchange.h). `*fd` goes along and stays the
+    /* Asks gpuaasd about what applications share (sharing.h). `*fd` goes along and stays the
      * caller's (-1: none); it becomes what came with the answer, the caller's too. */
     enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
     /* Whether bulk may be packed. May be NULL: no. */
@@ -84,7 +84,7 @@ struct server_conn {
     uint8_t *scratch;
     struct transport_memory scratch_lent; /* for the network card */
     uint32_t small_copies;                /* see calls/copy.c */
-    uint64_t fetches;                     /* begun ever, see calls/arena_reach.c */
+    uint64_t fetches;                     /* begun ever, see rdma_copy.c */
     bool unlent;                          /* the slots cannot be registered with the network card */
     struct out_frame *reply;              /* between server_reply_begin and _end */
     struct ga_spin spin;                  /* of the submit thread, for the next call */
@@ -119,9 +119,9 @@ GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
 /* Waits for the wake-up and, unless it is NULL, for what is `wanted` of `from`. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
 
-/* ---- room.c: where the bytes of a copy are on their way */
+/* ---- copy_room.c: where the bytes of a copy are on their way */
 
-/* A slot of staging.h, or a turn of overflow.h. */
+/* A slot of staging.h, or a turn of copy_overflow.h. */
 struct conn_room {
     struct staging_slot *slot; /* leased */
     uint8_t *at;               /* what the driver copies from or to, 16-aligned and padded */

@@ -3,8 +3,8 @@
  * because a stream of one device may wait for an event of another.
  *
  * Everything here belongs to the submit thread, except struct event_ref (see there). */
-#ifndef SERVER_OBJECTS_H
-#define SERVER_OBJECTS_H
+#ifndef SERVER_SESSION_OBJECTS_H
+#define SERVER_SESSION_OBJECTS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -66,7 +66,7 @@ struct server_stream {
     uint64_t handle;
     CUstream real;                    /* NULL: the default stream of `green` */
     struct server_green *green;       /* NULL: of none */
-    uint64_t line;                    /* of completion.h */
+    uint64_t line;                    /* of completion_order.h */
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
 };
 
@@ -192,7 +192,7 @@ bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t b
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
                       CUmemGenericAllocationHandle physical);
-/* Asks gpuaasd (exchange.h), which answers in the packet. A descriptor in `*fd` stays the caller's;
+/* Asks gpuaasd (sharing.h), which answers in the packet. A descriptor in `*fd` stays the caller's;
  * one that is there afterwards, too, and comes only with CUDA_SUCCESS (calls/ipc.c). */
 CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int *fd);
 /* Other applications cannot open any more what begins there. */
@@ -206,7 +206,7 @@ void physical_drop(struct server_conn *conn, struct server_physical *physical);
 /* An event that other applications record, too, under the client's handle; destroyed on failure. */
 CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
 
-/* ---- calls/peer.c */
+/* ---- peer_access.c */
 
 /* A mapping of the owner: accessible for those that have been let in. */
 CUresult peer_open(struct server_conn *conn, const struct server_context *owner, uint64_t address,

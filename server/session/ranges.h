@@ -1,7 +1,7 @@
 /* The device memory that an application may name: what it has mapped, and the variables of its
  * modules. Sorted by address, looked up by bisection. */
-#ifndef SERVER_RANGES_H
-#define SERVER_RANGES_H
+#ifndef SERVER_SESSION_RANGES_H
+#define SERVER_SESSION_RANGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

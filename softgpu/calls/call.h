@@ -1,6 +1,6 @@
 /* What every exported function does first and last. */
-#ifndef SG_CALL_H
-#define SG_CALL_H
+#ifndef SOFTGPU_CALLS_CALL_H
+#define SOFTGPU_CALLS_CALL_H
 
 #include "api/cuda_names.h"
 

@@ -1,6 +1,6 @@
 /* Getting code out of what an application gives: an image or a file, with JIT options. */
-#ifndef SG_LOAD_H
-#define SG_LOAD_H
+#ifndef SOFTGPU_CALLS_LOAD_H
+#define SOFTGPU_CALLS_LOAD_H
 
 #include "api/cuda_names.h"
 

@@ -7,8 +7,8 @@
  * reach shared, local and parameter space (SG_WINDOW_*).
  *
  * Source of semantics: PTX ISA 9.0, up to compute_90. */
-#ifndef SG_ENGINE_H
-#define SG_ENGINE_H
+#ifndef SOFTGPU_ENGINE_ENGINE_H
+#define SOFTGPU_ENGINE_ENGINE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

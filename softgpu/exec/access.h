@@ -1,8 +1,8 @@
 /* Where the lanes of a load or store point. The common shapes, every lane of a half-warp next to
  * its neighbour or all at one place, are found first and cost one check each; anything else is a
  * pointer per lane. Included by memory.c and atomic.c, which are compiled per instruction set. */
-#ifndef SG_EXEC_ACCESS_H
-#define SG_EXEC_ACCESS_H
+#ifndef SOFTGPU_EXEC_ACCESS_H
+#define SOFTGPU_EXEC_ACCESS_H
 
 #include "softgpu/exec/alu.h"
 #include "softgpu/exec/warp.h"

@@ -4,8 +4,8 @@
  * Rows either are the same row or do not overlap, so there is no dependence between lanes (ivdep).
  * A masked handler computes all lanes and blends: every meaning is total, whatever the lanes that
  * do not take part hold. */
-#ifndef SG_EXEC_ALU_H
-#define SG_EXEC_ALU_H
+#ifndef SOFTGPU_EXEC_ALU_H
+#define SOFTGPU_EXEC_ALU_H
 
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/half.h"

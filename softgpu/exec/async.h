@@ -3,8 +3,8 @@
  * A copy is done when it is issued: PTX only promises by when it is done, never that it is not yet.
  * So groups of copies are always complete, and waiting for them is nothing. A copy that signals an
  * mbarrier does so at once; the barrier cannot complete before the threads have arrived, too. */
-#ifndef SG_EXEC_ASYNC_H
-#define SG_EXEC_ASYNC_H
+#ifndef SOFTGPU_EXEC_ASYNC_H
+#define SOFTGPU_EXEC_ASYNC_H
 
 #include "softgpu/exec/insn.h"
 #include "softgpu/exec/reduce.h"

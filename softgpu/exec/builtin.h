@@ -1,8 +1,8 @@
 /* Functions that kernels call and the driver provides. A call of one is a PLAIN instruction whose
  * imm is the index of its struct sg_call: in[k].from and out[0].to say where in the caller's frame
  * its arguments are and where the result goes. */
-#ifndef SG_EXEC_BUILTIN_H
-#define SG_EXEC_BUILTIN_H
+#ifndef SOFTGPU_EXEC_BUILTIN_H
+#define SOFTGPU_EXEC_BUILTIN_H
 
 #include "softgpu/exec/warp.h"
 

@@ -1,8 +1,8 @@
 /* Clusters: blocks that are resident together, reach each other's shared memory and have a barrier
  * of their own. One thread runs all blocks of a cluster, in turn, so what holds for the shared
  * memory of a block holds for that of a cluster: nobody else touches it. */
-#ifndef SG_EXEC_CLUSTER_H
-#define SG_EXEC_CLUSTER_H
+#ifndef SOFTGPU_EXEC_CLUSTER_H
+#define SOFTGPU_EXEC_CLUSTER_H
 
 #include "softgpu/exec/warp.h"
 

@@ -9,8 +9,8 @@
  * instruction that comes next. The one that returns ends the warp's turn, and has seen to it that
  * the warp's group says where it stands. Nothing may be on the stack at the jump, or it is a call,
  * and the stack grows: pass no address of a local variable to a function. */
-#ifndef SG_EXEC_FAST_H
-#define SG_EXEC_FAST_H
+#ifndef SOFTGPU_EXEC_FAST_H
+#define SOFTGPU_EXEC_FAST_H
 
 #include "softgpu/exec/op.h"
 #include "softgpu/exec/program.h"

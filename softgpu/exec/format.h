@@ -1,8 +1,8 @@
 /* What printf in a kernel makes of its format and its arguments. The format is the kernel's and may
  * be anything: each specifier is taken apart, and what goes to the host's printf is made anew of
  * what was understood. Rules: CUDA C++ Programming Guide, "Formatted Output". */
-#ifndef SG_EXEC_FORMAT_H
-#define SG_EXEC_FORMAT_H
+#ifndef SOFTGPU_EXEC_FORMAT_H
+#define SOFTGPU_EXEC_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>

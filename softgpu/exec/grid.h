@@ -1,6 +1,6 @@
 /* A grid while it runs. */
-#ifndef SG_EXEC_GRID_H
-#define SG_EXEC_GRID_H
+#ifndef SOFTGPU_EXEC_GRID_H
+#define SOFTGPU_EXEC_GRID_H
 
 #include <pthread.h>
 

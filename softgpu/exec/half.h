@@ -5,8 +5,8 @@
  * Each operation rounds once. What f32 cannot hold exactly is first rounded *to odd* there (the
  * last bit is set if anything was lost): with two bits more than the result has, rounding that
  * once more, in any direction, is rounding the exact value. Results that are NaN are 0x7fff. */
-#ifndef SG_EXEC_HALF_H
-#define SG_EXEC_HALF_H
+#ifndef SOFTGPU_EXEC_HALF_H
+#define SOFTGPU_EXEC_HALF_H
 
 #include "softgpu/exec/op_math.h"
 

@@ -4,8 +4,8 @@
  * parameters and special registers are all rows of the warp's register file, so handlers know no
  * operand kinds. A row is 32 lanes of 4 bytes (everything up to 32 bits) or of 8 bytes, or, for a
  * predicate, one uint32_t with a bit per lane. */
-#ifndef SG_EXEC_INSN_H
-#define SG_EXEC_INSN_H
+#ifndef SOFTGPU_EXEC_INSN_H
+#define SOFTGPU_EXEC_INSN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Scalar meanings of integer operations and of pairs of 16-bit values; see op_math.h. */
-#ifndef SG_EXEC_INT_MATH_H
-#define SG_EXEC_INT_MATH_H
+#ifndef SOFTGPU_EXEC_INT_MATH_H
+#define SOFTGPU_EXEC_INT_MATH_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* The heap that malloc and free of kernels work on. All that it knows of its blocks lies outside of
  * it, in memory that no kernel can touch: a kernel that writes anywhere in the heap, or frees what
  * is no block, does harm to itself only. Any thread. */
-#ifndef SG_EXEC_KERNEL_HEAP_H
-#define SG_EXEC_KERNEL_HEAP_H
+#ifndef SOFTGPU_EXEC_KERNEL_HEAP_H
+#define SOFTGPU_EXEC_KERNEL_HEAP_H
 
 #include "softgpu/engine/engine.h"
 

@@ -6,8 +6,8 @@
  * what one grid orders is done in the order in which it was ordered. What a grid launched is done,
  * with all that this launched, before the grid counts as done; what stands in the tail stream comes
  * after the rest. */
-#ifndef SG_EXEC_LAUNCHER_H
-#define SG_EXEC_LAUNCHER_H
+#ifndef SOFTGPU_EXEC_LAUNCHER_H
+#define SOFTGPU_EXEC_LAUNCHER_H
 
 #include "softgpu/exec/program.h"
 

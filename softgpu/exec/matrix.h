@@ -3,8 +3,8 @@
  * A fragment is how a matrix lies in the registers of a warp. Fragments of mma, ldmatrix and the
  * like are laid out as the PTX ISA says ("Matrix Fragments for mma"); those of wmma are opaque
  * there, and ours simply hand out the elements of the matrix, row after row, lane after lane. */
-#ifndef SG_EXEC_MATRIX_H
-#define SG_EXEC_MATRIX_H
+#ifndef SOFTGPU_EXEC_MATRIX_H
+#define SOFTGPU_EXEC_MATRIX_H
 
 #include <stdbool.h>
 

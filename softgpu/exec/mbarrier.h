@@ -1,6 +1,6 @@
 /* What the asynchronous copies do to an mbarrier. */
-#ifndef SG_EXEC_MBARRIER_H
-#define SG_EXEC_MBARRIER_H
+#ifndef SOFTGPU_EXEC_MBARRIER_H
+#define SOFTGPU_EXEC_MBARRIER_H
 
 #include "softgpu/exec/warp.h"
 

@@ -1,7 +1,7 @@
 /* Handlers that are not arithmetic: clocks, fences, addresses in the call frame, and what lanes of
  * a warp do together. Not compiled per instruction set. */
-#ifndef SG_EXEC_MISC_H
-#define SG_EXEC_MISC_H
+#ifndef SOFTGPU_EXEC_MISC_H
+#define SOFTGPU_EXEC_MISC_H
 
 #include "softgpu/exec/insn.h"
 

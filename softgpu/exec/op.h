@@ -1,8 +1,8 @@
 /* The table of register-to-register operations: one entry per line of op.def. The same sources are
  * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find answers from the table that this
  * machine can run. */
-#ifndef SG_EXEC_OP_H
-#define SG_EXEC_OP_H
+#ifndef SOFTGPU_EXEC_OP_H
+#define SOFTGPU_EXEC_OP_H
 
 #include <stddef.h>
 

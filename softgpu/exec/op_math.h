@@ -1,8 +1,8 @@
 /* Scalar meanings used by op.def (of integers: int_math.h), written without branches so that the
  * compiler makes vector code of 32 of them. Semantics: PTX ISA 9.0, chapter 9.7; where it leaves a
  * result open, what NVIDIA hardware is known to give. */
-#ifndef SG_EXEC_OP_MATH_H
-#define SG_EXEC_OP_MATH_H
+#ifndef SOFTGPU_EXEC_OP_MATH_H
+#define SOFTGPU_EXEC_OP_MATH_H
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* A loaded program and an image of it, as the executor sees them. */
-#ifndef SG_EXEC_PROGRAM_H
-#define SG_EXEC_PROGRAM_H
+#ifndef SOFTGPU_EXEC_PROGRAM_H
+#define SOFTGPU_EXEC_PROGRAM_H
 
 #include "softgpu/engine/engine.h"
 #include "softgpu/exec/insn.h"

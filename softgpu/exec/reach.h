@@ -1,7 +1,7 @@
 /* Bytes at a generic address, for instructions that are not the common load and store: which take
  * 16 bytes of a row, a whole matrix, or a bulk of memory. */
-#ifndef SG_EXEC_REACH_H
-#define SG_EXEC_REACH_H
+#ifndef SOFTGPU_EXEC_REACH_H
+#define SOFTGPU_EXEC_REACH_H
 
 #include "softgpu/exec/warp.h"
 

@@ -1,7 +1,7 @@
 /* Arithmetic on words in memory, by operation and type, for instructions that are rarer than atom:
  * the reductions of bulks. Atomic for all threads of the process. */
-#ifndef SG_EXEC_REDUCE_H
-#define SG_EXEC_REDUCE_H
+#ifndef SOFTGPU_EXEC_REDUCE_H
+#define SOFTGPU_EXEC_REDUCE_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The functions of the device run time, for the decoder. */
-#ifndef SG_EXEC_RUNTIME_H
-#define SG_EXEC_RUNTIME_H
+#ifndef SOFTGPU_EXEC_RUNTIME_H
+#define SOFTGPU_EXEC_RUNTIME_H
 
 #include "softgpu/exec/builtin.h"
 

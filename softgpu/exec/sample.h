@@ -1,7 +1,7 @@
 /* Sampling one texture object with many lanes. What is declared here exists once per instruction
  * set (SG_ISA_NAME). */
-#ifndef SG_EXEC_SAMPLE_H
-#define SG_EXEC_SAMPLE_H
+#ifndef SOFTGPU_EXEC_SAMPLE_H
+#define SOFTGPU_EXEC_SAMPLE_H
 
 #include "softgpu/exec/alu.h"
 #include "softgpu/exec/tex.h"

@@ -1,7 +1,7 @@
 /* Texture and surface instructions, as the decoder describes them to their handlers: a form in
  * `imm`, the handle (or its address's row) in `a`, and a row list (sg_row_list). */
-#ifndef SG_EXEC_TEX_H
-#define SG_EXEC_TEX_H
+#ifndef SOFTGPU_EXEC_TEX_H
+#define SOFTGPU_EXEC_TEX_H
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * on it: a look-back scan keeps a value and the flag that says it is there in one vector, which
  * another block, on another thread here, reads. Aligned 16-byte moves are not torn either on
  * processors with AVX, nor 8-byte ones anywhere. Included by memory.c. */
-#ifndef SG_EXEC_VECTOR_H
-#define SG_EXEC_VECTOR_H
+#ifndef SOFTGPU_EXEC_VECTOR_H
+#define SOFTGPU_EXEC_VECTOR_H
 
 #include "softgpu/exec/access.h"
 

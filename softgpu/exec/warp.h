@@ -6,8 +6,8 @@
  * so groups meet again where their paths do. A group that keeps taking backward branches gives way
  * now and then to the one that has waited longest: without that, a lane that waits for another lane
  * of its warp would wait for ever. */
-#ifndef SG_EXEC_WARP_H
-#define SG_EXEC_WARP_H
+#ifndef SOFTGPU_EXEC_WARP_H
+#define SOFTGPU_EXEC_WARP_H
 
 #include "softgpu/engine/engine.h"
 #include "softgpu/exec/insn.h"

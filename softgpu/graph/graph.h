@@ -5,8 +5,8 @@
  * Nodes' items are made when the executable is, and run again with every launch: launches of one
  * executable run one after the other. What is changed between launches waits for those that were
  * made before. All functions want the process's lock held unless they say otherwise. */
-#ifndef SG_GRAPH_H
-#define SG_GRAPH_H
+#ifndef SOFTGPU_GRAPH_GRAPH_H
+#define SOFTGPU_GRAPH_GRAPH_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  *
  * What a reader would get wrong: device address = host address, so the set of ranges is the only
  * thing that tells device memory from host memory. */
-#ifndef SG_MEMORY_H
-#define SG_MEMORY_H
+#ifndef SOFTGPU_MEMORY_MEMORY_H
+#define SOFTGPU_MEMORY_MEMORY_H
 
 #include <stdbool.h>
 
@@ -119,7 +119,7 @@ CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_hand
 /* The range is about to be freed. */
 void sg_ipc_withdraw(struct sg_range *range);
 
-/* ---- peers.c: which contexts may use the memory of others ---- */
+/* ---- peer_access.c: which contexts may use the memory of others ---- */
 
 /* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: of the same device; _ALREADY_ENABLED. */
 CUresult sg_peer_enable(struct sg_context *context, struct sg_context *owner);
@@ -133,7 +133,7 @@ void sg_peer_rights(const struct sg_context *owner, uint8_t *rights);
 /* A context ends. */
 void sg_peer_drop(const struct sg_context *context);
 
-/* ---- hostmem.c: pinned host memory ---- */
+/* ---- host_memory.c: pinned host memory ---- */
 
 /* Of 0 bytes there is no range: NULL. */
 CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,

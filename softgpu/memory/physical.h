@@ -3,8 +3,8 @@
  * addresses of its own: chunks are mapped where an allocation wants them, in several places at once
  * if need be. How many chunks are left is decided by the node, for all processes together; what is
  * in them is each process's own, so that a chunk's content may survive being given back. */
-#ifndef SG_PHYSICAL_H
-#define SG_PHYSICAL_H
+#ifndef SOFTGPU_MEMORY_PHYSICAL_H
+#define SOFTGPU_MEMORY_PHYSICAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Disjoint address intervals in order: which interval holds an address, which is the next one.
  * A sorted array of borrowed pointers; an interval is embedded as the first member of what it
  * describes. Not locked: the owner locks. */
-#ifndef SG_SPANS_H
-#define SG_SPANS_H
+#ifndef SOFTGPU_MEMORY_SPANS_H
+#define SOFTGPU_MEMORY_SPANS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -22,7 +22,7 @@ struct sg_allocation {
     unsigned mappings;
     uint64_t handle;
     bool exportable;
-    uint64_t record;          /* of shares.h; 0: never exported */
+    uint64_t record;          /* of memory_ledger.h; 0: never exported */
     int foreign;              /* of another process: its descriptor; else -1 */
     struct ga_list lingering; /* nobody here has it any more, but somebody else */
     uint32_t chunks[];        /* foreign: places in that file */

@@ -1,6 +1,6 @@
 /* For kernels that launch kernels. With the process's lock. */
-#ifndef SG_DEVICE_LAUNCH_H
-#define SG_DEVICE_LAUNCH_H
+#ifndef SOFTGPU_MODULE_DEVICE_LAUNCH_H
+#define SOFTGPU_MODULE_DEVICE_LAUNCH_H
 
 #include "api/cuda_names.h"
 

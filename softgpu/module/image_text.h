@@ -1,6 +1,6 @@
 /* Which PTX of an image a software GPU takes, unpacked. */
-#ifndef SG_IMAGE_TEXT_H
-#define SG_IMAGE_TEXT_H
+#ifndef SOFTGPU_MODULE_IMAGE_TEXT_H
+#define SOFTGPU_MODULE_IMAGE_TEXT_H
 
 #include "api/cuda_names.h"
 

@@ -4,8 +4,8 @@
  * What a reader would get wrong: a CUkernel may stand wherever a CUfunction may; it then means the
  * function of the library's module in the current context. All functions want the process's lock
  * held unless they say otherwise. */
-#ifndef SG_MODULE_H
-#define SG_MODULE_H
+#ifndef SOFTGPU_MODULE_MODULE_H
+#define SOFTGPU_MODULE_MODULE_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * loading and unloading a module, the end of the context), and before host functions. Such a call
  * makes the output due while it holds the process's lock; sg_leave writes it when it has let go of
  * that (front_output_write). A FIFO that is full loses its oldest records, as a GPU's does. */
-#ifndef SG_PRINT_H
-#define SG_PRINT_H
+#ifndef SOFTGPU_MODULE_PRINT_H
+#define SOFTGPU_MODULE_PRINT_H
 
 #include "softgpu/engine/engine.h"
 

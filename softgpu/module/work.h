@@ -1,7 +1,7 @@
 /* What streams do: kernels, copies, fills. All functions want the process's lock held unless they
  * say otherwise. */
-#ifndef SG_WORK_H
-#define SG_WORK_H
+#ifndef SOFTGPU_MODULE_WORK_H
+#define SOFTGPU_MODULE_WORK_H
 
 #include <stdbool.h>
 
@@ -69,7 +69,7 @@ CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
 /* Behind it, whatever came of both: after CUDA_SUCCESS the devices wait for it. Ends `both`. */
 CUresult sg_both_after(struct sg_both *both, CUresult result);
 
-/* ---- fill.c ---- */
+/* ---- memset.c ---- */
 
 struct sg_fill_shape {
     uint64_t to, pitch;     /* bytes */

@@ -5,8 +5,8 @@
  * What a reader would get wrong: nobody counts the descriptors. Each has a lock on its record that
  * is the kernel's (an open file description's), and is gone with the last copy of it, in whichever
  * process or on its way between two. While there is one, the chunks are in use. */
-#ifndef SG_SHARES_H
-#define SG_SHARES_H
+#ifndef SOFTGPU_NODE_MEMORY_LEDGER_H
+#define SOFTGPU_NODE_MEMORY_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

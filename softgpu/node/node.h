@@ -7,8 +7,8 @@
  * What a reader would get wrong: nobody can be trusted to say good-bye. A process holds the lock
  * `life` of its slot through a thread that never ends; the kernel lets go of it when the process
  * dies, and whoever needs something that a dead process holds takes it back then. */
-#ifndef SG_NODE_H
-#define SG_NODE_H
+#ifndef SOFTGPU_NODE_NODE_H
+#define SOFTGPU_NODE_NODE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -94,8 +94,8 @@ void sg_node_give(struct sg_node_device *device, uint64_t chunks);
 /* Chunks that nobody holds. What processes held that have died is free. */
 uint64_t sg_node_free(struct sg_node_device *device);
 
-/* ---- turns.c: who may use an engine. A process has a turn or has it not, whatever number of items
- * it runs there at once; while others wait, a turn lasts a slice. ---- */
+/* ---- time_slices.c: who may use an engine. A process has a turn or has it not, whatever number of
+ * items it runs there at once; while others wait, a turn lasts a slice. ---- */
 
 /* With the process's lock, when an item is about to run. False: sg_turn_wait first. */
 bool sg_turn_begin(struct sg_node_engine *engine);

@@ -1,8 +1,8 @@
 /* The devices that SOFTGPU_DEVICES describes: "name=A,memory=1GiB,sms=4;name=B,model=h200". A key
  * that is left out has the model's value; an unknown key is an error that names the allowed ones.
  */
-#ifndef SG_CONFIG_H
-#define SG_CONFIG_H
+#ifndef SOFTGPU_PROCESS_CONFIG_H
+#define SOFTGPU_PROCESS_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * What a reader would get wrong: a primary context's struct and handle live as long as its device;
  * it is `alive` only while somebody retains it, and a reset empties it under the same handle. */
-#ifndef SG_CONTEXT_H
-#define SG_CONTEXT_H
+#ifndef SOFTGPU_PROCESS_CONTEXT_H
+#define SOFTGPU_PROCESS_CONTEXT_H
 
 #include <stdbool.h>
 
@@ -29,7 +29,7 @@ struct sg_context {
     unsigned api_version;
     struct sg_stream *legacy; /* the default stream that waits for the others */
     struct ga_list streams;   /* all, the legacy one included */
-    struct sg_stream *gather; /* waits for all others (whole.c); NULL: not yet */
+    struct sg_stream *gather; /* waits for all others (context_events.c); NULL: not yet */
     struct ga_list gates;     /* what new streams wait for */
     struct ga_list greens;    /* struct sg_green */
     struct ga_list events;

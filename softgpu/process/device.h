@@ -1,7 +1,7 @@
 /* One software GPU: its facts, its memory, its engines, its primary context. Devices are made by
  * cuInit and live as long as the process; all fields that change are under the process's lock. */
-#ifndef SG_DEVICE_H
-#define SG_DEVICE_H
+#ifndef SOFTGPU_PROCESS_DEVICE_H
+#define SOFTGPU_PROCESS_DEVICE_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Green contexts as objects: which multiprocessors their kernels have, and their own order of
  * streams. All with the process's lock held. */
-#ifndef SG_GREEN_H
-#define SG_GREEN_H
+#ifndef SOFTGPU_PROCESS_GREEN_H
+#define SOFTGPU_PROCESS_GREEN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * What a reader would get wrong: a fault of any kernel condemns the whole process, on purpose (as
  * cuda.h says of errors of the class of 700 and 719); `condemned` never goes back to 0. */
-#ifndef SG_PROCESS_H
-#define SG_PROCESS_H
+#ifndef SOFTGPU_PROCESS_PROCESS_H
+#define SOFTGPU_PROCESS_PROCESS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* What the program's author must read: errors of the program itself. */
-#ifndef SG_TELL_H
-#define SG_TELL_H
+#ifndef SOFTGPU_PROCESS_REPORT_H
+#define SOFTGPU_PROCESS_REPORT_H
 
 #include "base/log.h"
 

@@ -1,7 +1,7 @@
 /* A PTX module as the parser leaves it: names resolved, nothing decoded. Everything lies in the
  * load's scratch arena. Registers are numbered per function; labels are instruction indices. */
-#ifndef SG_PTX_AST_H
-#define SG_PTX_AST_H
+#ifndef SOFTGPU_PTX_AST_H
+#define SOFTGPU_PTX_AST_H
 
 #include "softgpu/exec/insn.h"
 #include "softgpu/ptx/load.h"

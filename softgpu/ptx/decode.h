@@ -4,8 +4,8 @@
  * While decoding, operands are row numbers; decode_rows.c turns them into offsets at the end. An
  * opcode may become several instructions; those between are unguarded and write temporary rows,
  * only the last one carries the guard. */
-#ifndef SG_PTX_DECODE_H
-#define SG_PTX_DECODE_H
+#ifndef SOFTGPU_PTX_DECODE_H
+#define SOFTGPU_PTX_DECODE_H
 
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/op.h"

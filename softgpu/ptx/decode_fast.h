@@ -1,6 +1,6 @@
 /* What decode_shape.c finds out about rows, for decode_fast.c. */
-#ifndef SG_PTX_DECODE_FAST_H
-#define SG_PTX_DECODE_FAST_H
+#ifndef SOFTGPU_PTX_DECODE_FAST_H
+#define SOFTGPU_PTX_DECODE_FAST_H
 
 #include "softgpu/ptx/decode.h"
 

@@ -1,8 +1,8 @@
 /* PTX text to tokens (PTX ISA 9.0, chapter 4). A modifier or directive (".f32", ".reg",
  * ".shared::cta") is one SG_TOKEN_DOT whose text lacks the dot. "%tid.x" is two tokens: the parser
  * joins them. */
-#ifndef SG_PTX_LEX_H
-#define SG_PTX_LEX_H
+#ifndef SOFTGPU_PTX_LEX_H
+#define SOFTGPU_PTX_LEX_H
 
 #include "softgpu/ptx/load.h"
 

@@ -2,8 +2,8 @@
  * way out. A stage that meets an error calls sg_load_fail, which never returns: everything made so
  * far lies in arenas, so sg_program_load frees those and is done. That is why no function of the
  * front end answers a status. */
-#ifndef SG_PTX_LOAD_H
-#define SG_PTX_LOAD_H
+#ifndef SOFTGPU_PTX_LOAD_H
+#define SOFTGPU_PTX_LOAD_H
 
 #include <setjmp.h>
 #include <stdarg.h>

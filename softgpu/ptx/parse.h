@@ -1,6 +1,6 @@
 /* The parser's own header: module -> variables -> functions -> instructions, one file each. */
-#ifndef SG_PTX_PARSE_H
-#define SG_PTX_PARSE_H
+#ifndef SOFTGPU_PTX_PARSE_H
+#define SOFTGPU_PTX_PARSE_H
 
 #include "softgpu/ptx/ast.h"
 #include "softgpu/ptx/lex.h"

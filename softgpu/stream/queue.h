@@ -10,8 +10,8 @@
  * value in memory can: CUDA warns of that.) Records, waits and single values happen under the lock;
  * work is given to an engine of the device, whose threads run it without.
  * All functions want the process's lock held unless they say otherwise. */
-#ifndef SG_QUEUE_H
-#define SG_QUEUE_H
+#ifndef SOFTGPU_STREAM_QUEUE_H
+#define SOFTGPU_STREAM_QUEUE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -172,7 +172,7 @@ CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 struct sg_mark *sg_stream_mark(struct sg_stream *stream);
 CUresult sg_stream_follow(struct sg_stream *stream, struct sg_mark *mark);
 
-/* ---- whole.c: all streams of a context, or of a green context, at once ---- */
+/* ---- context_events.c: all streams of a context, or of a green context, at once ---- */
 
 struct sg_whole {
     struct sg_context *context;

@@ -1,7 +1,7 @@
 /* Looking for a while before sleeping: a wake-up costs more than a short kernel. It is done as long
  * as it tends to help, and only where there is another processor to do what is waited for. */
-#ifndef SG_SPIN_H
-#define SG_SPIN_H
+#ifndef SOFTGPU_STREAM_SPIN_H
+#define SOFTGPU_STREAM_SPIN_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  *
  * What a reader would get wrong: the memory is an allocation like any other, row-major, so a copy
  * that ends in an array is one that ends in linear memory. */
-#ifndef SG_ARRAY_H
-#define SG_ARRAY_H
+#ifndef SOFTGPU_TEXTURE_ARRAY_H
+#define SOFTGPU_TEXTURE_ARRAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Texture and surface objects as CUDA calls know them; what kernels see is texture.h. All functions
  * want the process's lock held. */
-#ifndef SG_SAMPLED_H
-#define SG_SAMPLED_H
+#ifndef SOFTGPU_TEXTURE_SAMPLED_H
+#define SOFTGPU_TEXTURE_SAMPLED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *
  * Source of semantics: CUDA C++ Programming Guide, "Texture Fetching" and "Texture and Surface
  * Memory"; PTX ISA 9.0, "Texture Instructions" and "Surface Instructions". */
-#ifndef SG_TEXTURE_H
-#define SG_TEXTURE_H
+#ifndef SOFTGPU_TEXTURE_TEXTURE_H
+#define SOFTGPU_TEXTURE_TEXTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * measure exactly that. What is late is counted, and reported when the process ends.
  *
  * All with the process's lock held. */
-#ifndef SG_CLOCK_H
-#define SG_CLOCK_H
+#ifndef SOFTGPU_TIMING_CLOCK_H
+#define SOFTGPU_TIMING_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

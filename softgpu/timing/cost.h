@@ -3,8 +3,8 @@
  * What a reader would get wrong: the unit is one instruction of a whole warp, whatever number of
  * its lanes take part, as for hardware; only bytes are counted by lane. Each instruction has its
  * cost from what it is called (ptx/decode_cost.c); executed is counted by basic block. */
-#ifndef SG_COST_H
-#define SG_COST_H
+#ifndef SOFTGPU_TIMING_COST_H
+#define SOFTGPU_TIMING_COST_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

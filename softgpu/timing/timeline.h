@@ -4,8 +4,8 @@
  *
  * Kernels of one context share the device: each takes what those placed before it leave, so its end
  * is known when it is placed. Kernels of two contexts never run at the same time. */
-#ifndef SG_TIMELINE_H
-#define SG_TIMELINE_H
+#ifndef SOFTGPU_TIMING_TIMELINE_H
+#define SOFTGPU_TIMING_TIMELINE_H
 
 #include "softgpu/timing/timing.h"
 

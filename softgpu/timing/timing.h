@@ -3,8 +3,8 @@
  *
  * What a reader would get wrong: these are times of work that has the device for itself.
  * timeline.h says when it is done beside other work. */
-#ifndef SG_TIMING_H
-#define SG_TIMING_H
+#ifndef SOFTGPU_TIMING_TIMING_H
+#define SOFTGPU_TIMING_TIMING_H
 
 #include "api/soft_device.h"
 #include "softgpu/timing/cost.h"

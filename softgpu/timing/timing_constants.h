@@ -1,7 +1,7 @@
 /* All constants of the timing model that are no key of a device. docs/softgpu-timing.md says what
  * they are used for. They are round numbers: a device's own speeds decide. */
-#ifndef SG_TIMING_CONSTANTS_H
-#define SG_TIMING_CONSTANTS_H
+#ifndef SOFTGPU_TIMING_TIMING_CONSTANTS_H
+#define SOFTGPU_TIMING_TIMING_CONSTANTS_H
 
 /* ---- kernels ---- */
 

@@ -5,8 +5,8 @@
  * What a reader would get wrong: the processes of a node write one file together, a line at a time,
  * and may be killed at any point; so nothing is buffered, and nobody ends the file. The times of a
  * device with `timing = yes` are the model's, all others this machine's. */
-#ifndef SG_TRACE_H
-#define SG_TRACE_H
+#ifndef SOFTGPU_TIMING_TRACE_H
+#define SOFTGPU_TIMING_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -21,7 +21,7 @@
 enum fault_kind { KIND_UNKNOWN, KIND_CONTROL, KIND_DATA, KIND_SIDE, KIND_BULK };
 
 struct fault_conn {
-    struct transport_conn inner; /* the same descriptor; at first, see fault_through.h */
+    struct transport_conn inner; /* the same descriptor; at first, see fault_passthrough.h */
     struct faults faults;
     uint64_t moved[2], calls[2]; /* of one thread per direction */
     bool ended[2];

@@ -20,8 +20,8 @@
  *     long_in=N, long_out=N     the header of frame N says more bytes than any frame may have
  *     on=1, 2, 3 or 4           only control (1), data (2), side (3) or bulk (4) connections, which
  *                               their first frame tells */
-#ifndef TRANSPORT_FAULT_H
-#define TRANSPORT_FAULT_H
+#ifndef TRANSPORT_FAULT_FAULT_H
+#define TRANSPORT_FAULT_FAULT_H
 
 #include "transport/transport.h"
 

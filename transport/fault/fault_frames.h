@@ -1,7 +1,7 @@
 /* Faults of whole frames, of one direction of a connection: bytes go in, other bytes come out. Only
  * in builds for tests (GPUAAS_FAULT). */
-#ifndef TRANSPORT_FAULT_FRAMES_H
-#define TRANSPORT_FAULT_FRAMES_H
+#ifndef TRANSPORT_FAULT_FAULT_FRAMES_H
+#define TRANSPORT_FAULT_FAULT_FRAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What goes wrong with a connection, as the options of its address say (fault.h). */
-#ifndef TRANSPORT_FAULT_OPTIONS_H
-#define TRANSPORT_FAULT_OPTIONS_H
+#ifndef TRANSPORT_FAULT_FAULT_OPTIONS_H
+#define TRANSPORT_FAULT_FAULT_OPTIONS_H
 
 #include "transport/fault/fault_frames.h"
 

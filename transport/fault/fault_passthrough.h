@@ -1,7 +1,7 @@
 /* What a connection that breaks bytes leaves alone: descriptors that are passed, and memory that a
  * network card reaches (inside transport/). What is wrapped may lack either: GA_UNSUPPORTED. */
-#ifndef TRANSPORT_FAULT_THROUGH_H
-#define TRANSPORT_FAULT_THROUGH_H
+#ifndef TRANSPORT_FAULT_FAULT_PASSTHROUGH_H
+#define TRANSPORT_FAULT_FAULT_PASSTHROUGH_H
 
 #include "transport/transport.h"
 

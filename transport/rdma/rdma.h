@@ -8,8 +8,8 @@
  * write into, and the TCP connection only tells when the other end is gone. Besides, the client may
  * share memory that the server reads and writes (ops->reach). A listener takes plain TCP clients,
  * too: what they send is no question. */
-#ifndef TRANSPORT_RDMA_H
-#define TRANSPORT_RDMA_H
+#ifndef TRANSPORT_RDMA_RDMA_H
+#define TRANSPORT_RDMA_RDMA_H
 
 #include "transport/transport.h"
 

@@ -7,8 +7,8 @@
  *     <----------------- answer: the same, or no
  *
  * Both travel over the TCP connection, in front of the bytes of their direction. */
-#ifndef TRANSPORT_RDMA_WIDE_H
-#define TRANSPORT_RDMA_WIDE_H
+#ifndef TRANSPORT_RDMA_RDMA_ENDPOINT_H
+#define TRANSPORT_RDMA_RDMA_ENDPOINT_H
 
 #include <assert.h>
 

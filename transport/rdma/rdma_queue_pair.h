@@ -6,8 +6,8 @@
  * Every message, an RDMA WRITE or an empty SEND, has 32 bits that the other end sees ("the word"):
  * which kind, and a number of 30 bits. Bytes and numbers arrive in the order in which they were
  * sent. */
-#ifndef TRANSPORT_RDMA_LANE_H
-#define TRANSPORT_RDMA_LANE_H
+#ifndef TRANSPORT_RDMA_RDMA_QUEUE_PAIR_H
+#define TRANSPORT_RDMA_RDMA_QUEUE_PAIR_H
 
 #include <pthread.h>
 

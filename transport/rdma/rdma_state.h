@@ -3,8 +3,8 @@
  * A direction begins on TCP. As soon as its sender knows that the other end can take it, it says
  * over RDMA how many bytes have gone over TCP, and goes on in the ring: so nobody waits for the
  * offer to be answered. The client knows by the answer, the server by the client's switch. */
-#ifndef TRANSPORT_RDMA_STATE_H
-#define TRANSPORT_RDMA_STATE_H
+#ifndef TRANSPORT_RDMA_RDMA_STATE_H
+#define TRANSPORT_RDMA_RDMA_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,7 +76,7 @@ unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd 
 /* Says the end, and waits until what has been said before has arrived, but not for long. */
 void rdma_stream_end(struct rdma_conn *state);
 
-/* ---- rdma_reach.c */
+/* ---- rdma_one_sided.c */
 extern const struct transport_reach rdma_reach;
 /* Whether to sleep until a fetch ends; what has ended meanwhile has not been told. */
 bool rdma_reach_sleeps(struct rdma_conn *state);

@@ -1,7 +1,7 @@
 /* libibverbs, which is loaded when it is needed and may be missing, and the network card behind a
  * socket's address (inside transport/; needs the headers of libibverbs). */
-#ifndef TRANSPORT_RDMA_VERBS_H
-#define TRANSPORT_RDMA_VERBS_H
+#ifndef TRANSPORT_RDMA_RDMA_VERBS_H
+#define TRANSPORT_RDMA_RDMA_VERBS_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  *
  * The other process may be hostile. Of what it can write, this end believes two counters, and those
  * only within the ring; its own position is in its own memory. What it has read is a copy. */
-#ifndef TRANSPORT_RING_H
-#define TRANSPORT_RING_H
+#ifndef TRANSPORT_SHM_RING_H
+#define TRANSPORT_SHM_RING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * A connection is a Unix socket in the abstract namespace, "gpuaas/NAME", and a stream of bytes
  * over it. The client may give it rings (ops->widen) before its first byte: then bytes move through
  * shared memory, and the sockets only wake who sleeps and tell when the other process is gone. */
-#ifndef TRANSPORT_SHM_H
-#define TRANSPORT_SHM_H
+#ifndef TRANSPORT_SHM_SHM_H
+#define TRANSPORT_SHM_SHM_H
 
 #include "transport/transport.h"
 

@@ -1,7 +1,7 @@
 /* Descriptors over the socket of doorbells (inside transport/): each comes with a byte, which is a
  * doorbell like others. */
-#ifndef TRANSPORT_SHM_PASS_H
-#define TRANSPORT_SHM_PASS_H
+#ifndef TRANSPORT_SHM_SHM_FD_H
+#define TRANSPORT_SHM_SHM_FD_H
 
 #include "base/status.h"
 

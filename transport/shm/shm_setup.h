@@ -1,6 +1,6 @@
 /* The memory of a connection that is wide, and how it is offered and taken (inside transport/). */
-#ifndef TRANSPORT_SHM_OFFER_H
-#define TRANSPORT_SHM_OFFER_H
+#ifndef TRANSPORT_SHM_SHM_SETUP_H
+#define TRANSPORT_SHM_SHM_SETUP_H
 
 #include <stdatomic.h>
 

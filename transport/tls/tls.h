@@ -3,8 +3,8 @@
  * An SSL object is for one thread at a time, and a connection has one that sends and one that
  * receives. So what it encrypts it leaves in `out`, and its lock is not held while that is sent.
  * Whoever waits for bytes looks for them without the lock, too: into `in`. */
-#ifndef TRANSPORT_TLS_H
-#define TRANSPORT_TLS_H
+#ifndef TRANSPORT_TLS_TLS_H
+#define TRANSPORT_TLS_TLS_H
 
 #include <openssl/ssl.h>
 #include <pthread.h>
