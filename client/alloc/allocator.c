@@ -48,7 +48,7 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     classes_init(a, memory_bytes);
     a->unpinned = bytes == 0;
     if (!a->unpinned) {
-        client_gaps_add(&a->gaps, base, bytes);
+        client_free_ranges_add(&a->gaps, base, bytes);
     }
 }
 
@@ -106,7 +106,7 @@ void block_leave(struct client_allocator *a, struct block *block)
 void block_free(struct client_allocator *a, struct block *block)
 {
     if (!a->unpinned) {
-        client_gaps_add(&a->gaps, block->range.start, block->range.bytes);
+        client_free_ranges_add(&a->gaps, block->range.start, block->range.bytes);
     }
     ga_list_remove(&block->in_list);
     if (block->slab != NULL) {
@@ -122,8 +122,8 @@ void client_allocator_fini(struct client_allocator *a)
         block_leave(a, block);
         block_free(a, block);
     }
-    client_gaps_fini(&a->gaps);
-    client_draining_fini(&a->draining);
+    client_free_ranges_fini(&a->gaps);
+    client_retired_fini(&a->draining);
     pthread_mutex_destroy(&a->lock);
 }
 
@@ -160,7 +160,7 @@ static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint
                                 uint32_t unit_bytes)
 {
     struct block *block = block_create(bytes, owner, unit_bytes);
-    if (block != NULL && !client_gaps_take(&a->gaps, bytes, 1, &block->range.start)) {
+    if (block != NULL && !client_free_ranges_take(&a->gaps, bytes, 1, &block->range.start)) {
         block_destroy(block);
         return NULL;
     }
@@ -188,8 +188,8 @@ void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_
     if (block != NULL) {
         block_mapped(a, block);
     } else if (bytes != 0) {
-        (void)client_gaps_take(&a->gaps, bytes, 1,
-                               &start); /* out of memory: nothing else may be mapped there */
+        (void)client_free_ranges_take(&a->gaps, bytes, 1,
+                                      &start); /* out of memory: nothing else may be mapped there */
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -323,8 +323,8 @@ int client_allocator_reserve(struct client_allocator *a, uint64_t wish, uint64_t
     block->range.start = wish;
     pthread_mutex_lock(&a->lock);
     bool found =
-        (wish != 0 && wish % alignment == 0 && client_gaps_take_at(&a->gaps, wish, bytes)) ||
-        client_gaps_take(&a->gaps, bytes, alignment, &block->range.start);
+        (wish != 0 && wish % alignment == 0 && client_free_ranges_take_at(&a->gaps, wish, bytes)) ||
+        client_free_ranges_take(&a->gaps, bytes, alignment, &block->range.start);
     if (found) {
         (void)client_ranges_insert(&a->blocks, &block->range);
         *address = block->range.start;

@@ -56,11 +56,11 @@ struct client_allocator {
     struct client_ranges blocks;                         /* everything mapped or being mapped */
     struct client_ranges gaps; /* addresses of the window that no block has */
     struct ga_list slabs;
-    uint64_t free_bytes;             /* mapped and not in use: in slabs */
-    struct client_draining draining; /* freed, and its work has not ended */
-    struct ga_list kept;             /* large blocks that are free, the one freed last behind */
-    uint64_t kept_most;              /* bytes of them, and of what drains */
-    uint64_t kept_bytes;             /* of large blocks that are free */
+    uint64_t free_bytes;            /* mapped and not in use: in slabs */
+    struct client_retired draining; /* freed, and its work has not ended */
+    struct ga_list kept;            /* large blocks that are free, the one freed last behind */
+    uint64_t kept_most;             /* bytes of them, and of what drains */
+    uint64_t kept_bytes;            /* of large blocks that are free */
 };
 
 struct client_allocation {

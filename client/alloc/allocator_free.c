@@ -127,7 +127,7 @@ static int try_free(struct client_allocator *a, uint64_t address, uint64_t mark,
     if (block == NULL || found.address != address) {
         return ALLOCATOR_INVALID;
     }
-    struct client_drained entry = {
+    struct client_retired_entry entry = {
         .owner = block->owner, .address = address, .bytes = block->range.bytes, .mark = mark};
     if (block->slab != NULL) {
         uint64_t unit_bytes = block->slab->unit_bytes;
@@ -140,7 +140,7 @@ static int try_free(struct client_allocator *a, uint64_t address, uint64_t mark,
         block_unmap(a, ga_container(a->kept.next, struct block, in_list), unmap, user);
         return ALLOCATOR_AGAIN;
     }
-    if (!client_draining_add(&a->draining, &entry)) {
+    if (!client_retired_add(&a->draining, &entry)) {
         return ALLOCATOR_FULL;
     }
     block_hide(a, block, address, BLOCK_QUEUED);
@@ -161,10 +161,10 @@ int client_allocator_free(struct client_allocator *a, uint64_t address, uint64_t
 bool client_allocator_settle(struct client_allocator *a, uint64_t owner, uint64_t done,
                              client_allocator_call *unmap, void *user)
 {
-    struct client_drained entry;
+    struct client_retired_entry entry;
     bool any = false;
     pthread_mutex_lock(&a->lock);
-    while (client_draining_next(&a->draining, owner, done, &entry)) {
+    while (client_retired_next(&a->draining, owner, done, &entry)) {
         any = true;
         struct block *block = block_of(client_ranges_find(&a->blocks, entry.address));
         if (block->slab != NULL) {
@@ -182,7 +182,7 @@ bool client_allocator_settle(struct client_allocator *a, uint64_t owner, uint64_
 bool client_allocator_drains(struct client_allocator *a, uint64_t owner)
 {
     pthread_mutex_lock(&a->lock);
-    bool some = client_draining_some(&a->draining, owner);
+    bool some = client_retired_some(&a->draining, owner);
     pthread_mutex_unlock(&a->lock);
     return some;
 }
@@ -205,9 +205,9 @@ void client_allocator_trim(struct client_allocator *a, client_allocator_call *un
 void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_allocator_call *unmap,
                            void *user)
 {
-    struct client_drained entry;
+    struct client_retired_entry entry;
     pthread_mutex_lock(&a->lock);
-    while (client_draining_next(&a->draining, owner, UINT64_MAX, &entry)) {
+    while (client_retired_next(&a->draining, owner, UINT64_MAX, &entry)) {
     }
     struct client_range *range = client_ranges_from(&a->blocks, 0);
     while (range != NULL) {

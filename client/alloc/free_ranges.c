@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void client_gaps_add(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
+void client_free_ranges_add(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
 {
     struct client_range *before = start != 0 ? client_ranges_find(gaps, start - 1) : NULL;
     struct client_range *behind = client_ranges_find(gaps, start + bytes);
@@ -43,16 +43,16 @@ static bool split(struct client_ranges *gaps, struct client_range *gap, uint64_t
     client_ranges_remove(gaps, gap);
     free(gap);
     if (start > whole.start) {
-        client_gaps_add(gaps, whole.start, start - whole.start);
+        client_free_ranges_add(gaps, whole.start, start - whole.start);
     }
     if (whole.start + whole.bytes > start + bytes) {
-        client_gaps_add(gaps, start + bytes, whole.start + whole.bytes - (start + bytes));
+        client_free_ranges_add(gaps, start + bytes, whole.start + whole.bytes - (start + bytes));
     }
     return true;
 }
 
-bool client_gaps_take(struct client_ranges *gaps, uint64_t bytes, uint64_t alignment,
-                      uint64_t *start)
+bool client_free_ranges_take(struct client_ranges *gaps, uint64_t bytes, uint64_t alignment,
+                             uint64_t *start)
 {
     struct client_range *gap = client_ranges_from(gaps, 0);
     while (gap != NULL) {
@@ -66,13 +66,13 @@ bool client_gaps_take(struct client_ranges *gaps, uint64_t bytes, uint64_t align
     return false;
 }
 
-bool client_gaps_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
+bool client_free_ranges_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
 {
     struct client_range *gap = client_ranges_find(gaps, start);
     return gap != NULL && split(gaps, gap, start, bytes);
 }
 
-void client_gaps_fini(struct client_ranges *gaps)
+void client_free_ranges_fini(struct client_ranges *gaps)
 {
     while (gaps->root != NULL) {
         struct client_range *gap = gaps->root;

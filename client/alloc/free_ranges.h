@@ -4,12 +4,12 @@
 
 #include "client/alloc/ranges.h"
 
-void client_gaps_fini(struct client_ranges *gaps);
-void client_gaps_add(struct client_ranges *gaps, uint64_t start, uint64_t bytes);
+void client_free_ranges_fini(struct client_ranges *gaps);
+void client_free_ranges_add(struct client_ranges *gaps, uint64_t start, uint64_t bytes);
 /* The first that fits, at a multiple of `alignment`, a power of two. False: none does. */
-bool client_gaps_take(struct client_ranges *gaps, uint64_t bytes, uint64_t alignment,
-                      uint64_t *start);
+bool client_free_ranges_take(struct client_ranges *gaps, uint64_t bytes, uint64_t alignment,
+                             uint64_t *start);
 /* False: not all of it is there. */
-bool client_gaps_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes);
+bool client_free_ranges_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes);
 
 #endif

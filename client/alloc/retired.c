@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-bool client_draining_add(struct client_draining *queue, const struct client_drained *what)
+bool client_retired_add(struct client_retired *queue, const struct client_retired_entry *what)
 {
-    struct client_drained *entry = queue->unused;
+    struct client_retired_entry *entry = queue->unused;
     if (entry != NULL) {
         queue->unused = entry->next;
     } else {
@@ -26,10 +26,10 @@ bool client_draining_add(struct client_draining *queue, const struct client_drai
     return true;
 }
 
-bool client_draining_next(struct client_draining *queue, uint64_t owner, uint64_t done,
-                          struct client_drained *out)
+bool client_retired_next(struct client_retired *queue, uint64_t owner, uint64_t done,
+                         struct client_retired_entry *out)
 {
-    struct client_drained *before = NULL, *entry = queue->first;
+    struct client_retired_entry *before = NULL, *entry = queue->first;
     while (entry != NULL && entry->owner != owner) {
         before = entry;
         entry = entry->next;
@@ -50,23 +50,23 @@ bool client_draining_next(struct client_draining *queue, uint64_t owner, uint64_
     return true;
 }
 
-bool client_draining_some(const struct client_draining *queue, uint64_t owner)
+bool client_retired_some(const struct client_retired *queue, uint64_t owner)
 {
-    const struct client_drained *entry = queue->first;
+    const struct client_retired_entry *entry = queue->first;
     while (entry != NULL && entry->owner != owner) {
         entry = entry->next;
     }
     return entry != NULL;
 }
 
-void client_draining_fini(struct client_draining *queue)
+void client_retired_fini(struct client_retired *queue)
 {
-    struct client_drained *lists[] = {queue->first, queue->unused};
+    struct client_retired_entry *lists[] = {queue->first, queue->unused};
     for (unsigned i = 0; i < 2; i++) {
-        for (struct client_drained *at = lists[i], *next; at != NULL; at = next) {
+        for (struct client_retired_entry *at = lists[i], *next; at != NULL; at = next) {
             next = at->next;
             free(at);
         }
     }
-    *queue = (struct client_draining){0};
+    *queue = (struct client_retired){0};
 }

@@ -7,22 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct client_drained {
-    struct client_drained *next;
+struct client_retired_entry {
+    struct client_retired_entry *next;
     uint64_t owner, address, bytes, mark;
 };
 
-struct client_draining {
-    struct client_drained *first, *last, *unused;
+struct client_retired {
+    struct client_retired_entry *first, *last, *unused;
     uint64_t bytes; /* of all */
 };
 
 /* False: no memory. */
-bool client_draining_add(struct client_draining *queue, const struct client_drained *what);
+bool client_retired_add(struct client_retired *queue, const struct client_retired_entry *what);
 /* Takes the owner's next one out, if all work up to `done` has ended and it needs no more. */
-bool client_draining_next(struct client_draining *queue, uint64_t owner, uint64_t done,
-                          struct client_drained *out);
-bool client_draining_some(const struct client_draining *queue, uint64_t owner);
-void client_draining_fini(struct client_draining *queue);
+bool client_retired_next(struct client_retired *queue, uint64_t owner, uint64_t done,
+                         struct client_retired_entry *out);
+bool client_retired_some(const struct client_retired *queue, uint64_t owner);
+void client_retired_fini(struct client_retired *queue);
 
 #endif

@@ -82,7 +82,7 @@ static struct client_ranges *others(void)
     static struct client_ranges gaps;
     static bool ready;
     if (!ready) {
-        client_gaps_add(&gaps, CLIENT_OTHERS_FIRST, CLIENT_OTHERS_END - CLIENT_OTHERS_FIRST);
+        client_free_ranges_add(&gaps, CLIENT_OTHERS_FIRST, CLIENT_OTHERS_END - CLIENT_OTHERS_FIRST);
         ready = true;
     }
     return &gaps;
@@ -93,9 +93,9 @@ bool client_window_take(uint64_t wish, uint64_t bytes, uint64_t alignment, uint6
     struct handshake_window found = {.base = wish, .bytes = bytes};
     bool taken = false;
     pthread_mutex_lock(&lock);
-    bool room = wish % alignment == 0 && client_gaps_take_at(others(), wish, bytes);
+    bool room = wish % alignment == 0 && client_free_ranges_take_at(others(), wish, bytes);
     for (unsigned tries = 0; !taken && tries < TAKE_TRIES; tries++) {
-        room = room || client_gaps_take(others(), bytes, alignment, &found.base);
+        room = room || client_free_ranges_take(others(), bytes, alignment, &found.base);
         taken = room && client_window_reserve(&found);
         room = false; /* where something else is, nothing is tried again */
     }
@@ -109,6 +109,6 @@ void client_window_give(uint64_t start, uint64_t bytes)
     const struct handshake_window what = {.base = start, .bytes = bytes};
     pthread_mutex_lock(&lock);
     client_window_release(&what);
-    client_gaps_add(others(), start, bytes);
+    client_free_ranges_add(others(), start, bytes);
     pthread_mutex_unlock(&lock);
 }

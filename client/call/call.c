@@ -21,14 +21,14 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->missing = CUDA_SUCCESS;
     call->routed = false;
     call->bare = false;
-    call->twins = (struct client_call_twins){0};
+    call->mirrors = (struct client_call_mirrors){0};
     call->record = NULL;
     call->sequence = 0;
     call->lends = false;
     call->context = context;
     call->session = NULL;
-    call->link = context->session->link;
-    int dead = atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+    call->conn = context->session->conn;
+    int dead = atomic_load_explicit(&call->conn->dead, memory_order_relaxed);
     if (dead != 0) {
         front_output_write();
     }
@@ -38,8 +38,8 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
 CUresult client_call_enter_session(struct client_call *call, uint16_t op,
                                    struct client_session *session)
 {
-    *call = (struct client_call){.op = op, .bare = true, .session = session, .link = session->link};
-    return (CUresult)atomic_load_explicit(&call->link->dead, memory_order_relaxed);
+    *call = (struct client_call){.op = op, .bare = true, .session = session, .conn = session->conn};
+    return (CUresult)atomic_load_explicit(&call->conn->dead, memory_order_relaxed);
 }
 
 CUresult client_call_enter(struct client_call *call, uint16_t op)
@@ -81,11 +81,11 @@ static CUresult route(struct client_call *call, struct client_context *context)
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         }
         call->context = context;
-        call->link = context->session->link;
+        call->conn = context->session->conn;
     }
     call->routed = true;
     /* NOLINTNEXTLINE: streams, events, modules and functions have a context */
-    if (context->session == NULL || context->session->link != call->link) {
+    if (context->session == NULL || context->session->conn != call->conn) {
         return client_call_between_nodes("a call");
     }
     return CUDA_SUCCESS;
@@ -114,7 +114,7 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
     if (!atomic_load(&context->active)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (context->session->link != call->link) {
+    if (context->session->conn != call->conn) {
         return apart(call->op);
     }
     if (call->op == API_OP_cuCtxEnablePeerAccess) {
@@ -191,22 +191,22 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
                             uint64_t bytes)
 {
     struct client_session *session = NULL;
-    struct client_twin twin;
+    struct client_mirror mirror;
     CUresult rc = start % align == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && client_window_other(start) && call->context != NULL) {
-        rc = client_twin_need(call->context, start);
-        if (client_twin_at(start, call->context->session, &twin) &&
-            bytes <= twin.bytes - (start - twin.host)) {
+        rc = client_mirror_need(call->context, start);
+        if (client_mirror_at(start, call->context->session, &mirror) &&
+            bytes <= mirror.bytes - (start - mirror.host)) {
             session = call->context->session; /* other servers may have one at the same address */
         }
     }
     if (rc == CUDA_SUCCESS && session == NULL) {
         rc = client_memory_check(start, bytes, &session);
     }
-    if (rc == CUDA_SUCCESS && bytes != 0 && session->link != call->link) {
+    if (rc == CUDA_SUCCESS && bytes != 0 && session->conn != call->conn) {
         rc = client_call_between_nodes("a copy");
     }
-    return rc == CUDA_SUCCESS && bytes != 0 ? client_twins_before_range(call, start) : rc;
+    return rc == CUDA_SUCCESS && bytes != 0 ? client_mirrors_before_range(call, start) : rc;
 }
 
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire)
@@ -240,20 +240,20 @@ static CUresult lacking(const struct client_call *call)
         ga_log_write(NULL, GA_LOG_WARN, NULL,
                      "%s is not supported by the gpuaasd at %s, whose build is another than this "
                      "library's (" GPUAAS_VERSION "): upgrade the older one",
-                     api_op_name(call->op), call->link->name);
+                     api_op_name(call->op), call->conn->name);
     }
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 bool client_call_lacking(const struct client_call *call)
 {
-    return call->link->lacks && api_op_set_has(&call->link->lacking, call->op);
+    return call->conn->lacks && api_op_set_has(&call->conn->lacking, call->op);
 }
 
 /* One by one: what has just been written in pieces is read as a whole only after a wait. */
 static void writer_begin(struct client_call *call, size_t bound)
 {
-    call->writer.data = client_link_at(call->link) + HEADER;
+    call->writer.data = client_conn_at(call->conn) + HEADER;
     call->writer.size = bound + 15;
     call->writer.at = 0;
     call->writer.failed = false;
@@ -263,9 +263,9 @@ static void writer_begin(struct client_call *call, size_t bound)
  * recorded then. */
 static void mark_copies(const struct client_call *call)
 {
-    if (atomic_load_explicit(&call->link->owing, memory_order_relaxed) != 0 &&
+    if (atomic_load_explicit(&call->conn->owing, memory_order_relaxed) != 0 &&
         client_work_of(call) == WORK_LASTING && call->op != API_OP_cuEventRecord) {
-        client_copy_mark(call->link);
+        client_copy_fence(call->conn);
     }
 }
 
@@ -275,12 +275,12 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
         return lacking(call);
     }
     mark_copies(call);
-    int rc = client_link_lock(call->link, bound + HEADER + SWITCH + 16);
+    int rc = client_conn_lock(call->conn, bound + HEADER + SWITCH + 16);
     if (rc != 0) {
         return (CUresult)rc;
     }
     if (!call->bare) {
-        client_link_context(call->link, call->context->session->number,
+        client_conn_context(call->conn, call->context->session->number,
                             call->context->object.handle);
     }
     writer_begin(call, bound);
@@ -292,9 +292,9 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
     if (client_call_lacking(call)) {
         return lacking(call);
     }
-    int rc = client_link_lock_apart(call->link, bound + HEADER + SWITCH + 16);
+    int rc = client_conn_lock_apart(call->conn, bound + HEADER + SWITCH + 16);
     if (rc == 0) {
-        client_link_context(call->link, call->context->session->number,
+        client_conn_context(call->conn, call->context->session->number,
                             call->context->object.handle);
     }
     return (CUresult)rc;
@@ -303,7 +303,7 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
 void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
                         uint32_t packed)
 {
-    client_link_prefix(call->link, connection, packed);
+    client_conn_prefix(call->conn, connection, packed);
     writer_begin(call, bound);
 }
 
@@ -316,14 +316,14 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
     const struct client_session *session =
         call->session != NULL ? call->session : call->context->session;
     uint64_t sequence =
-        client_link_frame(call->link, call->op, session->number, call->writer.at, bulk, true);
+        client_conn_frame(call->conn, call->op, session->number, call->writer.at, bulk, true);
     enum client_work work = client_work_of(call);
     call->lends = false;
     if (work != WORK_NONE) {
-        atomic_store_explicit(&call->link->worked, sequence, memory_order_release);
+        atomic_store_explicit(&call->conn->worked, sequence, memory_order_release);
     }
     if (work == WORK_LASTING) {
-        atomic_store_explicit(&call->link->lasting, sequence, memory_order_release);
+        atomic_store_explicit(&call->conn->lasting, sequence, memory_order_release);
     }
     call->sequence = sequence;
     return sequence;
@@ -331,15 +331,15 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
 
 void client_call_sent(struct client_call *call)
 {
-    if (call->twins.some && !call->twins.later) {
-        client_twins_sent(call);
+    if (call->mirrors.some && !call->mirrors.later) {
+        client_mirrors_sent(call);
     }
 }
 
 CUresult client_call_post(struct client_call *call)
 {
     (void)append(call, 0);
-    client_link_unlock(call->link, false);
+    client_conn_unlock(call->conn, false);
     client_call_sent(call);
     return CUDA_SUCCESS;
 }
@@ -347,19 +347,19 @@ CUresult client_call_post(struct client_call *call)
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes)
 {
     (void)append(call, bytes);
-    client_link_bulk(call->link, from, bytes);
-    client_link_unlock(call->link, false);
+    client_conn_bulk(call->conn, from, bytes);
+    client_conn_unlock(call->conn, false);
     client_call_sent(call);
     return CUDA_SUCCESS;
 }
 
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
-                                struct link_apart *apart)
+                                struct conn_apart *apart)
 {
     (void)append(call, 0);
-    client_link_apart(call->link, from, bytes, apart);
-    client_link_unlock(call->link, false);
-    call->twins.later = true;
+    client_conn_apart(call->conn, from, bytes, apart);
+    client_conn_unlock(call->conn, false);
+    call->mirrors.later = true;
     return CUDA_SUCCESS;
 }
 
@@ -368,14 +368,14 @@ uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes)
     return ga_write_room(&call->writer, bytes, 1, 16);
 }
 
-CUresult client_call_post_expect(struct client_call *call, const struct link_want *want)
+CUresult client_call_post_expect(struct client_call *call, const struct reply_action *want)
 {
     uint64_t sequence = append(call, 0);
-    struct link_record *record = client_link_expect(call->link, sequence, false, want);
-    client_link_unlock(call->link, false);
+    struct pending_reply *record = client_conn_expect(call->conn, sequence, false, want);
+    client_conn_unlock(call->conn, false);
     if (record == NULL) {
-        /* The answer could not be placed when it comes: the link is no longer usable. */
-        client_link_lose(call->link, "no memory for an answer");
+        /* The answer could not be placed when it comes: the connection is no longer usable. */
+        client_conn_lose(call->conn, "no memory for an answer");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
@@ -383,22 +383,22 @@ CUresult client_call_post_expect(struct client_call *call, const struct link_wan
 
 /* `leads`: we have the reader role, so nobody looks for the record before it is there: the server
  * has the call while we make it. */
-static CUresult start(struct client_call *call, const struct link_want *want, const void *from,
+static CUresult start(struct client_call *call, const struct reply_action *want, const void *from,
                       uint64_t bytes, bool leads)
 {
     call->sequence = append(call, bytes);
     if (!leads) {
-        call->record = client_link_expect(call->link, call->sequence, true, want);
+        call->record = client_conn_expect(call->conn, call->sequence, true, want);
     }
     if (from != NULL) {
-        client_link_bulk(call->link, from, bytes);
+        client_conn_bulk(call->conn, from, bytes);
     }
-    client_link_unlock(call->link, true);
+    client_conn_unlock(call->conn, true);
     if (leads) {
-        call->record = client_link_expect(call->link, call->sequence, true, want);
+        call->record = client_conn_expect(call->conn, call->sequence, true, want);
     }
     if (call->record == NULL) {
-        client_link_lose(call->link, "no memory for an answer");
+        client_conn_lose(call->conn, "no memory for an answer");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
@@ -407,7 +407,7 @@ static CUresult start(struct client_call *call, const struct link_want *want, co
 /* It is complete. */
 static CUresult finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
 {
-    struct link_record *record = call->record;
+    struct pending_reply *record = call->record;
     *reader = ga_reader_of(record->results != NULL ? record->results : record->small,
                            record->results_size);
     reader->at = record->results_size < 8 ? record->results_size : 8;
@@ -421,28 +421,28 @@ static CUresult finish(struct client_call *call, bool keep_late, struct ga_reade
     return rc;
 }
 
-CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
-                           uint64_t bytes)
+CUresult client_call_start(struct client_call *call, const struct reply_action *want,
+                           const void *from, uint64_t bytes)
 {
     return start(call, want, from, bytes, false);
 }
 
 CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
 {
-    client_link_wait(call->link, call->record);
+    client_conn_wait(call->conn, call->record);
     return finish(call, keep_late, reader);
 }
 
-CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
+CUresult client_call_wait_want(struct client_call *call, const struct reply_action *want,
                                bool keep_late, const void *from, uint64_t bytes,
                                struct ga_reader *reader)
 {
-    bool leads = from == NULL && client_link_lead(call->link);
+    bool leads = from == NULL && client_conn_lead(call->conn);
     CUresult rc = start(call, want, from, bytes, leads);
     if (leads) {
-        client_link_wait_leading(call->link, call->record);
+        client_conn_wait_leading(call->conn, call->record);
     } else if (rc == CUDA_SUCCESS) {
-        client_link_wait(call->link, call->record);
+        client_conn_wait(call->conn, call->record);
     }
     if (rc == CUDA_SUCCESS) {
         rc = finish(call, keep_late, reader);
@@ -457,14 +457,14 @@ CUresult client_call_wait(struct client_call *call, struct ga_reader *reader)
 
 CUresult client_call_broken(struct client_call *call)
 {
-    client_link_lose(call->link, "it sent an answer that cannot be read");
+    client_conn_lose(call->conn, "it sent an answer that cannot be read");
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
 void client_call_end(struct client_call *call)
 {
     if (call->record != NULL) {
-        client_link_release(call->link, call->record);
+        client_conn_release(call->conn, call->record);
         call->record = NULL;
     }
 }

@@ -25,7 +25,7 @@ struct client_stream;
 struct client_event;
 
 /* What a call uses of memory that is the program's and a device's (mirror.h). */
-struct client_call_twins {
+struct client_call_mirrors {
     bool some, all;      /* all: everything that the stream may use */
     bool later;          /* client_call_sent is still to come: pieces have not left */
     uint64_t stream;     /* of `all` */
@@ -35,16 +35,16 @@ struct client_call_twins {
 struct client_call {
     struct client_context *context; /* NULL: none is current, and no handle has been checked yet */
     struct client_session *session; /* of a call without a context; else NULL */
-    struct client_link *link;
+    struct client_conn *conn;
     uint16_t op;
     CUresult missing; /* why the context is NULL */
     bool routed;      /* a handle has decided where the call runs */
-    struct client_call_twins twins;
+    struct client_call_mirrors mirrors;
     bool bare; /* it names its context itself: the current one of the connection stays */
     struct ga_writer writer;
-    struct link_record *record; /* between wait and end */
-    uint64_t sequence;          /* of the last call that was made of it; 0: none */
-    bool lends;                 /* the program's memory, until it is done; for the next call made */
+    struct pending_reply *record; /* between wait and end */
+    uint64_t sequence;            /* of the last call that was made of it; 0: none */
+    bool lends; /* the program's memory, until it is done; for the next call made */
 };
 
 /* What a call leaves to be done on a GPU: nothing, so that what was done before it still is; what
@@ -52,7 +52,7 @@ struct client_call {
 enum client_work { WORK_NONE, WORK_SHORT, WORK_LASTING };
 enum client_work client_work_of(const struct client_call *call);
 
-/* A reply that cannot be read is the end of the link. */
+/* A reply that cannot be read is the end of the connection. */
 CUresult client_call_enter(struct client_call *call, uint16_t op);
 /* The same for a call with a handle that has a context: it needs no current one, which is then
  * missed by client_stream_check if the stream is only a name. */
@@ -100,9 +100,9 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound);
 void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
                         uint32_t packed);
 /* Post with bulk bytes through the bulk connection that begin_apart has found: see
- * client_link_apart. When they have left, client_call_sent is the caller's to say. */
+ * client_conn_apart. When they have left, client_call_sent is the caller's to say. */
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
-                                struct link_apart *apart);
+                                struct conn_apart *apart);
 /* Has been sent: what it has written into memory of program and device (mirror.h) is known. May
  * wait for the server. */
 void client_call_sent(struct client_call *call);
@@ -110,18 +110,18 @@ void client_call_sent(struct client_call *call);
  * caller fills it and posts. */
 uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes);
 /* Post, and expect an answer that nobody waits for. */
-CUresult client_call_post_expect(struct client_call *call, const struct link_want *want);
+CUresult client_call_post_expect(struct client_call *call, const struct reply_action *want);
 /* Waits. CUDA_SUCCESS: the reader is over the results. A late error of the context is given
  * instead of success, and of what follows from it. client_call_end follows in any case. */
 CUresult client_call_wait(struct client_call *call, struct ga_reader *reader);
 /* As above: `want` says what the answer shall do besides; late errors stay for somebody else when
  * `keep_late`; `from` is bulk (NULL: none). The results can be read also after an error. */
-CUresult client_call_wait_want(struct client_call *call, const struct link_want *want,
+CUresult client_call_wait_want(struct client_call *call, const struct reply_action *want,
                                bool keep_late, const void *from, uint64_t bytes,
                                struct ga_reader *reader);
 /* The same in two halves, so that several calls can be under way before one waits. */
-CUresult client_call_start(struct client_call *call, const struct link_want *want, const void *from,
-                           uint64_t bytes);
+CUresult client_call_start(struct client_call *call, const struct reply_action *want,
+                           const void *from, uint64_t bytes);
 CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader);
 CUresult client_call_broken(struct client_call *call);
 void client_call_end(struct client_call *call);

@@ -6,53 +6,55 @@
 
 #include "client/call/call.h"
 
-enum client_piece_way {
-    PIECE_COPIED, /* into the buffer */
-    PIECE_DIRECT, /* out of the program's memory, before the post returns */
-    PIECE_PACKED, /* in the buffer, since begin */
-    PIECE_APART,  /* over a bulk connection, after the post has returned */
+enum client_payload_way {
+    PAYLOAD_COPIED, /* into the buffer */
+    PAYLOAD_DIRECT, /* out of the program's memory, before the post returns */
+    PAYLOAD_PACKED, /* in the buffer, since begin */
+    PAYLOAD_APART,  /* over a bulk connection, after the post has returned */
 };
 
-struct client_piece {
+struct client_payload {
     const uint8_t *at; /* row r is at `at + r * pitch`; WIRE_CHUNK bytes altogether at most */
     uint64_t width, pitch, rows;
     /* begin's, for the post */
-    enum client_piece_way way;
+    enum client_payload_way way;
     const uint8_t *from; /* APART */
     uint32_t packed;     /* bytes; 0: it goes plain */
 };
 
 /* Of the two below: all but small pieces in one row. */
-CUresult client_piece_begin_large(struct client_call *call, size_t values,
-                                  struct client_piece *piece);
-CUresult client_piece_post_large(struct client_call *call, const struct client_piece *piece,
-                                 struct link_apart *apart);
+CUresult client_payload_begin_large(struct client_call *call, size_t values,
+                                    struct client_payload *piece);
+CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
+                                   struct conn_apart *apart);
 
-static inline bool client_piece_small(const struct client_piece *piece)
+static inline bool client_payload_small(const struct client_payload *piece)
 {
-    return piece->rows == 1 && piece->width < LINK_DIRECT;
+    return piece->rows == 1 && piece->width < CONN_DIRECT;
 }
 
 /* As client_call_begin for a call with exactly so many bytes of values, without what fills up. */
-static inline CUresult client_piece_begin(struct client_call *call, size_t values,
-                                          struct client_piece *piece)
+static inline CUresult client_payload_begin(struct client_call *call, size_t values,
+                                            struct client_payload *piece)
 {
-    return client_piece_small(piece) ? client_call_begin(call, wire_padded(values) + piece->width)
-                                     : client_piece_begin_large(call, wire_padded(values), piece);
+    return client_payload_small(piece)
+               ? client_call_begin(call, wire_padded(values) + piece->width)
+               : client_payload_begin_large(call, wire_padded(values), piece);
 }
 
-/* When they have been written. Whoever posts waits in the end (client_piece_wait), for all pieces
+/* When they have been written. Whoever posts waits in the end (client_payload_wait), for all pieces
  * that were given the same `apart`, which is all zeros at first: before that they may not have
  * left, and the memory must stay as it is. */
-static inline CUresult client_piece_post(struct client_call *call, const struct client_piece *piece,
-                                         struct link_apart *apart)
+static inline CUresult client_payload_post(struct client_call *call,
+                                           const struct client_payload *piece,
+                                           struct conn_apart *apart)
 {
-    if (!client_piece_small(piece)) {
-        return client_piece_post_large(call, piece, apart);
+    if (!client_payload_small(piece)) {
+        return client_payload_post_large(call, piece, apart);
     }
     ga_write_array(&call->writer, piece->at, piece->width, 1, 16);
     return client_call_post(call);
 }
-void client_piece_wait(struct client_call *call, const struct link_apart *apart);
+void client_payload_wait(struct client_call *call, const struct conn_apart *apart);
 
 #endif

@@ -42,7 +42,7 @@ struct client_server {
 
 /* A session: this application on one device. */
 struct client_session {
-    struct client_link *link;
+    struct client_conn *conn;
     struct client_server *server;
     uint16_t number;
     uint64_t window_base, window_bytes; /* bytes 0: none, the session is unpinned */
@@ -90,7 +90,7 @@ struct client_context {
     unsigned sms; /* multiprocessors that its kernels have; 0: all */
     struct front_stream_attributes legacy_attributes; /* of its legacy stream */
     _Atomic uint64_t legacy_ready, legacy_watched;    /* likewise, as in client_stream */
-    uint64_t twin_stream;                             /* handle; 0: none yet (mirror_sync.c) */
+    uint64_t mirror_stream;                           /* handle; 0: none yet (mirror_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_cross_node.c) */
     atomic_bool streamed; /* it has, or had, streams besides the default one */
     /* See copy_deferred.c. How far the legacy stream has got shows in streams that do not wait for
@@ -115,8 +115,8 @@ struct client_stream {
     unsigned flags;
     uint64_t green; /* handle of its green context; 0: none */
     struct front_stream_attributes attributes;
-    /* Marks (link index << 56 | sequence): all work up to it is known to be done; a watch for work
-     * up to it is outstanding. */
+    /* Marks (connection index << 56 | sequence): all work up to it is known to be done; a watch for
+     * work up to it is outstanding. */
     _Atomic uint64_t ready, watched;
 };
 
@@ -125,8 +125,10 @@ struct client_event {
     _Atomic uint64_t recorded; /* counts recordings */
     _Atomic uint64_t ready;    /* the recording that is known to be done; at first `recorded` */
     _Atomic uint64_t watched;  /* the recording that is being watched */
-    uint64_t stream, mark; /* what is done with the last recording; under its link's sender lock */
-    _Atomic uint64_t twin_stream, twin_mark; /* of the last recording, for client_twins_after */
+    uint64_t stream,
+        mark; /* what is done with the last recording; under its connection's sender lock */
+    _Atomic uint64_t mirror_stream,
+        mirror_mark;   /* of the last recording, for client_mirrors_after */
     atomic_uint asked; /* so many recordings are watched from the start: the program asks for it */
     bool shared;       /* other programs may record it: what is known of recordings says nothing */
 };
@@ -151,7 +153,7 @@ struct client_sampled {
 
 struct client_library;
 struct client_kernel;
-struct client_twin;
+struct client_mirror;
 struct client_variable;
 
 struct client_global {
@@ -229,7 +231,7 @@ extern struct client_device *client_devices[CLIENT_DEVICES_MOST];
 extern int client_device_count;
 extern struct client_server *client_servers;
 extern uint8_t client_application[16];
-CUresult client_pool_connect(void);
+CUresult client_servers_connect(void);
 /* CUDA_ERROR_INVALID_DEVICE: no such device. */
 CUresult client_device_find(CUdevice ordinal, struct client_device **device);
 /* Attributes as programs may see them, from the driver's (device_attributes.c). */
@@ -252,10 +254,10 @@ CUresult client_session_wait(const struct client_session *session);
 /* Asks for a ticket, without waiting for it (ticket.c). */
 GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
                                             uint64_t deadline_ns, char *why, size_t why_size);
-/* Every link there is; NULL ends. Links are never taken away. */
-struct client_link *client_link_at_index(unsigned index);
-struct client_link *client_link_of_process(const struct client_server *server, uint64_t process);
-void client_link_add(struct client_link *link);
+/* Every connection there is; NULL ends. Connections are never taken away. */
+struct client_conn *client_conn_at_index(unsigned index);
+struct client_conn *client_conn_of_process(const struct client_server *server, uint64_t process);
+void client_conn_add(struct client_conn *conn);
 
 /* ---- service thread (service.c); under client_state_lock */
 /* False: no thread or descriptor is left, and without it a server would take us for dead. Else it
@@ -278,7 +280,8 @@ struct client_context *client_context_next(uint32_t *index);
 /* ---- contexts (context.c) */
 /* CUDA_ERROR_INVALID_CONTEXT, also for one that has been destroyed. */
 CUresult client_context_find(CUcontext handle, struct client_context **context);
-/* The current context, active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); sticky errors of its link. */
+/* The current context, active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); sticky errors of its
+ * connection. */
 CUresult client_context_current(struct client_context **context);
 /* As client_context_current, without the context. */
 CUresult client_usable(void);
@@ -318,10 +321,10 @@ bool client_stream_value_host(const struct front_value *value);
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);
-/* Work of a stream (0: the legacy one) of the context: all that its link has sent up to now; and
- * whether that is known to be done, without asking. */
+/* Work of a stream (0: the legacy one) of the context: all that its connection has sent up to now;
+ * and whether that is known to be done, without asking. */
 #define CLIENT_MARK_SEQUENCE ((UINT64_C(1) << 56) - 1)
-uint64_t client_stream_mark(const struct client_link *link);
+uint64_t client_stream_mark(const struct client_conn *conn);
 /* 0 for both names of the legacy stream. */
 static inline uint64_t client_stream_known(uint64_t wire)
 {
@@ -329,7 +332,7 @@ static inline uint64_t client_stream_known(uint64_t wire)
 }
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
-uint64_t client_mark_of(const struct client_link *link, uint64_t sequence);
+uint64_t client_mark_of(const struct client_conn *conn, uint64_t sequence);
 bool client_mark_reaches(uint64_t mark, uint64_t wanted);
 /* A call that was waited for has found the work of its stream done. */
 void client_stream_waited(const struct client_call *call, uint64_t stream);
@@ -439,9 +442,9 @@ void client_global_known(struct client_session *session, uint64_t address, uint6
                          const struct client_module *module);
 void client_globals_forget(const struct client_module *module);
 /* cuMemAlloc and cuMemFree in that context. */
-CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out);
-CUresult client_memory_give(struct client_context *context, uint64_t address,
-                            struct client_twin *twin);
+CUresult client_memory_alloc(struct client_context *context, uint64_t bytes, CUdeviceptr *out);
+CUresult client_memory_free(struct client_context *context, uint64_t address,
+                            struct client_mirror *mirror);
 /* A mapping goes, after the work of the context. */
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes);
 void client_memory_forget(struct client_context *context);
@@ -454,10 +457,10 @@ void client_memory_trim_session(const struct client_session *session, bool wait)
  * will not use when the work has ended; from CLIENT_RELIEF_OTHERS on what other programs keep.
  * False: there is nothing more that could be tried. */
 #define CLIENT_RELIEF_OTHERS 3u
-bool client_memory_relieve(const struct client_session *session, unsigned step);
+bool client_memory_reclaim(const struct client_session *session, unsigned step);
 /* ---- memory that this program keeps and others lack (reclaim.c) */
 /* It goes back, in a thread of its own. */
-void client_trim_begin(struct client_link *link);
+void client_trim_begin(struct client_conn *conn);
 /* Others are asked to give back what they keep; step by step more time passes. False: they have. */
 bool client_trim_others(const struct client_session *session, unsigned step);
 
@@ -469,8 +472,8 @@ bool client_host_store(uint64_t address, unsigned bytes, uint64_t value);
 /* All bytes lie in memory that we pinned. */
 bool client_host_pinned(const void *start, uint64_t bytes);
 /* The server of the context has all of them, where `place` says, and they are worth it. */
-struct client_place;
+struct client_buffer_place;
 bool client_host_place(const void *start, uint64_t bytes, const struct client_context *context,
-                       struct client_place *place);
+                       struct client_buffer_place *place);
 
 #endif

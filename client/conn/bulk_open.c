@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct bulk_ticket) == 48, "as messages.api says");
 
 /* Of the connections that are being made. */
 struct making {
-    struct client_link *link;
+    struct client_conn *conn;
     struct bulk_ticket tickets[WIRE_BULKS_MOST];
     struct transport_conn conns[WIRE_BULKS_MOST];
     unsigned count; /* tickets; then those that are open, the first ones */
@@ -112,7 +112,7 @@ static void connect_all(struct making *making)
 {
     struct transport_address address;
     unsigned begun = 0, good = 0;
-    if (transport_address_parse(making->link->address, WIRE_DEFAULT_PORT, &address, making->why,
+    if (transport_address_parse(making->conn->address, WIRE_DEFAULT_PORT, &address, making->why,
                                 sizeof making->why) != GA_OK) {
         making->count = 0;
         return;
@@ -143,7 +143,7 @@ static void connect_all(struct making *making)
 /* From the frame that says so on, pieces may go over them. */
 static CUresult use(struct client_call *call, const struct making *making)
 {
-    struct client_link *link = making->link;
+    struct client_conn *conn = making->conn;
     const struct ga_bulk_use_args args = {.connections = making->count};
     call->op = API_OP_ga_bulk_use;
     CUresult rc = client_call_begin(call, ga_bulk_use_args_bound(&args));
@@ -152,9 +152,9 @@ static CUresult use(struct client_call *call, const struct making *making)
     }
     ga_bulk_use_args_write(&call->writer, &args);
     for (unsigned i = 0; i < making->count; i++) {
-        link->bulks[i].conn = making->conns[i];
+        conn->bulks[i].transport = making->conns[i];
     }
-    atomic_store(&link->bulk_count, making->count);
+    atomic_store(&conn->bulk_count, making->count);
     return client_call_post(call);
 }
 
@@ -177,13 +177,13 @@ static void prepare(struct client_context *context)
         client_call_lacking(&call)) {
         return;
     }
-    making.link = call.link;
+    making.conn = call.conn;
     if (ask(&call, &making) != CUDA_SUCCESS || making.count == 0) {
         return;
     }
     connect_all(&making);
     if (making.why[0] != 0) {
-        ga_debug("a bulk connection to %s: %s; %u are there", making.link->name, making.why,
+        ga_debug("a bulk connection to %s: %s; %u are there", making.conn->name, making.why,
                  making.count);
     }
     if (making.count != 0) {
@@ -198,9 +198,9 @@ static void prepare(struct client_context *context)
 
 void client_bulk_prepare(const struct client_call *call, uint64_t bytes)
 {
-    struct client_link *link = call->link;
-    if (bytes >= ASK_FROM && !atomic_load(&link->bulk_asked) &&
-        !atomic_exchange(&link->bulk_asked, true)) {
+    struct client_conn *conn = call->conn;
+    if (bytes >= ASK_FROM && !atomic_load(&conn->bulk_asked) &&
+        !atomic_exchange(&conn->bulk_asked, true)) {
         prepare(call->context);
     }
 }

@@ -1,5 +1,5 @@
-/* Life and death of a link. Its descriptors stay open after its end (a thread may still be inside
- * poll); only the child after a fork closes them. */
+/* Life and death of a connection. Its descriptors stay open after its end (a thread may still be
+ * inside poll); only the child after a fork closes them. */
 #include "client/conn/conn.h"
 
 #include <stdlib.h>
@@ -7,57 +7,57 @@
 
 #include "base/log.h"
 
-enum ga_status client_link_init(struct client_link *link, struct transport_conn data,
+enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn data,
                                 struct frame_reader reader)
 {
-    link->out = aligned_alloc(64, LINK_BUFFER);
-    if (link->out == NULL) {
+    conn->out = aligned_alloc(64, CONN_BUFFER);
+    if (conn->out == NULL) {
         return GA_NO_MEMORY;
     }
-    link->data = data;
-    link->reader = reader;
+    conn->data = data;
+    conn->reader = reader;
     uint64_t eighth_ns = transport_round_trip_ns(&data) / 8;
-    link->flush_ns = eighth_ns > LINK_FLUSH_NS ? eighth_ns : LINK_FLUSH_NS;
-    ga_list_init(&link->waiters);
-    pthread_mutex_init(&link->end_lock, NULL);
-    pthread_mutex_init(&link->twins_lock, NULL);
-    pthread_mutex_init(&link->send_lock, NULL);
-    pthread_mutex_init(&link->read_lock, NULL);
-    pthread_cond_init(&link->room, NULL);
+    conn->flush_ns = eighth_ns > CONN_FLUSH_NS ? eighth_ns : CONN_FLUSH_NS;
+    ga_list_init(&conn->waiters);
+    pthread_mutex_init(&conn->end_lock, NULL);
+    pthread_mutex_init(&conn->mirrors_lock, NULL);
+    pthread_mutex_init(&conn->send_lock, NULL);
+    pthread_mutex_init(&conn->read_lock, NULL);
+    pthread_cond_init(&conn->room, NULL);
     return GA_OK;
 }
 
-/* What it says is said before anybody can see that the link is dead: a program that ends at its
- * first error has told why. */
-static void die(struct client_link *link, int result, bool lost, const char *why)
+/* What it says is said before anybody can see that the connection is dead: a program that ends at
+ * its first error has told why. */
+static void die(struct client_conn *conn, int result, bool lost, const char *why)
 {
-    pthread_mutex_lock(&link->end_lock);
-    bool first = atomic_load(&link->dead) == 0;
+    pthread_mutex_lock(&conn->end_lock);
+    bool first = atomic_load(&conn->dead) == 0;
     if (first && !lost) {
-        ga_warn("CUDA error %d on %s: %s", result, link->name, why);
-    } else if (first && !atomic_load(&link->quiet)) {
+        ga_warn("CUDA error %d on %s: %s", result, conn->name, why);
+    } else if (first && !atomic_load(&conn->quiet)) {
         ga_error("the connection to %s is lost: %s; every further CUDA call answers error %d",
-                 link->name, why, result);
+                 conn->name, why, result);
     }
     if (first) {
-        atomic_store(&link->dead, result);
+        atomic_store(&conn->dead, result);
     }
-    pthread_mutex_unlock(&link->end_lock);
+    pthread_mutex_unlock(&conn->end_lock);
     if (first) {
-        (void)shutdown(link->data.fd, SHUT_RDWR); /* wakes who reads or polls */
-        for (unsigned i = 0; i < client_link_bulks(link); i++) {
-            (void)shutdown(link->bulks[i].conn.fd, SHUT_RDWR);
+        (void)shutdown(conn->data.fd, SHUT_RDWR); /* wakes who reads or polls */
+        for (unsigned i = 0; i < client_conn_bulks(conn); i++) {
+            (void)shutdown(conn->bulks[i].transport.fd, SHUT_RDWR);
         }
-        link_read_try(link); /* completes everything outstanding, unless the reader does */
+        conn_read_try(conn); /* completes everything outstanding, unless the reader does */
     }
 }
 
-void client_link_lose(struct client_link *link, const char *why)
+void client_conn_lose(struct client_conn *conn, const char *why)
 {
-    die(link, LINK_LOST, true, why);
+    die(conn, CONN_LOST, true, why);
 }
 
-void client_link_condemn(struct client_link *link, int result, const char *why)
+void client_conn_condemn(struct client_conn *conn, int result, const char *why)
 {
-    die(link, result, false, why);
+    die(conn, result, false, why);
 }

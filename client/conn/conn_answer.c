@@ -20,13 +20,13 @@ static int32_t result_read(const uint8_t *values)
 }
 
 /* A copy to the host whose answer is good has all its bytes. */
-static bool lacks_bytes(const struct link_record *record, int32_t result)
+static bool lacks_bytes(const struct pending_reply *record, int32_t result)
 {
-    const struct link_want *want = &record->want;
+    const struct reply_action *want = &record->want;
     return result == 0 && want->to != NULL && !want->shared && record->came != want->bytes;
 }
 
-static enum ga_status take_reply(struct client_link *link, const struct wire_header *header,
+static enum ga_status take_reply(struct client_conn *conn, const struct wire_header *header,
                                  const uint8_t *values)
 {
     int32_t result = 0;
@@ -36,61 +36,61 @@ static enum ga_status take_reply(struct client_link *link, const struct wire_hea
         }
         result = result_read(values);
     }
-    pthread_mutex_lock(&link->read_lock);
-    struct link_record *record = link_table_find(link, header->sequence);
+    pthread_mutex_lock(&conn->read_lock);
+    struct pending_reply *record = conn_table_find(conn, header->sequence);
     if (record == NULL || lacks_bytes(record, result)) {
-        pthread_mutex_unlock(&link->read_lock);
+        pthread_mutex_unlock(&conn->read_lock);
         return GA_INVALID;
     }
     bool watch = record->want.watched != NULL;
     if (record->want.host != NULL && header->opcode != WIRE_DONE) {
-        pthread_mutex_unlock(&link->read_lock);
+        pthread_mutex_unlock(&conn->read_lock);
         return GA_INVALID;
     }
     if (header->opcode == WIRE_DONE) {
         if (watch) {
-            client_link_raise(record->want.watched, record->want.watch_value);
+            client_conn_raise(record->want.watched, record->want.watch_value);
         }
         if (record->want.host != NULL) {
             uint32_t ticket;
             memcpy(&ticket, values + 4, sizeof ticket);
             client_host_call_due(record->want.host, result, ticket);
         }
-        link_complete(link, record, header->opcode, result);
-        pthread_mutex_unlock(&link->read_lock);
+        conn_complete(conn, record, header->opcode, result);
+        pthread_mutex_unlock(&conn->read_lock);
         return GA_OK;
     }
-    if (header->length > LINK_INLINE) {
+    if (header->length > CONN_INLINE) {
         record->results = malloc(header->length);
     }
-    if (header->length <= LINK_INLINE || record->results != NULL) {
+    if (header->length <= CONN_INLINE || record->results != NULL) {
         record->results_size = header->length;
         memcpy(record->results != NULL ? record->results : record->small, values, header->length);
     } else {
         result = 2;
     }
     if (watch && result == 0 && header->opcode == WIRE_REPLY) {
-        client_link_raise(record->want.watched, record->want.watch_value);
+        client_conn_raise(record->want.watched, record->want.watch_value);
     }
     if (watch && result == 600) {
         /* "Not ready": the call is answered, the watch stays under the same number. */
-        struct link_record *later = link_table_add(link, header->sequence);
+        struct pending_reply *later = conn_table_add(conn, header->sequence);
         if (later != NULL) {
             later->want = record->want;
-            atomic_fetch_add(&link->unwaited, 1);
+            atomic_fetch_add(&conn->unwaited, 1);
         }
     }
     uint64_t context = record->want.context;
     bool late = !record->waited && result != 0;
-    link_complete(link, record, header->opcode, result);
-    pthread_mutex_unlock(&link->read_lock);
-    if (late && link->on_error != NULL) {
-        link->on_error(context, result, header->opcode);
+    conn_complete(conn, record, header->opcode, result);
+    pthread_mutex_unlock(&conn->read_lock);
+    if (late && conn->on_error != NULL) {
+        conn->on_error(context, result, header->opcode);
     }
     return GA_OK;
 }
 
-static enum ga_status take_error(struct client_link *link, const struct wire_header *header,
+static enum ga_status take_error(struct client_conn *conn, const struct wire_header *header,
                                  const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
@@ -100,14 +100,14 @@ static enum ga_status take_error(struct client_link *link, const struct wire_hea
     if (r.failed) {
         return GA_INVALID;
     }
-    if (link->on_error != NULL && result != 0) {
-        context = context != 0 ? context : link_context_of(link, header->sequence);
-        link->on_error(context, result, (uint16_t)opcode);
+    if (conn->on_error != NULL && result != 0) {
+        context = context != 0 ? context : conn_context_of(conn, header->sequence);
+        conn->on_error(context, result, (uint16_t)opcode);
     }
     return GA_OK;
 }
 
-static enum ga_status take_fault(struct client_link *link, const struct wire_header *header,
+static enum ga_status take_fault(struct client_conn *conn, const struct wire_header *header,
                                  const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
@@ -116,7 +116,7 @@ static enum ga_status take_fault(struct client_link *link, const struct wire_hea
     if (r.failed || result == 0) {
         return GA_INVALID;
     }
-    client_link_condemn(link, result, text != NULL ? text : "the GPU reported a fault");
+    client_conn_condemn(conn, result, text != NULL ? text : "the GPU reported a fault");
     return GA_LOST;
 }
 
@@ -141,36 +141,36 @@ static enum ga_status take_output(const struct wire_header *header, const uint8_
 }
 
 /* The bytes of the next frame come over a bulk connection, or packed. */
-static enum ga_status take_prefix(struct client_link *link, const struct wire_header *header,
+static enum ga_status take_prefix(struct client_conn *conn, const struct wire_header *header,
                                   const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
     uint32_t connection = ga_read_u32(&r), packed = ga_read_u32(&r);
-    bool good = connection <= client_link_bulks(link) && packed < WIRE_CHUNK &&
-                (packed == 0 || link->pack.mode != PACK_OFF) && (connection != 0 || packed != 0);
-    if (r.failed || link->bulk_next != 0 || link->packed_next != 0 || !good) {
+    bool good = connection <= client_conn_bulks(conn) && packed < WIRE_CHUNK &&
+                (packed == 0 || conn->pack.mode != PACK_OFF) && (connection != 0 || packed != 0);
+    if (r.failed || conn->bulk_next != 0 || conn->packed_next != 0 || !good) {
         return GA_INVALID;
     }
-    link->bulk_next = connection;
-    link->packed_next = packed;
+    conn->bulk_next = connection;
+    conn->packed_next = packed;
     return GA_OK;
 }
 
 /* The current frame is done with. */
-static void drop(struct client_link *link)
+static void drop(struct client_conn *conn)
 {
     struct wire_header header;
-    if (frame_header(&link->reader, &header) == GA_OK) {
-        client_link_count(&link->bytes_in, sizeof header + header.length);
-        frame_drop(&link->reader);
+    if (frame_header(&conn->reader, &header) == GA_OK) {
+        client_conn_count(&conn->bytes_in, sizeof header + header.length);
+        frame_drop(&conn->reader);
     }
 }
 
-static enum ga_status take_frame(struct client_link *link)
+static enum ga_status take_frame(struct client_conn *conn)
 {
     struct wire_header header;
     const uint8_t *values;
-    GA_TRY(frame_next(&link->reader, &header, &values));
+    GA_TRY(frame_next(&conn->reader, &header, &values));
     (void)GA_FAILPOINT("client: answer read");
     enum ga_status status;
     switch (header.opcode) {
@@ -178,72 +178,72 @@ static enum ga_status take_frame(struct client_link *link)
     case WIRE_DONE:
     case WIRE_DATA_WELCOME:
     case WIRE_REFUSED:
-        status = take_reply(link, &header, values);
+        status = take_reply(conn, &header, values);
         break;
     case WIRE_ERROR:
-        status = take_error(link, &header, values);
+        status = take_error(conn, &header, values);
         break;
     case WIRE_FAULT:
-        status = take_fault(link, &header, values);
+        status = take_fault(conn, &header, values);
         break;
     case WIRE_OUTPUT:
         status = take_output(&header, values);
         break;
     case WIRE_BULK:
-        status = take_prefix(link, &header, values);
+        status = take_prefix(conn, &header, values);
         break;
     default:
         status = GA_INVALID;
     }
-    drop(link);
+    drop(conn);
     return status;
 }
 
 /* ---- chunks of a copy to the host */
 
-static enum ga_status chunk_begin(struct client_link *link)
+static enum ga_status chunk_begin(struct client_conn *conn)
 {
     struct wire_header header;
     const uint8_t *values;
-    GA_TRY(frame_values(&link->reader, 16, &header, &values));
+    GA_TRY(frame_values(&conn->reader, 16, &header, &values));
     uint64_t offset, bytes;
     memcpy(&offset, values, sizeof offset);
     memcpy(&bytes, values + 8, sizeof bytes);
-    pthread_mutex_lock(&link->read_lock);
-    struct link_record *record = link_table_find(link, header.sequence);
-    pthread_mutex_unlock(&link->read_lock);
-    uint64_t here = link->bulk_next != 0 ? 0 : link->packed_next != 0 ? link->packed_next : bytes;
+    pthread_mutex_lock(&conn->read_lock);
+    struct pending_reply *record = conn_table_find(conn, header.sequence);
+    pthread_mutex_unlock(&conn->read_lock);
+    uint64_t here = conn->bulk_next != 0 ? 0 : conn->packed_next != 0 ? conn->packed_next : bytes;
     if (record == NULL || record->want.to == NULL || record->want.shared || bytes > WIRE_CHUNK ||
-        bytes == 0 || header.length != 16 + wire_padded(here) || link->packed_next >= bytes ||
+        bytes == 0 || header.length != 16 + wire_padded(here) || conn->packed_next >= bytes ||
         offset != record->came || bytes > record->want.bytes - offset) {
         return GA_INVALID;
     }
-    if (link->packed_next != 0 && link->packed == NULL) {
-        link->packed = malloc(WIRE_CHUNK);
-        if (link->packed == NULL) {
+    if (conn->packed_next != 0 && conn->packed == NULL) {
+        conn->packed = malloc(WIRE_CHUNK);
+        if (conn->packed == NULL) {
             return GA_NO_MEMORY;
         }
     }
-    if (record->want.pitch != record->want.width && link->bounce == NULL) {
-        link->bounce = malloc(WIRE_CHUNK);
-        if (link->bounce == NULL) {
+    if (record->want.pitch != record->want.width && conn->bounce == NULL) {
+        conn->bounce = malloc(WIRE_CHUNK);
+        if (conn->bounce == NULL) {
             return GA_NO_MEMORY;
         }
     }
-    link->bulk = record;
-    link->bulk_at = offset;
-    link->bulk_left = link->packed_next != 0 ? link->packed_next : bytes;
-    link->bulk_bytes = bytes;
-    link->bulk_packed = link->packed_next;
-    link->packed_next = 0;
-    link->bulk_got = 0;
-    link->bulk_apart = link->bulk_next;
-    link->bulk_next = 0;
-    atomic_store(&link->awaited, link->bulk_apart);
+    conn->bulk = record;
+    conn->bulk_at = offset;
+    conn->bulk_left = conn->packed_next != 0 ? conn->packed_next : bytes;
+    conn->bulk_bytes = bytes;
+    conn->bulk_packed = conn->packed_next;
+    conn->packed_next = 0;
+    conn->bulk_got = 0;
+    conn->bulk_apart = conn->bulk_next;
+    conn->bulk_next = 0;
+    atomic_store(&conn->awaited, conn->bulk_apart);
     return GA_OK;
 }
 
-static void scatter_rows(const struct link_record *record, uint64_t at, uint64_t bytes,
+static void scatter_rows(const struct pending_reply *record, uint64_t at, uint64_t bytes,
                          const uint8_t *from)
 {
     while (bytes != 0) {
@@ -256,62 +256,62 @@ static void scatter_rows(const struct link_record *record, uint64_t at, uint64_t
     }
 }
 
-static enum ga_status chunk_receive(struct client_link *link, void *to, size_t size, size_t *got)
+static enum ga_status chunk_receive(struct client_conn *conn, void *to, size_t size, size_t *got)
 {
-    if (link->bulk_apart == 0) {
-        return frame_bulk(&link->reader, &link->data, 16, to, size, got);
+    if (conn->bulk_apart == 0) {
+        return frame_bulk(&conn->reader, &conn->data, 16, to, size, got);
     }
-    struct transport_conn *from = link_awaited(link);
+    struct transport_conn *from = conn_awaited(conn);
     GA_TRY(from->ops->receive(from, to, size, got));
-    client_link_count(&link->bytes_in, *got);
+    client_conn_count(&conn->bytes_in, *got);
     return GA_OK;
 }
 
-static enum ga_status chunk_read(struct client_link *link)
+static enum ga_status chunk_read(struct client_conn *conn)
 {
-    struct link_record *record = link->bulk;
+    struct pending_reply *record = conn->bulk;
     bool rows = record->want.pitch != record->want.width;
     /* Rows are gathered in the bounce buffer until the chunk is whole. */
-    uint8_t *plain = rows ? link->bounce : record->want.to + link->bulk_at;
-    while (link->bulk_left != 0) {
-        uint8_t *to = link->bulk_packed != 0 ? link->packed : plain;
+    uint8_t *plain = rows ? conn->bounce : record->want.to + conn->bulk_at;
+    while (conn->bulk_left != 0) {
+        uint8_t *to = conn->bulk_packed != 0 ? conn->packed : plain;
         size_t got;
-        GA_TRY(chunk_receive(link, to + link->bulk_got, link->bulk_left, &got));
+        GA_TRY(chunk_receive(conn, to + conn->bulk_got, conn->bulk_left, &got));
         (void)GA_FAILPOINT("client: piece of bulk read");
-        link->bulk_got += got;
-        link->bulk_left -= got;
+        conn->bulk_got += got;
+        conn->bulk_left -= got;
     }
-    while (link->bulk_apart == 0 && frame_bulk_left(&link->reader, 16) != 0) {
+    while (conn->bulk_apart == 0 && frame_bulk_left(&conn->reader, 16) != 0) {
         uint8_t padding[16];
         size_t got;
-        GA_TRY(frame_bulk(&link->reader, &link->data, 16, padding, sizeof padding, &got));
+        GA_TRY(frame_bulk(&conn->reader, &conn->data, 16, padding, sizeof padding, &got));
     }
-    if (link->bulk_packed != 0) {
-        GA_TRY(pack_open(link->packed, link->bulk_packed, plain, link->bulk_bytes));
-        client_link_count(&link->unpacked_bytes, link->bulk_bytes);
-        client_link_count(&link->unpacked_from, link->bulk_packed);
+    if (conn->bulk_packed != 0) {
+        GA_TRY(pack_open(conn->packed, conn->bulk_packed, plain, conn->bulk_bytes));
+        client_conn_count(&conn->unpacked_bytes, conn->bulk_bytes);
+        client_conn_count(&conn->unpacked_from, conn->bulk_packed);
     }
     if (rows) {
-        scatter_rows(record, link->bulk_at, link->bulk_bytes, link->bounce);
+        scatter_rows(record, conn->bulk_at, conn->bulk_bytes, conn->bounce);
     }
-    record->came += link->bulk_bytes;
-    atomic_store(&link->awaited, 0);
-    link->bulk = NULL;
-    drop(link);
+    record->came += conn->bulk_bytes;
+    atomic_store(&conn->awaited, 0);
+    conn->bulk = NULL;
+    drop(conn);
     return GA_OK;
 }
 
 /* ---- either */
 
-enum ga_status link_answer_take(struct client_link *link)
+enum ga_status conn_answer_take(struct client_conn *conn)
 {
-    if (link->bulk != NULL) {
-        return chunk_read(link);
+    if (conn->bulk != NULL) {
+        return chunk_read(conn);
     }
     struct wire_header header;
-    GA_TRY(frame_header(&link->reader, &header));
-    if (header.opcode != WIRE_DATA && (link->bulk_next != 0 || link->packed_next != 0)) {
+    GA_TRY(frame_header(&conn->reader, &header));
+    if (header.opcode != WIRE_DATA && (conn->bulk_next != 0 || conn->packed_next != 0)) {
         return GA_INVALID;
     }
-    return header.opcode == WIRE_DATA ? chunk_begin(link) : take_frame(link);
+    return header.opcode == WIRE_DATA ? chunk_begin(conn) : take_frame(conn);
 }

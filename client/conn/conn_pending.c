@@ -5,23 +5,23 @@
 
 #define TABLE_SLAB 32u
 
-static struct link_record **bucket_of(struct client_link *link, uint64_t sequence)
+static struct pending_reply **bucket_of(struct client_conn *conn, uint64_t sequence)
 {
-    return &link->buckets[sequence & (LINK_BUCKETS - 1)];
+    return &conn->buckets[sequence & (CONN_BUCKETS - 1)];
 }
 
-struct link_record *link_table_find(struct client_link *link, uint64_t sequence)
+struct pending_reply *conn_table_find(struct client_conn *conn, uint64_t sequence)
 {
-    struct link_record *record = *bucket_of(link, sequence);
+    struct pending_reply *record = *bucket_of(conn, sequence);
     while (record != NULL && record->sequence != sequence) {
         record = record->next;
     }
     return record;
 }
 
-void link_table_remove(struct client_link *link, struct link_record *record)
+void conn_table_remove(struct client_conn *conn, struct pending_reply *record)
 {
-    struct link_record **at = bucket_of(link, record->sequence);
+    struct pending_reply **at = bucket_of(conn, record->sequence);
     while (*at != NULL && *at != record) {
         at = &(*at)->next;
     }
@@ -32,53 +32,53 @@ void link_table_remove(struct client_link *link, struct link_record *record)
 }
 
 /* Records live in slabs that are never given back: launches and copies cost no malloc. */
-static bool table_grow(struct client_link *link)
+static bool table_grow(struct client_conn *conn)
 {
-    struct link_record *slab = calloc(TABLE_SLAB, sizeof *slab);
+    struct pending_reply *slab = calloc(TABLE_SLAB, sizeof *slab);
     if (slab == NULL) {
         return false;
     }
     for (unsigned i = 0; i < TABLE_SLAB; i++) {
-        slab[i].next = link->unused;
-        link->unused = &slab[i];
+        slab[i].next = conn->unused;
+        conn->unused = &slab[i];
     }
     return true;
 }
 
-struct link_record *link_table_add(struct client_link *link, uint64_t sequence)
+struct pending_reply *conn_table_add(struct client_conn *conn, uint64_t sequence)
 {
-    struct link_record *record = atomic_load_explicit(&link->spare, memory_order_relaxed);
+    struct pending_reply *record = atomic_load_explicit(&conn->spare, memory_order_relaxed);
     if (record != NULL) {
-        record = atomic_exchange(&link->spare, NULL);
+        record = atomic_exchange(&conn->spare, NULL);
     }
     if (record == NULL) {
-        if (link->unused == NULL && !table_grow(link)) {
+        if (conn->unused == NULL && !table_grow(conn)) {
             return NULL;
         }
-        record = link->unused;
-        link->unused = record->next;
+        record = conn->unused;
+        conn->unused = record->next;
     }
-    struct link_record **bucket = bucket_of(link, sequence);
+    struct pending_reply **bucket = bucket_of(conn, sequence);
     record->next = *bucket;
     *bucket = record;
-    record->link = link;
+    record->conn = conn;
     record->sequence = sequence;
     atomic_store_explicit(&record->references, 0, memory_order_relaxed);
     record->waited = false;
     atomic_store_explicit(&record->done, false, memory_order_relaxed);
     record->opcode = 0;
     record->result = 0;
-    record->want = (struct link_want){0};
+    record->want = (struct reply_action){0};
     record->came = 0;
     record->results = NULL;
     record->results_size = 0;
     return record;
 }
 
-void link_table_free(struct client_link *link, struct link_record *record)
+void conn_table_free(struct client_conn *conn, struct pending_reply *record)
 {
     free(record->results);
     record->results = NULL;
-    record->next = link->unused;
-    link->unused = record;
+    record->next = conn->unused;
+    conn->unused = record;
 }

@@ -1,7 +1,8 @@
-/* The receiving half of a link: the reader role, and who waits. What an answer does: conn_answer.c.
+/* The receiving half of a connection: the reader role, and who waits. What an answer does:
+ * conn_answer.c.
  *
  * Only who has the role reads, and only who has it completes records: so nobody writes into the
- * memory of a call that has already returned, not even when the link is lost meanwhile. */
+ * memory of a call that has already returned, not even when the connection is lost meanwhile. */
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -18,46 +19,46 @@
 
 enum waiter_word { WAITER_SLEEPS = 0, WAITER_COMPLETE = 1, WAITER_READS = 2 };
 
-struct link_waiter {
+struct conn_waiter {
     struct ga_list at;
-    struct link_record *record;
+    struct pending_reply *record;
     atomic_uint word;
 };
 
-static void waiter_wake(struct link_waiter *waiter, enum waiter_word word)
+static void waiter_wake(struct conn_waiter *waiter, enum waiter_word word)
 {
     atomic_store(&waiter->word, word);
     syscall(SYS_futex, &waiter->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static bool role_take(struct client_link *link)
+static bool role_take(struct client_conn *conn)
 {
-    return !atomic_load(&link->reading) && !atomic_exchange(&link->reading, true);
+    return !atomic_load(&conn->reading) && !atomic_exchange(&conn->reading, true);
 }
 
-void link_complete(struct client_link *link, struct link_record *record, uint16_t opcode,
+void conn_complete(struct client_conn *conn, struct pending_reply *record, uint16_t opcode,
                    int result)
 {
-    link_table_remove(link, record); /* nobody can begin to wait for it any more */
+    conn_table_remove(conn, record); /* nobody can begin to wait for it any more */
     record->opcode = opcode;
     record->result = result;
     if (record->want.lease != NULL) {
         atomic_store(record->want.lease, 0);
     }
     if (record->waited) {
-        client_link_raise(&link->answered, record->sequence);
+        client_conn_raise(&conn->answered, record->sequence);
     } else {
-        atomic_fetch_sub(&link->unwaited, 1);
+        atomic_fetch_sub(&conn->unwaited, 1);
     }
     if (record->want.host != NULL && opcode == 0) {
         client_host_call_lost(record->want.host, result);
     }
     if (atomic_load_explicit(&record->references, memory_order_relaxed) == 0) {
-        link_table_free(link, record);
+        conn_table_free(conn, record);
         return;
     }
-    ga_list_each (at, following, &link->waiters) {
-        struct link_waiter *waiter = ga_container(at, struct link_waiter, at);
+    ga_list_each (at, following, &conn->waiters) {
+        struct conn_waiter *waiter = ga_container(at, struct conn_waiter, at);
         if (waiter->record == record) {
             ga_list_remove(at);
             waiter_wake(waiter, WAITER_COMPLETE);
@@ -67,72 +68,72 @@ void link_complete(struct client_link *link, struct link_record *record, uint16_
 }
 
 /* With the role and read_lock. */
-static void complete_all(struct client_link *link)
+static void complete_all(struct client_conn *conn)
 {
-    int dead = atomic_load(&link->dead);
-    link->bulk = NULL;
-    for (unsigned i = 0; i < LINK_BUCKETS; i++) {
-        while (link->buckets[i] != NULL) {
-            link_complete(link, link->buckets[i], 0, dead);
+    int dead = atomic_load(&conn->dead);
+    conn->bulk = NULL;
+    for (unsigned i = 0; i < CONN_BUCKETS; i++) {
+        while (conn->buckets[i] != NULL) {
+            conn_complete(conn, conn->buckets[i], 0, dead);
         }
     }
 }
 
 /* The role goes to a waiter that is not complete, or becomes free. */
-static void hand_over(struct client_link *link)
+static void hand_over(struct client_conn *conn)
 {
-    pthread_mutex_lock(&link->read_lock);
-    if (atomic_load(&link->dead) != 0) {
-        complete_all(link);
+    pthread_mutex_lock(&conn->read_lock);
+    if (atomic_load(&conn->dead) != 0) {
+        complete_all(conn);
     }
-    if (ga_list_empty(&link->waiters)) {
-        atomic_store(&link->reading, false);
+    if (ga_list_empty(&conn->waiters)) {
+        atomic_store(&conn->reading, false);
     } else {
-        struct ga_list *first = link->waiters.next;
+        struct ga_list *first = conn->waiters.next;
         ga_list_remove(first);
-        waiter_wake(ga_container(first, struct link_waiter, at), WAITER_READS);
+        waiter_wake(ga_container(first, struct conn_waiter, at), WAITER_READS);
     }
-    pthread_mutex_unlock(&link->read_lock);
+    pthread_mutex_unlock(&conn->read_lock);
 }
 
-static bool wanted(struct client_link *link)
+static bool wanted(struct client_conn *conn)
 {
-    return atomic_load(&link->dead) != 0 || atomic_load(&link->waiting) != 0;
+    return atomic_load(&conn->dead) != 0 || atomic_load(&conn->waiting) != 0;
 }
 
-/* Whoever waits, or ends the link, says so first and then tries to take the role; we free it first
- * and then look who has said so: one of us sees the other. (Whoever takes it between does the same
- * when he leaves.) */
-static void leave(struct client_link *link)
+/* Whoever waits, or ends the connection, says so first and then tries to take the role; we free it
+ * first and then look who has said so: one of us sees the other. (Whoever takes it between does the
+ * same when he leaves.) */
+static void leave(struct client_conn *conn)
 {
-    if (!wanted(link)) {
+    if (!wanted(conn)) {
         (void)GA_FAILPOINT("client: before the reader leaves");
-        atomic_store(&link->reading, false);
-        if (!wanted(link) || !role_take(link)) {
+        atomic_store(&conn->reading, false);
+        if (!wanted(conn) || !role_take(conn)) {
             return;
         }
     }
-    hand_over(link);
+    hand_over(conn);
 }
 
 /* ---- reading; with the role */
 
 /* Reads until `record` is complete (GA_OK) or nothing more is there (GA_AGAIN). Who waits for no
  * record reads in passing: it has other things to do, however much comes. */
-static enum ga_status read_all(struct client_link *link, const struct link_record *record)
+static enum ga_status read_all(struct client_conn *conn, const struct pending_reply *record)
 {
-    uint64_t enough = atomic_load(&link->bytes_in) + PASSING_BYTES;
+    uint64_t enough = atomic_load(&conn->bytes_in) + PASSING_BYTES;
     for (;;) {
-        if (atomic_load(&link->dead) != 0) {
-            pthread_mutex_lock(&link->read_lock);
-            complete_all(link);
-            pthread_mutex_unlock(&link->read_lock);
+        if (atomic_load(&conn->dead) != 0) {
+            pthread_mutex_lock(&conn->read_lock);
+            complete_all(conn);
+            pthread_mutex_unlock(&conn->read_lock);
             return GA_LOST;
         }
-        if (record == NULL && atomic_load(&link->bytes_in) >= enough) {
+        if (record == NULL && atomic_load(&conn->bytes_in) >= enough) {
             return GA_AGAIN;
         }
-        enum ga_status status = link_answer_take(link);
+        enum ga_status status = conn_answer_take(conn);
         if (status == GA_OK) {
             continue;
         }
@@ -140,10 +141,10 @@ static enum ga_status read_all(struct client_link *link, const struct link_recor
             if (record != NULL && atomic_load(&record->done)) {
                 return GA_OK;
             }
-            if (link->bulk != NULL) {
+            if (conn->bulk != NULL) {
                 return GA_AGAIN;
             }
-            status = frame_fill(&link->reader, &link->data);
+            status = frame_fill(&conn->reader, &conn->data);
             if (status == GA_OK) {
                 continue;
             }
@@ -151,28 +152,28 @@ static enum ga_status read_all(struct client_link *link, const struct link_recor
                 return status;
             }
         }
-        const char *trouble = transport_trouble(&link->data);
-        client_link_lose(link, status != GA_LOST ? "it sent bytes that are no answer"
+        const char *trouble = transport_trouble(&conn->data);
+        client_conn_lose(conn, status != GA_LOST ? "it sent bytes that are no answer"
                                : trouble != NULL ? trouble
                                                  : "the connection ended");
     }
 }
 
-static void note_read(struct client_link *link)
+static void note_read(struct client_conn *conn)
 {
-    if (atomic_load_explicit(&link->unwaited, memory_order_relaxed) != 0) {
-        atomic_store_explicit(&link->read_ns, ga_clock_ns(), memory_order_relaxed);
+    if (atomic_load_explicit(&conn->unwaited, memory_order_relaxed) != 0) {
+        atomic_store_explicit(&conn->read_ns, ga_clock_ns(), memory_order_relaxed);
     }
 }
 
 /* Whether reading goes on until the record is complete: some time passes before it says no. The
  * clock takes longer than many answers, so it is not asked before the first looks were in vain. */
-static bool read_spinning(struct client_link *link, const struct link_record *record)
+static bool read_spinning(struct client_conn *conn, const struct pending_reply *record)
 {
-    uint64_t spin_ns = ga_spin_begin(&link->spin), until = 0;
+    uint64_t spin_ns = ga_spin_begin(&conn->spin), until = 0;
     unsigned looks = 0;
     enum ga_status status;
-    while ((status = read_all(link, record)) == GA_AGAIN && spin_ns != 0) {
+    while ((status = read_all(conn, record)) == GA_AGAIN && spin_ns != 0) {
         if (++looks % GA_SPIN_LOOKS == 0) {
             uint64_t now = ga_clock_ns();
             until = until != 0 ? until : now + spin_ns;
@@ -183,74 +184,74 @@ static bool read_spinning(struct client_link *link, const struct link_record *re
         ga_spin_look();
     }
     if (spin_ns != 0) {
-        ga_spin_end(&link->spin, status != GA_AGAIN);
+        ga_spin_end(&conn->spin, status != GA_AGAIN);
     }
     return status != GA_AGAIN;
 }
 
 /* Until the record is complete. */
-static void lead(struct client_link *link, const struct link_record *record)
+static void lead(struct client_conn *conn, const struct pending_reply *record)
 {
     if (!atomic_load(&record->done)) {
-        (void)read_spinning(link, record);
+        (void)read_spinning(conn, record);
     }
     while (!atomic_load(&record->done)) {
-        if (read_all(link, record) == GA_AGAIN) {
+        if (read_all(conn, record) == GA_AGAIN) {
             struct pollfd at[TRANSPORT_AWAIT_MOST];
-            struct transport_conn *from = link_awaited(link);
+            struct transport_conn *from = conn_awaited(conn);
             unsigned count = from->ops->await(from, POLLIN, at);
             if (count != 0) {
                 (void)poll(at, count, -1);
             }
         }
     }
-    note_read(link);
+    note_read(conn);
 }
 
-void link_read_try(struct client_link *link)
+void conn_read_try(struct client_conn *conn)
 {
-    if (role_take(link)) {
-        (void)read_all(link, NULL);
-        note_read(link);
-        leave(link);
+    if (role_take(conn)) {
+        (void)read_all(conn, NULL);
+        note_read(conn);
+        leave(conn);
     }
 }
 
-bool link_read_free(struct client_link *link)
+bool conn_read_free(struct client_conn *conn)
 {
-    return !atomic_load(&link->reading);
+    return !atomic_load(&conn->reading);
 }
 
-void client_link_drain(struct client_link *link)
+void client_conn_drain(struct client_conn *conn)
 {
-    client_link_flush(link);
-    link_read_try(link);
+    client_conn_flush(conn);
+    conn_read_try(conn);
 }
 
 /* ---- waiting */
 
 /* Sleeps until the record is complete (false) or the role is ours (true). */
-static bool wait_turn(struct client_link *link, struct link_record *record)
+static bool wait_turn(struct client_conn *conn, struct pending_reply *record)
 {
-    struct link_waiter self = {.record = record};
+    struct conn_waiter self = {.record = record};
     bool ours = false;
-    atomic_fetch_add(&link->waiting, 1);
-    pthread_mutex_lock(&link->read_lock);
-    while (!atomic_load(&record->done) && !(ours = role_take(link))) {
+    atomic_fetch_add(&conn->waiting, 1);
+    pthread_mutex_lock(&conn->read_lock);
+    while (!atomic_load(&record->done) && !(ours = role_take(conn))) {
         unsigned word;
         atomic_store(&self.word, WAITER_SLEEPS);
-        ga_list_append(&link->waiters, &self.at);
-        pthread_mutex_unlock(&link->read_lock);
+        ga_list_append(&conn->waiters, &self.at);
+        pthread_mutex_unlock(&conn->read_lock);
         while ((word = atomic_load(&self.word)) == WAITER_SLEEPS) {
             syscall(SYS_futex, &self.word, FUTEX_WAIT_PRIVATE, WAITER_SLEEPS, NULL, NULL, 0);
         }
-        pthread_mutex_lock(&link->read_lock);
+        pthread_mutex_lock(&conn->read_lock);
         if ((ours = word == WAITER_READS)) {
             break;
         }
     }
-    pthread_mutex_unlock(&link->read_lock);
-    atomic_fetch_sub(&link->waiting, 1);
+    pthread_mutex_unlock(&conn->read_lock);
+    atomic_fetch_sub(&conn->waiting, 1);
     return ours;
 }
 
@@ -259,96 +260,96 @@ static uint64_t wait_begin(void)
     return client_trace_mode != CLIENT_TRACE_NONE ? ga_clock_ns() : 0;
 }
 
-static void wait_end(struct client_link *link, const struct link_record *record, uint64_t start)
+static void wait_end(struct client_conn *conn, const struct pending_reply *record, uint64_t start)
 {
     if (start != 0) {
         uint64_t waited_ns = ga_clock_ns() - start;
-        atomic_fetch_add_explicit(&link->waits, record->want.together ? 0 : 1,
+        atomic_fetch_add_explicit(&conn->waits, record->want.together ? 0 : 1,
                                   memory_order_relaxed);
-        atomic_fetch_add_explicit(&link->waited_ns, waited_ns, memory_order_relaxed);
+        atomic_fetch_add_explicit(&conn->waited_ns, waited_ns, memory_order_relaxed);
         client_trace_wait(waited_ns);
     }
     front_output_write();
 }
 
-void client_link_wait(struct client_link *link, struct link_record *record)
+void client_conn_wait(struct client_conn *conn, struct pending_reply *record)
 {
     if (atomic_load(&record->done)) {
         front_output_write();
         return; /* it came along with an answer that was waited for before */
     }
     uint64_t start = wait_begin();
-    link_send_until(link, 0);
-    if (role_take(link) || wait_turn(link, record)) {
-        lead(link, record);
-        leave(link); /* nobody else completes what we have waited for in this role */
+    conn_send_until(conn, 0);
+    if (role_take(conn) || wait_turn(conn, record)) {
+        lead(conn, record);
+        leave(conn); /* nobody else completes what we have waited for in this role */
     }
-    wait_end(link, record, start);
+    wait_end(conn, record, start);
 }
 
-bool client_link_lead(struct client_link *link)
+bool client_conn_lead(struct client_conn *conn)
 {
-    return role_take(link);
+    return role_take(conn);
 }
 
-void client_link_wait_leading(struct client_link *link, struct link_record *record)
+void client_conn_wait_leading(struct client_conn *conn, struct pending_reply *record)
 {
     if (record == NULL) {
-        leave(link);
-    } else if (atomic_load(&link->oldest_ns) != 0) { /* it could not be sent at once */
-        leave(link);
-        client_link_wait(link, record);
+        leave(conn);
+    } else if (atomic_load(&conn->oldest_ns) != 0) { /* it could not be sent at once */
+        leave(conn);
+        client_conn_wait(conn, record);
     } else {
         uint64_t start = wait_begin();
-        lead(link, record);
-        leave(link);
-        wait_end(link, record, start);
+        lead(conn, record);
+        leave(conn);
+        wait_end(conn, record, start);
     }
 }
 
-struct link_record *client_link_expect(struct client_link *link, uint64_t sequence, bool waited,
-                                       const struct link_want *want)
+struct pending_reply *client_conn_expect(struct client_conn *conn, uint64_t sequence, bool waited,
+                                         const struct reply_action *want)
 {
-    pthread_mutex_lock(&link->read_lock);
-    struct link_record *record = link_table_add(link, sequence);
+    pthread_mutex_lock(&conn->read_lock);
+    struct pending_reply *record = conn_table_add(conn, sequence);
     if (record != NULL) {
         record->waited = waited;
         atomic_store_explicit(&record->references, waited ? 1 : 0, memory_order_relaxed);
         if (want != NULL) {
             record->want = *want;
         }
-        if (!waited && atomic_fetch_add(&link->unwaited, 1) == 0) {
-            atomic_store(&link->read_ns, ga_clock_ns());
+        if (!waited && atomic_fetch_add(&conn->unwaited, 1) == 0) {
+            atomic_store(&conn->read_ns, ga_clock_ns());
         }
-        if (atomic_load(&link->dead) != 0) {
-            link_complete(link, record, 0, atomic_load(&link->dead));
+        if (atomic_load(&conn->dead) != 0) {
+            conn_complete(conn, record, 0, atomic_load(&conn->dead));
         }
     }
-    pthread_mutex_unlock(&link->read_lock);
+    pthread_mutex_unlock(&conn->read_lock);
     return record;
 }
 
 /* It is done. Who waits for it alone is the last one: nobody else can begin to. */
-void client_link_release(struct client_link *link, struct link_record *record)
+void client_conn_release(struct client_conn *conn, struct pending_reply *record)
 {
-    struct link_record *none = NULL;
+    struct pending_reply *none = NULL;
     if (atomic_load_explicit(&record->references, memory_order_acquire) != 1 &&
         atomic_fetch_sub(&record->references, 1) != 1) {
         return;
     }
-    if (record->results == NULL && atomic_compare_exchange_strong(&link->spare, &none, record)) {
+    if (record->results == NULL && atomic_compare_exchange_strong(&conn->spare, &none, record)) {
         return;
     }
-    pthread_mutex_lock(&link->read_lock);
-    link_table_free(link, record);
-    pthread_mutex_unlock(&link->read_lock);
+    pthread_mutex_lock(&conn->read_lock);
+    conn_table_free(conn, record);
+    pthread_mutex_unlock(&conn->read_lock);
 }
 
-static struct link_record *overlapping(struct client_link *link, const uint8_t *start,
-                                       uint64_t bytes, bool reads)
+static struct pending_reply *overlapping(struct client_conn *conn, const uint8_t *start,
+                                         uint64_t bytes, bool reads)
 {
-    for (unsigned i = 0; i < LINK_BUCKETS; i++) {
-        for (struct link_record *at = link->buckets[i]; at != NULL; at = at->next) {
+    for (unsigned i = 0; i < CONN_BUCKETS; i++) {
+        for (struct pending_reply *at = conn->buckets[i]; at != NULL; at = at->next) {
             uint64_t rows = at->want.width != 0 ? at->want.bytes / at->want.width : 1;
             uint64_t extent = rows != 0 ? (rows - 1) * at->want.pitch + at->want.width : 0;
             if (at->want.to != NULL && at->want.to < start + bytes &&
@@ -360,19 +361,19 @@ static struct link_record *overlapping(struct client_link *link, const uint8_t *
     return NULL;
 }
 
-void client_link_wait_range(struct client_link *link, const void *start, uint64_t bytes, bool reads)
+void client_conn_wait_range(struct client_conn *conn, const void *start, uint64_t bytes, bool reads)
 {
-    while (atomic_load(&link->unwaited) != 0) {
-        pthread_mutex_lock(&link->read_lock);
-        struct link_record *record = overlapping(link, start, bytes, reads);
+    while (atomic_load(&conn->unwaited) != 0) {
+        pthread_mutex_lock(&conn->read_lock);
+        struct pending_reply *record = overlapping(conn, start, bytes, reads);
         if (record != NULL) {
             atomic_fetch_add(&record->references, 1);
         }
-        pthread_mutex_unlock(&link->read_lock);
+        pthread_mutex_unlock(&conn->read_lock);
         if (record == NULL) {
             return;
         }
-        client_link_wait(link, record);
-        client_link_release(link, record);
+        client_conn_wait(conn, record);
+        client_conn_release(conn, record);
     }
 }

@@ -1,6 +1,6 @@
-/* The sending half of a link. `pumping` marks the one thread that polls for writability; others
- * wait for `room`. `exclusive` marks a frame whose bulk leaves straight from the caller's memory:
- * until it is complete nobody appends. */
+/* The sending half of a connection. `pumping` marks the one thread that polls for writability;
+ * others wait for `room`. `exclusive` marks a frame whose bulk leaves straight from the caller's
+ * memory: until it is complete nobody appends. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -9,58 +9,58 @@
 #include "base/failpoint.h"
 #include "client/conn/conn.h"
 
-void (*client_link_armed)(void);
+void (*client_conn_armed)(void);
 
-static size_t buffered(const struct client_link *link)
+static size_t buffered(const struct client_conn *conn)
 {
-    return link->out_end - link->out_start;
+    return conn->out_end - conn->out_start;
 }
 
 /* Under send_lock: nothing is in the buffer. */
-static void emptied(struct client_link *link)
+static void emptied(struct client_conn *conn)
 {
-    link->out_start = 0;
-    link->out_end = 0;
-    if (atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) != 0) {
-        atomic_store(&link->oldest_ns, 0);
+    conn->out_start = 0;
+    conn->out_end = 0;
+    if (atomic_load_explicit(&conn->oldest_ns, memory_order_relaxed) != 0) {
+        atomic_store(&conn->oldest_ns, 0);
     }
 }
 
-void link_note_full(struct client_link *link)
+void conn_note_full(struct client_conn *conn)
 {
-    if (link->pack.mode != PACK_OFF) {
-        pack_full(&link->pack, ga_clock_ns());
+    if (conn->pack.mode != PACK_OFF) {
+        pack_full(&conn->pack, ga_clock_ns());
     }
 }
 
 /* Under send_lock. GA_AGAIN: the socket is full. While somebody waits for room, nobody else sends:
  * who finds a ring in shared memory full takes away the doorbell that would have woken him. */
-enum ga_status link_push(struct client_link *link)
+enum ga_status conn_push(struct client_conn *conn)
 {
-    if (link->pumping) {
+    if (conn->pumping) {
         return GA_AGAIN;
     }
-    while (buffered(link) != 0) {
-        struct iovec piece = {.iov_base = link->out + link->out_start, .iov_len = buffered(link)};
+    while (buffered(conn) != 0) {
+        struct iovec piece = {.iov_base = conn->out + conn->out_start, .iov_len = buffered(conn)};
         size_t sent;
         (void)GA_FAILPOINT("client: before sending");
-        enum ga_status status = link->data.ops->send(&link->data, &piece, 1, &sent);
+        enum ga_status status = conn->data.ops->send(&conn->data, &piece, 1, &sent);
         if (status == GA_AGAIN) {
-            link_note_full(link);
+            conn_note_full(conn);
             return status;
         }
         if (status != GA_OK) {
-            client_link_lose(link, "the connection ended while sending");
+            client_conn_lose(conn, "the connection ended while sending");
             return status;
         }
-        pack_took(&link->pack, sent);
-        link->out_start += sent;
-        link->out_sent += sent;
-        client_link_count(&link->bytes_out, sent);
+        pack_took(&conn->pack, sent);
+        conn->out_start += sent;
+        conn->out_sent += sent;
+        client_conn_count(&conn->bytes_out, sent);
     }
-    emptied(link);
-    if (client_link_bulks(link) == 0) {
-        pack_emptied(&link->pack);
+    emptied(conn);
+    if (client_conn_bulks(conn) == 0) {
+        pack_emptied(&conn->pack);
     }
     return GA_OK;
 }
@@ -72,166 +72,167 @@ struct room_polls {
     bool now; /* something is possible already */
 };
 
-static void poll_add(struct room_polls *polls, struct transport_conn *conn, short wanted)
+static void poll_add(struct room_polls *polls, struct transport_conn *transport, short wanted)
 {
-    unsigned more = wanted != 0 ? conn->ops->await(conn, wanted, polls->at + polls->count) : 0;
+    unsigned more =
+        wanted != 0 ? transport->ops->await(transport, wanted, polls->at + polls->count) : 0;
     polls->count += more;
     polls->now = polls->now || (wanted != 0 && more == 0);
 }
 
 /* Under send_lock: the sockets that are full. Whoever fills another one meanwhile waits for us, so
  * with several of them we look again soon. */
-static void polls_of_full(struct client_link *link, struct room_polls *polls, bool reads)
+static void polls_of_full(struct client_conn *conn, struct room_polls *polls, bool reads)
 {
-    short data = buffered(link) != 0 || link->exclusive ? POLLOUT : 0;
-    struct transport_conn *awaited = link_awaited(link);
-    if (reads && awaited == &link->data) {
+    short data = buffered(conn) != 0 || conn->exclusive ? POLLOUT : 0;
+    struct transport_conn *awaited = conn_awaited(conn);
+    if (reads && awaited == &conn->data) {
         data |= POLLIN;
     } else if (reads) {
         poll_add(polls, awaited, POLLIN);
     }
-    poll_add(polls, &link->data, data);
-    for (unsigned i = 0; i < client_link_bulks(link); i++) {
-        poll_add(polls, &link->bulks[i].conn, link->bulks[i].left != 0 ? POLLOUT : 0);
+    poll_add(polls, &conn->data, data);
+    for (unsigned i = 0; i < client_conn_bulks(conn); i++) {
+        poll_add(polls, &conn->bulks[i].transport, conn->bulks[i].left != 0 ? POLLOUT : 0);
     }
 }
 
-void link_wait_for_room(struct client_link *link)
+void conn_wait_for_room(struct client_conn *conn)
 {
-    if (link->pumping) {
-        pthread_cond_wait(&link->room, &link->send_lock);
+    if (conn->pumping) {
+        pthread_cond_wait(&conn->room, &conn->send_lock);
         return;
     }
     struct room_polls polls;
-    bool reads = link_read_free(link);
+    bool reads = conn_read_free(conn);
     polls.count = 0;
     polls.now = false;
-    polls_of_full(link, &polls, reads);
+    polls_of_full(conn, &polls, reads);
     /* Should another thread that reads leave, we look again. */
-    int timeout_ms = reads && client_link_bulks(link) == 0 ? -1 : 1;
-    link->pumping = true;
-    pthread_mutex_unlock(&link->send_lock);
+    int timeout_ms = reads && client_conn_bulks(conn) == 0 ? -1 : 1;
+    conn->pumping = true;
+    pthread_mutex_unlock(&conn->send_lock);
     if (!polls.now) {
         (void)poll(polls.at, polls.count, timeout_ms);
     }
     if (reads) {
-        link_read_try(link);
+        conn_read_try(conn);
     }
-    pthread_mutex_lock(&link->send_lock);
-    link->pumping = false;
-    if (client_link_bulks(link) != 0) {
-        (void)link_bulk_push(link); /* whosever they are: he may be waiting for us */
+    pthread_mutex_lock(&conn->send_lock);
+    conn->pumping = false;
+    if (client_conn_bulks(conn) != 0) {
+        (void)conn_bulk_push(conn); /* whosever they are: he may be waiting for us */
     }
-    pthread_cond_broadcast(&link->room);
+    pthread_cond_broadcast(&conn->room);
 }
 
-static bool make_room(struct client_link *link, size_t room)
+static bool make_room(struct client_conn *conn, size_t room)
 {
-    if (LINK_BUFFER - link->out_end >= room) {
+    if (CONN_BUFFER - conn->out_end >= room) {
         return true;
     }
-    if (link->out_start != 0 && LINK_BUFFER - buffered(link) >= room) {
-        memmove(link->out, link->out + link->out_start, buffered(link));
-        link->out_end -= link->out_start;
-        link->out_start = 0;
+    if (conn->out_start != 0 && CONN_BUFFER - buffered(conn) >= room) {
+        memmove(conn->out, conn->out + conn->out_start, buffered(conn));
+        conn->out_end -= conn->out_start;
+        conn->out_start = 0;
         return true;
     }
     return false;
 }
 
-int client_link_lock(struct client_link *link, size_t room)
+int client_conn_lock(struct client_conn *conn, size_t room)
 {
-    pthread_mutex_lock(&link->send_lock);
-    int dead = atomic_load(&link->dead);
-    if (dead == 0 && !link->exclusive && make_room(link, room)) {
+    pthread_mutex_lock(&conn->send_lock);
+    int dead = atomic_load(&conn->dead);
+    if (dead == 0 && !conn->exclusive && make_room(conn, room)) {
         return 0;
     }
-    while ((dead = atomic_load(&link->dead)) == 0) {
-        if (link->exclusive) {
-            pthread_cond_wait(&link->room, &link->send_lock);
-        } else if (make_room(link, room)) {
+    while ((dead = atomic_load(&conn->dead)) == 0) {
+        if (conn->exclusive) {
+            pthread_cond_wait(&conn->room, &conn->send_lock);
+        } else if (make_room(conn, room)) {
             break;
-        } else if (link_push(link) == GA_AGAIN && !make_room(link, room)) {
-            link_wait_for_room(link);
+        } else if (conn_push(conn) == GA_AGAIN && !make_room(conn, room)) {
+            conn_wait_for_room(conn);
         }
     }
     if (dead != 0) {
-        pthread_mutex_unlock(&link->send_lock);
+        pthread_mutex_unlock(&conn->send_lock);
     }
     return dead;
 }
 
-uint8_t *client_link_at(struct client_link *link)
+uint8_t *client_conn_at(struct client_conn *conn)
 {
-    return link->out + link->out_end;
+    return conn->out + conn->out_end;
 }
 
-static void remember_switch(struct client_link *link, uint64_t context)
+static void remember_switch(struct client_conn *conn, uint64_t context)
 {
-    link->context = context;
-    link->switches[link->switch_count++ % LINK_SWITCHES] =
-        (struct link_switch){.sequence = link->sequence + 1, .context = context};
+    conn->context = context;
+    conn->switches[conn->switch_count++ % CONN_SWITCHES] =
+        (struct conn_switch){.sequence = conn->sequence + 1, .context = context};
 }
 
-void client_link_context(struct client_link *link, uint16_t session, uint64_t context)
+void client_conn_context(struct client_conn *conn, uint16_t session, uint64_t context)
 {
-    if (context == link->context) {
+    if (context == conn->context) {
         return;
     }
-    memcpy(client_link_at(link) + sizeof(struct wire_header), &context, sizeof context);
-    (void)client_link_frame(link, WIRE_CONTEXT, session, sizeof context, 0, false);
-    remember_switch(link, context);
+    memcpy(client_conn_at(conn) + sizeof(struct wire_header), &context, sizeof context);
+    (void)client_conn_frame(conn, WIRE_CONTEXT, session, sizeof context, 0, false);
+    remember_switch(conn, context);
 }
 
-uint64_t link_context_of(struct client_link *link, uint64_t sequence)
+uint64_t conn_context_of(struct client_conn *conn, uint64_t sequence)
 {
     uint64_t found = 0;
-    pthread_mutex_lock(&link->send_lock);
-    unsigned kept = link->switch_count < LINK_SWITCHES ? link->switch_count : LINK_SWITCHES;
+    pthread_mutex_lock(&conn->send_lock);
+    unsigned kept = conn->switch_count < CONN_SWITCHES ? conn->switch_count : CONN_SWITCHES;
     for (unsigned i = 1; i <= kept; i++) {
-        const struct link_switch *at = &link->switches[(link->switch_count - i) % LINK_SWITCHES];
+        const struct conn_switch *at = &conn->switches[(conn->switch_count - i) % CONN_SWITCHES];
         if (at->sequence <= sequence) {
             found = at->context;
             break;
         }
     }
-    pthread_mutex_unlock(&link->send_lock);
+    pthread_mutex_unlock(&conn->send_lock);
     return found;
 }
 
-uint64_t client_link_frame(struct client_link *link, uint16_t opcode, uint16_t session,
+uint64_t client_conn_frame(struct client_conn *conn, uint16_t opcode, uint16_t session,
                            size_t values, uint64_t bulk, bool call)
 {
-    uint8_t *at = client_link_at(link);
+    uint8_t *at = client_conn_at(conn);
     uint32_t padded = wire_padded(values);
     memset(at + sizeof(struct wire_header) + values, 0, 16); /* the padding: there is room */
     struct wire_header header = {.length = padded + wire_padded(bulk),
                                  .opcode = opcode,
                                  .session = session,
-                                 .sequence = link->sequence + 1};
-    link->sequence += call;
+                                 .sequence = conn->sequence + 1};
+    conn->sequence += call;
     memcpy(at, &header, sizeof header);
-    link->out_end += sizeof header + padded;
-    atomic_store_explicit(&link->submitted, link->sequence, memory_order_release);
+    conn->out_end += sizeof header + padded;
+    atomic_store_explicit(&conn->submitted, conn->sequence, memory_order_release);
     (void)GA_FAILPOINT("client: call written");
     return header.sequence;
 }
 
-void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes)
+void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes)
 {
     static const uint8_t zeros[16];
     uint64_t total = (bytes + 15) & ~UINT64_C(15), done = 0;
     bool full = false;
-    link->exclusive = true;
-    while (done < total && atomic_load(&link->dead) == 0) {
-        if (link->pumping) { /* nobody else sends then, see link_push */
+    conn->exclusive = true;
+    while (done < total && atomic_load(&conn->dead) == 0) {
+        if (conn->pumping) { /* nobody else sends then, see conn_push */
             full = true;
-            link_wait_for_room(link);
+            conn_wait_for_room(conn);
             continue;
         }
         struct iovec pieces[3] = {
-            {.iov_base = link->out + link->out_start, .iov_len = buffered(link)}};
-        int count = buffered(link) != 0 ? 1 : 0;
+            {.iov_base = conn->out + conn->out_start, .iov_len = buffered(conn)}};
+        int count = buffered(conn) != 0 ? 1 : 0;
         if (done < bytes) {
             pieces[count++] = (struct iovec){.iov_base = (uint8_t *)(uintptr_t)from + done,
                                              .iov_len = bytes - done};
@@ -243,97 +244,97 @@ void client_link_bulk(struct client_link *link, const void *from, uint64_t bytes
         }
         size_t sent;
         (void)GA_FAILPOINT("client: before sending bulk");
-        enum ga_status status = link->data.ops->send(&link->data, pieces, count, &sent);
+        enum ga_status status = conn->data.ops->send(&conn->data, pieces, count, &sent);
         if (status == GA_AGAIN) {
-            link_note_full(link);
+            conn_note_full(conn);
             full = true;
-            link_wait_for_room(link);
+            conn_wait_for_room(conn);
             continue;
         }
         if (status != GA_OK) {
-            client_link_lose(link, "the connection ended while sending");
+            client_conn_lose(conn, "the connection ended while sending");
             break;
         }
-        client_link_count(&link->bytes_out, sent);
-        pack_took(&link->pack, sent);
-        size_t head = sent < buffered(link) ? sent : buffered(link);
-        link->out_start += head;
-        link->out_sent += head;
+        client_conn_count(&conn->bytes_out, sent);
+        pack_took(&conn->pack, sent);
+        size_t head = sent < buffered(conn) ? sent : buffered(conn);
+        conn->out_start += head;
+        conn->out_sent += head;
         done += sent - head;
     }
-    link->exclusive = false;
+    conn->exclusive = false;
     if (!full) {
-        pack_emptied(&link->pack);
+        pack_emptied(&conn->pack);
     }
-    if (buffered(link) == 0) {
-        emptied(link);
+    if (buffered(conn) == 0) {
+        emptied(conn);
     }
-    pthread_cond_broadcast(&link->room);
+    pthread_cond_broadcast(&conn->room);
 }
 
 /* The program has waited for everything before: whoever executes it now stands still. Through a
  * socket it still goes along with the next calls: sent by itself, a launch that is waited for takes
  * 1.7 times as long. */
-static bool starts_anew(const struct client_link *link)
+static bool starts_anew(const struct client_conn *conn)
 {
-    return link->data.ops->sends_lightly &&
-           link->sequence == atomic_load_explicit(&link->answered, memory_order_relaxed) + 1;
+    return conn->data.ops->sends_lightly &&
+           conn->sequence == atomic_load_explicit(&conn->answered, memory_order_relaxed) + 1;
 }
 
-void client_link_unlock(struct client_link *link, bool now)
+void client_conn_unlock(struct client_conn *conn, bool now)
 {
     bool arm = false;
-    if (now || buffered(link) >= LINK_BATCH || starts_anew(link)) {
-        (void)link_push(link); /* what does not leave now is in the buffer */
+    if (now || buffered(conn) >= CONN_BATCH || starts_anew(conn)) {
+        (void)conn_push(conn); /* what does not leave now is in the buffer */
         /* Of what has left without anybody's waiting the answer has to be looked for. */
-        arm = !now && atomic_load_explicit(&link->unwaited, memory_order_relaxed) != 0;
+        arm = !now && atomic_load_explicit(&conn->unwaited, memory_order_relaxed) != 0;
     }
-    if (buffered(link) != 0 && atomic_load_explicit(&link->oldest_ns, memory_order_relaxed) == 0) {
-        atomic_store(&link->oldest_ns, ga_clock_ns());
+    if (buffered(conn) != 0 && atomic_load_explicit(&conn->oldest_ns, memory_order_relaxed) == 0) {
+        atomic_store(&conn->oldest_ns, ga_clock_ns());
         arm = true;
     }
-    pthread_mutex_unlock(&link->send_lock);
-    if (arm && client_link_armed != NULL) {
-        client_link_armed();
+    pthread_mutex_unlock(&conn->send_lock);
+    if (arm && client_conn_armed != NULL) {
+        client_conn_armed();
     }
 }
 
-void client_link_flush(struct client_link *link)
+void client_conn_flush(struct client_conn *conn)
 {
-    pthread_mutex_lock(&link->send_lock);
-    if (atomic_load(&link->dead) == 0 && !link->exclusive) {
-        (void)link_push(link);
+    pthread_mutex_lock(&conn->send_lock);
+    if (atomic_load(&conn->dead) == 0 && !conn->exclusive) {
+        (void)conn_push(conn);
     }
-    pthread_mutex_unlock(&link->send_lock);
+    pthread_mutex_unlock(&conn->send_lock);
 }
 
-void client_link_rest(struct client_link *link, uint64_t now_ns)
+void client_conn_rest(struct client_conn *conn, uint64_t now_ns)
 {
-    if (link->data.ops->rest == NULL) {
+    if (conn->data.ops->rest == NULL) {
         return;
     }
-    pthread_mutex_lock(&link->send_lock);
-    if (!link->exclusive && buffered(link) == 0) {
-        link->data.ops->rest(&link->data, now_ns);
+    pthread_mutex_lock(&conn->send_lock);
+    if (!conn->exclusive && buffered(conn) == 0) {
+        conn->data.ops->rest(&conn->data, now_ns);
     }
-    pthread_mutex_unlock(&link->send_lock);
+    pthread_mutex_unlock(&conn->send_lock);
 }
 
-void link_send_until(struct client_link *link, uint64_t target)
+void conn_send_until(struct client_conn *conn, uint64_t target)
 {
-    if (target == 0 && atomic_load(&link->oldest_ns) == 0) {
+    if (target == 0 && atomic_load(&conn->oldest_ns) == 0) {
         return; /* what this thread has written has left: else it would have been marked */
     }
-    pthread_mutex_lock(&link->send_lock);
+    pthread_mutex_lock(&conn->send_lock);
     if (target == 0) {
-        target = link->out_sent + buffered(link);
+        target = conn->out_sent + buffered(conn);
     }
-    while (link->out_sent < target && atomic_load(&link->dead) == 0) {
-        if (link->exclusive) {
-            pthread_cond_wait(&link->room, &link->send_lock);
-        } else if (link_push(link) == GA_AGAIN) {
-            link_wait_for_room(link);
+    while (conn->out_sent < target && atomic_load(&conn->dead) == 0) {
+        if (conn->exclusive) {
+            pthread_cond_wait(&conn->room, &conn->send_lock);
+        } else if (conn_push(conn) == GA_AGAIN) {
+            conn_wait_for_room(conn);
         }
     }
-    pthread_mutex_unlock(&link->send_lock);
+    pthread_mutex_unlock(&conn->send_lock);
 }

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 
-const char *client_exchange_cause(const struct transport_conn *conn, enum ga_status status)
+const char *client_exchange_cause(const struct transport_conn *transport, enum ga_status status)
 {
-    const char *trouble = transport_trouble(conn);
+    const char *trouble = transport_trouble(transport);
     return status != GA_LOST ? CLIENT_EXCHANGE_FOREIGN
            : trouble != NULL ? trouble
                              : "it closed the connection";
@@ -33,7 +33,7 @@ void client_frame_end(struct client_frame *frame)
     frame->bytes = NULL;
 }
 
-static enum ga_status wait_for(struct transport_conn *conn, short events, uint64_t deadline_ns,
+static enum ga_status wait_for(struct transport_conn *transport, short events, uint64_t deadline_ns,
                                char *why, size_t why_size)
 {
     uint64_t now = ga_clock_ns();
@@ -42,7 +42,7 @@ static enum ga_status wait_for(struct transport_conn *conn, short events, uint64
         return GA_TIMEOUT;
     }
     struct pollfd at[TRANSPORT_AWAIT_MOST];
-    unsigned count = conn->ops->await(conn, events, at);
+    unsigned count = transport->ops->await(transport, events, at);
     if (count != 0) {
         (void)poll(at, count, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
     }
@@ -50,7 +50,7 @@ static enum ga_status wait_for(struct transport_conn *conn, short events, uint64
 }
 
 enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, uint16_t session,
-                                 uint64_t sequence, struct transport_conn *conn,
+                                 uint64_t sequence, struct transport_conn *transport,
                                  uint64_t deadline_ns, char *why, size_t why_size)
 {
     ga_writer_finish(&frame->writer);
@@ -67,15 +67,15 @@ enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, ui
     while (done < size) {
         struct iovec piece = {.iov_base = frame->bytes + done, .iov_len = size - done};
         size_t sent;
-        enum ga_status status = conn->ops->send(conn, &piece, 1, &sent);
+        enum ga_status status = transport->ops->send(transport, &piece, 1, &sent);
         if (status == GA_AGAIN) {
-            GA_TRY(wait_for(conn, POLLOUT, deadline_ns, why, why_size));
+            GA_TRY(wait_for(transport, POLLOUT, deadline_ns, why, why_size));
             continue;
         }
         if (status != GA_OK) {
             char byte; /* it may have said why, before */
-            (void)!conn->ops->receive(conn, &byte, 1, &sent);
-            snprintf(why, why_size, "%s", client_exchange_cause(conn, GA_LOST));
+            (void)!transport->ops->receive(transport, &byte, 1, &sent);
+            snprintf(why, why_size, "%s", client_exchange_cause(transport, GA_LOST));
             return status;
         }
         done += sent;
@@ -83,7 +83,7 @@ enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, ui
     return GA_OK;
 }
 
-enum ga_status client_frame_receive(struct frame_reader *reader, struct transport_conn *conn,
+enum ga_status client_frame_receive(struct frame_reader *reader, struct transport_conn *transport,
                                     uint64_t deadline_ns, struct wire_header *header,
                                     struct ga_reader *values, char *why, size_t why_size)
 {
@@ -95,12 +95,12 @@ enum ga_status client_frame_receive(struct frame_reader *reader, struct transpor
             return GA_OK;
         }
         if (status == GA_AGAIN) {
-            status = frame_fill(reader, conn);
+            status = frame_fill(reader, transport);
         }
         if (status == GA_AGAIN) {
-            GA_TRY(wait_for(conn, POLLIN, deadline_ns, why, why_size));
+            GA_TRY(wait_for(transport, POLLIN, deadline_ns, why, why_size));
         } else if (status != GA_OK) {
-            snprintf(why, why_size, "%s", client_exchange_cause(conn, status));
+            snprintf(why, why_size, "%s", client_exchange_cause(transport, status));
             return status;
         }
     }

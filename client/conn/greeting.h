@@ -20,18 +20,19 @@ GA_CHECKED enum ga_status client_frame_begin(struct client_frame *frame);
 /* Finishes the header and sends all of it. `why` says what went wrong. */
 GA_CHECKED enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode,
                                             uint16_t session, uint64_t sequence,
-                                            struct transport_conn *conn, uint64_t deadline_ns,
+                                            struct transport_conn *transport, uint64_t deadline_ns,
                                             char *why, size_t why_size);
 void client_frame_end(struct client_frame *frame);
 
 /* Waits for the next frame; `values` is lent until the next use of the reader (frame_drop is the
  * caller's). */
 GA_CHECKED enum ga_status client_frame_receive(struct frame_reader *reader,
-                                               struct transport_conn *conn, uint64_t deadline_ns,
-                                               struct wire_header *header, struct ga_reader *values,
-                                               char *why, size_t why_size);
+                                               struct transport_conn *transport,
+                                               uint64_t deadline_ns, struct wire_header *header,
+                                               struct ga_reader *values, char *why,
+                                               size_t why_size);
 
 /* Why a connection came to its end, for people: `status` is GA_LOST or GA_INVALID. */
-const char *client_exchange_cause(const struct transport_conn *conn, enum ga_status status);
+const char *client_exchange_cause(const struct transport_conn *transport, enum ga_status status);
 
 #endif

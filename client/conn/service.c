@@ -30,7 +30,7 @@ static atomic_bool asleep; /* for longer than the flush delay */
 static void service_wake(void)
 {
     if (atomic_exchange(&asleep, false)) {
-        const struct itimerspec due = {.it_value.tv_nsec = LINK_FLUSH_NS};
+        const struct itimerspec due = {.it_value.tv_nsec = CONN_FLUSH_NS};
         (void)timerfd_settime(wake_fd, 0, &due, NULL);
     }
 }
@@ -40,90 +40,90 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Does what is due for a link; answers when it wants to be looked at again. */
-static uint64_t serve_link(struct client_link *link, uint64_t now)
+/* Does what is due for a connection; answers when it wants to be looked at again. */
+static uint64_t serve_conn(struct client_conn *conn, uint64_t now)
 {
     uint64_t next = FAR;
-    uint64_t oldest = atomic_load(&link->oldest_ns);
-    if (oldest != 0 && now >= oldest + link->flush_ns) {
-        client_link_flush(link);
-        oldest = atomic_load(&link->oldest_ns);
-        if (oldest != 0 && now >= oldest + link->flush_ns) {
+    uint64_t oldest = atomic_load(&conn->oldest_ns);
+    if (oldest != 0 && now >= oldest + conn->flush_ns) {
+        client_conn_flush(conn);
+        oldest = atomic_load(&conn->oldest_ns);
+        if (oldest != 0 && now >= oldest + conn->flush_ns) {
             next = now + GA_NS_PER_MS; /* the socket is full, and nobody waits for it */
             oldest = 0;
         }
     }
     if (oldest != 0) {
-        next = sooner(next, oldest + link->flush_ns);
+        next = sooner(next, oldest + conn->flush_ns);
     }
-    if (atomic_load(&link->unwaited) != 0) {
-        uint64_t due = atomic_load(&link->read_ns) + LINK_DRAIN_NS;
+    if (atomic_load(&conn->unwaited) != 0) {
+        uint64_t due = atomic_load(&conn->read_ns) + CONN_DRAIN_NS;
         if (now >= due) {
-            link_read_try(link);
-            due = now + LINK_DRAIN_NS;
+            conn_read_try(conn);
+            due = now + CONN_DRAIN_NS;
         }
         next = sooner(next, due);
     }
     return next;
 }
 
-static void side_failed(struct client_link *link, enum ga_status status)
+static void side_failed(struct client_conn *conn, enum ga_status status)
 {
     char why[80] = "its side connection ended";
     if (status == GA_TIMEOUT) {
         snprintf(why, sizeof why, "no sign of life for %u s", client_environment_dead_after_s());
     }
-    client_link_lose(link, why);
+    client_conn_lose(conn, why);
 }
 
 /* The answer to the greeting, and what a newer server may say there and this library does not know,
  * are passed over. */
-static void read_side(struct client_link *link)
+static void read_side(struct client_conn *conn)
 {
     struct wire_header header;
     const uint8_t *values;
     enum ga_status status;
-    while ((status = transport_side_receive(&link->side, &header, &values)) == GA_OK) {
+    while ((status = transport_side_receive(&conn->side, &header, &values)) == GA_OK) {
         if (header.opcode == WIRE_TRIM) {
-            client_trim_begin(link);
+            client_trim_begin(conn);
         }
     }
     if (status != GA_AGAIN) {
-        side_failed(link, status);
+        side_failed(conn, status);
     }
 }
 
 /* Says when it is due again. */
-static uint64_t beat(struct client_link *link, uint64_t now)
+static uint64_t beat(struct client_conn *conn, uint64_t now)
 {
-    uint64_t due = link->side.liveness.looked_ns + transport_side_interval_ns(&link->side);
+    uint64_t due = conn->side.liveness.looked_ns + transport_side_interval_ns(&conn->side);
     if (now < due) {
         return due;
     }
-    client_link_rest(link, now);
-    client_slots_rest(link, now);
-    enum ga_status status = transport_side_beat(&link->side, now);
+    client_conn_rest(conn, now);
+    client_slots_rest(conn, now);
+    enum ga_status status = transport_side_beat(&conn->side, now);
     if (status != GA_OK) {
-        side_failed(link, status);
+        side_failed(conn, status);
         return FAR;
     }
-    return now + transport_side_interval_ns(&link->side);
+    return now + transport_side_interval_ns(&conn->side);
 }
 
 static void server_lost(struct client_server *server)
 {
     atomic_store(&server->lost, true);
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        if (link->owner == server) {
-            client_link_lose(link, "its gpuaasd ended or cannot be reached");
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        if (conn->owner == server) {
+            client_conn_lose(conn, "its gpuaasd ended or cannot be reached");
         }
     }
 }
 
 /* Whose a descriptor is. */
 struct watched_of {
-    struct client_link *link; /* NULL: see server */
+    struct client_conn *conn; /* NULL: see server */
     struct client_server *server;
 };
 
@@ -146,38 +146,38 @@ static bool watched_grow(struct watched *w)
 }
 
 /* Without memory for more it is looked at again when something else happens, or pings are due. */
-static void watch(struct watched *w, int fd, short events, struct client_link *link,
+static void watch(struct watched *w, int fd, short events, struct client_conn *conn,
                   struct client_server *server)
 {
     if (w->count < w->room || watched_grow(w)) {
         w->at[w->count] = (struct pollfd){.fd = fd, .events = events};
-        w->of[w->count++] = (struct watched_of){.link = link, .server = server};
+        w->of[w->count++] = (struct watched_of){.conn = conn, .server = server};
     }
 }
 
-static void watch_data(struct watched *w, struct client_link *link)
+static void watch_data(struct watched *w, struct client_conn *conn)
 {
     struct pollfd at[TRANSPORT_AWAIT_MOST];
     unsigned count;
     struct transport_conn *from;
-    while ((from = link_awaited(link), count = from->ops->await(from, POLLIN, at)) == 0 &&
-           link_read_free(link) && atomic_load(&link->dead) == 0) {
-        link_read_try(link);
+    while ((from = conn_awaited(conn), count = from->ops->await(from, POLLIN, at)) == 0 &&
+           conn_read_free(conn) && atomic_load(&conn->dead) == 0) {
+        conn_read_try(conn);
     }
     for (unsigned i = 0; i < count; i++) {
-        watch(w, at[i].fd, at[i].events, link, NULL);
+        watch(w, at[i].fd, at[i].events, conn, NULL);
     }
 }
 
-static void watch_side(struct watched *w, struct client_link *link)
+static void watch_side(struct watched *w, struct client_conn *conn)
 {
     struct pollfd at[TRANSPORT_AWAIT_MOST];
     unsigned count;
-    while ((count = transport_side_await(&link->side, at)) == 0 && atomic_load(&link->dead) == 0) {
-        read_side(link);
+    while ((count = transport_side_await(&conn->side, at)) == 0 && atomic_load(&conn->dead) == 0) {
+        read_side(conn);
     }
     for (unsigned i = 0; i < count; i++) {
-        watch(w, at[i].fd, at[i].events, link, NULL);
+        watch(w, at[i].fd, at[i].events, conn, NULL);
     }
 }
 
@@ -190,14 +190,14 @@ static void watch_all(struct watched *w)
             watch(w, at->control.fd, POLLRDHUP, NULL, at);
         }
     }
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        if (atomic_load(&link->dead) == 0) {
-            watch_side(w, link);
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        if (atomic_load(&conn->dead) == 0) {
+            watch_side(w, conn);
         }
-        if (atomic_load(&link->dead) == 0 && atomic_load(&link->host_calls) != 0 &&
-            link_read_free(link)) {
-            watch_data(w, link);
+        if (atomic_load(&conn->dead) == 0 && atomic_load(&conn->host_calls) != 0 &&
+            conn_read_free(conn)) {
+            watch_data(w, conn);
         }
     }
 }
@@ -213,13 +213,13 @@ static void handle_events(const struct watched *w)
         if (w->at[i].revents == 0) {
             continue;
         }
-        struct client_link *link = w->of[i].link;
-        if (link == NULL) {
+        struct client_conn *conn = w->of[i].conn;
+        if (conn == NULL) {
             server_lost(w->of[i].server);
-        } else if (w->at[i].fd == link->side.conn.fd) {
-            read_side(link);
+        } else if (w->at[i].fd == conn->side.conn.fd) {
+            read_side(conn);
         } else {
-            link_read_try(link);
+            conn_read_try(conn);
         }
     }
 }
@@ -227,11 +227,11 @@ static void handle_events(const struct watched *w)
 static uint64_t serve_all(uint64_t now)
 {
     uint64_t next = FAR;
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        if (atomic_load(&link->dead) == 0) {
-            next = sooner(next, beat(link, now));
-            next = sooner(next, serve_link(link, now));
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        if (atomic_load(&conn->dead) == 0) {
+            next = sooner(next, beat(conn, now));
+            next = sooner(next, serve_conn(conn, now));
         }
     }
     return next;
@@ -246,7 +246,7 @@ static void *service_run(void *unused)
     for (;;) {
         uint64_t now = ga_clock_ns();
         uint64_t next = serve_all(now);
-        if (next > now + LINK_FLUSH_NS) {
+        if (next > now + CONN_FLUSH_NS) {
             /* Who fills a buffer from here on wakes us; what was filled before is seen below. */
             atomic_store(&asleep, true);
             next = sooner(next, serve_all(ga_clock_ns()));
@@ -284,6 +284,6 @@ bool client_service_start(void)
         return false;
     }
     started = true;
-    client_link_armed = service_wake;
+    client_conn_armed = service_wake;
     return true;
 }

@@ -1,5 +1,6 @@
-/* Slots of shared memory, of each link some: what pageable memory is copied through. One end fills
- * a slot while the other one empties another. They are made at the first copy that could use them.
+/* Slots of shared memory, of each connection some: what pageable memory is copied through. One end
+ * fills a slot while the other one empties another. They are made at the first copy that could use
+ * them.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,11 +14,11 @@
 #define STRIDE      (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)
 #define SLOTS_BYTES ((2 * CLIENT_SLOTS * STRIDE + PAGE - 1) / PAGE * PAGE)
 #define REST_NS     GA_NS_PER_S
-#define LINKS_MOST  256u
+#define CONNS_MOST  256u
 #define SOON_NS     GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
 
 struct slots {
-    struct client_arena *arena;
+    struct client_shared_buffer *buffer;
     struct client_slot slots[2][CLIENT_SLOTS]; /* out, in */
     atomic_uint next[2];
     atomic_bool stuck; /* none has become free soon */
@@ -30,13 +31,13 @@ struct slots {
 };
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static struct slots *_Atomic by_link[LINKS_MOST];
-static bool tried[LINKS_MOST];
+static struct slots *_Atomic by_conn[CONNS_MOST];
+static bool tried[CONNS_MOST];
 
 /* Of this process's memory, for the network card. A child after fork has none of it. */
-static struct client_arena *arena_reach(const struct client_context *context)
+static struct client_shared_buffer *buffer_reach(const struct client_context *context)
 {
-    if (!client_arena_reaches(context->session->link)) {
+    if (!client_shared_buffer_reaches(context->session->conn)) {
         return NULL;
     }
     void *memory =
@@ -45,11 +46,12 @@ static struct client_arena *arena_reach(const struct client_context *context)
         return NULL;
     }
     (void)madvise(memory, SLOTS_BYTES, MADV_DONTFORK);
-    struct client_arena *arena = client_arena_reach(context->session, memory, SLOTS_BYTES);
-    if (arena == NULL) {
+    struct client_shared_buffer *buffer =
+        client_shared_buffer_reach(context->session, memory, SLOTS_BYTES);
+    if (buffer == NULL) {
         munmap(memory, SLOTS_BYTES);
     }
-    return arena;
+    return buffer;
 }
 
 static struct slots *slots_make(const struct client_context *context)
@@ -58,20 +60,21 @@ static struct slots *slots_make(const struct client_context *context)
     if (made == NULL) {
         return NULL;
     }
-    made->arena = client_arena_make(context, NULL, SLOTS_BYTES);
-    if (made->arena == NULL) {
-        made->arena = arena_reach(context);
+    made->buffer = client_shared_buffer_make(context, NULL, SLOTS_BYTES);
+    if (made->buffer == NULL) {
+        made->buffer = buffer_reach(context);
         made->stays = true;
     }
-    if (made->arena == NULL) {
+    if (made->buffer == NULL) {
         free(made);
         return NULL;
     }
     uint64_t offset = 0;
     for (unsigned i = 0; i < 2 * CLIENT_SLOTS; i++, offset += STRIDE) {
         struct client_slot *slot = &made->slots[i / CLIENT_SLOTS][i % CLIENT_SLOTS];
-        slot->memory = (uint8_t *)client_arena_memory(made->arena) + offset;
-        slot->place = (struct client_place){client_arena_piece(made->arena), offset};
+        slot->memory = (uint8_t *)client_shared_buffer_memory(made->buffer) + offset;
+        slot->place =
+            (struct client_buffer_place){client_shared_buffer_piece(made->buffer), offset};
     }
     return made;
 }
@@ -79,19 +82,20 @@ static struct slots *slots_make(const struct client_context *context)
 /* NULL: there are none. */
 static struct slots *slots_of(const struct client_context *context)
 {
-    const struct client_link *link = context->session->link;
-    unsigned index = link->index;
-    if ((link->data.ops->pass == NULL && !client_arena_reaches(link)) || index >= LINKS_MOST) {
+    const struct client_conn *conn = context->session->conn;
+    unsigned index = conn->index;
+    if ((conn->data.ops->pass == NULL && !client_shared_buffer_reaches(conn)) ||
+        index >= CONNS_MOST) {
         return NULL;
     }
-    struct slots *found = atomic_load_explicit(&by_link[index], memory_order_acquire);
+    struct slots *found = atomic_load_explicit(&by_conn[index], memory_order_acquire);
     if (found == NULL) {
         pthread_mutex_lock(&making);
-        found = atomic_load(&by_link[index]);
+        found = atomic_load(&by_conn[index]);
         if (found == NULL && !tried[index]) {
             tried[index] = true;
             found = slots_make(context);
-            atomic_store(&by_link[index], found);
+            atomic_store(&by_conn[index], found);
         }
         pthread_mutex_unlock(&making);
     }
@@ -99,12 +103,12 @@ static struct slots *slots_of(const struct client_context *context)
 }
 
 /* Reads answers until it is free. */
-static bool frees_soon(struct slots *slots, struct client_link *link,
+static bool frees_soon(struct slots *slots, struct client_conn *conn,
                        const struct client_slot *slot)
 {
     uint64_t until = ga_clock_ns() + (atomic_load(&slots->stuck) ? 0 : SOON_NS);
     do {
-        client_link_drain(link);
+        client_conn_drain(conn);
         if (atomic_load(&slot->busy) == 0) {
             atomic_store(&slots->stuck, false);
             return true;
@@ -117,15 +121,15 @@ static bool frees_soon(struct slots *slots, struct client_link *link,
 
 struct client_slot *client_slot_take(const struct client_context *context, bool in)
 {
-    struct client_link *link = context->session->link;
+    struct client_conn *conn = context->session->conn;
     struct slots *slots = slots_of(context);
-    if (slots == NULL || !client_arena_usable(slots->arena, link)) {
+    if (slots == NULL || !client_shared_buffer_usable(slots->buffer, conn)) {
         return NULL;
     }
     unsigned next = atomic_load_explicit(&slots->next[in], memory_order_relaxed);
     struct client_slot *slot = &slots->slots[in][next % CLIENT_SLOTS];
     unsigned free = 0;
-    if (atomic_load(&slot->busy) != 0 && (!in || !frees_soon(slots, link, slot))) {
+    if (atomic_load(&slot->busy) != 0 && (!in || !frees_soon(slots, conn, slot))) {
         return NULL;
     }
     if (!atomic_compare_exchange_strong(&slot->busy, &free, 1)) {
@@ -147,9 +151,9 @@ static unsigned take_all(struct slots *slots)
     return taken;
 }
 
-void client_slots_rest(const struct client_link *link, uint64_t now_ns)
+void client_slots_rest(const struct client_conn *conn, uint64_t now_ns)
 {
-    struct slots *slots = link->index < LINKS_MOST ? atomic_load(&by_link[link->index]) : NULL;
+    struct slots *slots = conn->index < CONNS_MOST ? atomic_load(&by_conn[conn->index]) : NULL;
     if (slots == NULL || slots->stays) {
         return;
     }
@@ -166,7 +170,7 @@ void client_slots_rest(const struct client_link *link, uint64_t now_ns)
     unsigned taken = take_all(slots);
     if (taken == 2 * CLIENT_SLOTS) {
         slots->seen.rests =
-            madvise(client_arena_memory(slots->arena), SLOTS_BYTES, MADV_REMOVE) == 0;
+            madvise(client_shared_buffer_memory(slots->buffer), SLOTS_BYTES, MADV_REMOVE) == 0;
     }
     while (taken-- != 0) {
         atomic_store(&slots->slots[taken / CLIENT_SLOTS][taken % CLIENT_SLOTS].busy, 0);

@@ -20,28 +20,29 @@ bool client_copy_host_side(const void *host)
 
 void client_copy_source(const void *from, uint64_t bytes)
 {
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        client_link_wait_range(link, from, bytes, false);
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        client_conn_wait_range(conn, from, bytes, false);
     }
 }
 
 static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args *args,
-                         const void *from, struct link_apart *apart)
+                         const void *from, struct conn_apart *apart)
 {
-    struct client_piece piece = {.at = from, .width = args->bytes, .pitch = args->bytes, .rows = 1};
-    CUresult rc = client_piece_begin(call, sizeof *args, &piece);
+    struct client_payload piece = {
+        .at = from, .width = args->bytes, .pitch = args->bytes, .rows = 1};
+    CUresult rc = client_payload_begin(call, sizeof *args, &piece);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     ga_copy_in_args_write(&call->writer, args);
-    return client_piece_post(call, &piece, apart);
+    return client_payload_post(call, &piece, apart);
 }
 
 static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8_t *at,
                               uint64_t bytes, uint64_t stream)
 {
-    struct link_apart apart = {0};
+    struct conn_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     client_bulk_prepare(call, bytes);
     while (bytes != 0 && rc == CUDA_SUCCESS) {
@@ -61,7 +62,7 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
         to += part;
         bytes -= part;
     }
-    client_piece_wait(call, &apart);
+    client_payload_wait(call, &apart);
     return rc;
 }
 
@@ -79,7 +80,7 @@ static CUresult waited(const struct client_call *call, uint64_t stream, CUresult
 CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
                                uint64_t bytes, uint64_t stream, bool wait)
 {
-    struct client_place place;
+    struct client_buffer_place place;
     if (!client_host_place(from, bytes, call->context, &place)) {
         return client_copy_in(call, to, from, bytes, stream);
     }
@@ -92,7 +93,7 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
                         uint64_t stream)
 {
     const struct ga_copy_in_args args = {.dst = to, .bytes = bytes, .stream = stream};
-    if (bytes >= LINK_APART) {
+    if (bytes >= CONN_APART) {
         return copy_in_large(call, to, from, bytes, stream);
     }
     call->op = API_OP_ga_copy_in;
@@ -102,7 +103,7 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
                          uint64_t stream, bool wait)
 {
-    struct client_place place;
+    struct client_buffer_place place;
     bool pinned = client_host_pinned(to, bytes);
     if (client_host_place(to, bytes, call->context, &place)) {
         CUresult rc = client_copy_shared(call, place, to, from, bytes, stream, false, wait);
@@ -119,11 +120,11 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
         bytes -= copied;
     }
     struct ga_copy_out_args args = {.src = from, .bytes = bytes, .stream = stream};
-    struct link_want want = {.context = call->context->object.handle,
-                             .to = to,
-                             .bytes = bytes,
-                             .width = bytes,
-                             .pitch = bytes};
+    struct reply_action want = {.context = call->context->object.handle,
+                                .to = to,
+                                .bytes = bytes,
+                                .width = bytes,
+                                .pitch = bytes};
     client_bulk_prepare(call, bytes);
     call->op = API_OP_ga_copy_out;
     CUresult rc = client_call_begin(call, ga_copy_out_args_bound(&args));
@@ -167,7 +168,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
 {
     struct client_call call;
     uint64_t wire, device = (uint64_t)(uintptr_t)from;
-    if (client_twin_translate(&device)) {
+    if (client_mirror_translate(&device)) {
         return device_to_device(to, device, bytes, stream, wait);
     }
     CUresult rc = enter(&call, stream, bytes, from, &wire);
@@ -175,10 +176,10 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
         return rc;
     }
     client_copy_source(from, bytes);
-    if (client_link_at_index(1) != NULL) {
+    if (client_conn_at_index(1) != NULL) {
         const struct front_box line = client_copy_line(to, true, device, false, bytes);
         if (client_copy_leaves(&call, &line)) {
-            return client_copy_across(&call, &line, wire);
+            return client_copy_cross_node(&call, &line, wire);
         }
     }
     rc = client_range_check(&call, to, 1, bytes);
@@ -186,24 +187,24 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
         return rc;
     }
     rc = client_copy_from_host(&call, to, from, bytes, wire, wait);
-    return rc == CUDA_SUCCESS && wait && bytes != 0 ? client_copy_over(&call, wire) : rc;
+    return rc == CUDA_SUCCESS && wait && bytes != 0 ? client_copy_defer(&call, wire) : rc;
 }
 
 static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream, bool wait)
 {
     struct client_call call;
-    uint64_t wire, device = (uint64_t)(uintptr_t)to, mark = client_twins_mark();
-    if (client_twin_translate(&device)) {
+    uint64_t wire, device = (uint64_t)(uintptr_t)to, mark = client_mirrors_mark();
+    if (client_mirror_translate(&device)) {
         return device_to_device(device, from, bytes, stream, wait);
     }
     CUresult rc = enter(&call, stream, bytes, to, &wire);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (client_link_at_index(1) != NULL) {
+    if (client_conn_at_index(1) != NULL) {
         const struct front_box line = client_copy_line(device, false, from, true, bytes);
         if (client_copy_leaves(&call, &line)) {
-            return client_copy_across(&call, &line, wire);
+            return client_copy_cross_node(&call, &line, wire);
         }
     }
     rc = client_range_check(&call, from, 1, bytes);
@@ -211,8 +212,8 @@ static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstrea
         return rc;
     }
     rc = client_copy_out(&call, to, from, bytes, wire, wait);
-    bool waited = wait || (client_twins_some() && !client_host_pinned(to, bytes));
-    return rc == CUDA_SUCCESS && waited ? client_twins_after(call.context, wire, mark) : rc;
+    bool waited = wait || (client_mirrors_some() && !client_host_pinned(to, bytes));
+    return rc == CUDA_SUCCESS && waited ? client_mirrors_after(call.context, wire, mark) : rc;
 }
 
 static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream stream)
@@ -227,9 +228,9 @@ static CUresult host_to_host(void *to, const void *from, size_t bytes, CUstream 
         rc = client_stream_check(&call, stream, &wire);
     }
     if (rc == CUDA_SUCCESS) {
-        uint64_t mark = client_twins_mark();
+        uint64_t mark = client_mirrors_mark();
         rc = client_stream_wait(&call, wire); /* what came before may write `from` */
-        rc = rc == CUDA_SUCCESS ? client_twins_after(call.context, wire, mark) : rc;
+        rc = rc == CUDA_SUCCESS ? client_mirrors_after(call.context, wire, mark) : rc;
     }
     if (rc == CUDA_SUCCESS && bytes != 0) {
         memmove(to, from, bytes);

@@ -29,18 +29,18 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
 
 /* A copy to the device that waits in CUDA has been sent: waits, if the program could tell that it
  * is not over yet. */
-CUresult client_copy_over(struct client_call *call, uint64_t stream);
+CUresult client_copy_defer(struct client_call *call, uint64_t stream);
 /* From now on it can tell: in streams of the context that do not wait for the legacy one, or (NULL)
  * in other contexts and programs. Waits for copies that have not waited. */
-void client_copy_show(struct client_context *context);
+void client_copy_expose(struct client_context *context);
 /* Waits for copies that have not waited: their memory goes. */
-void client_copy_settle(void);
+void client_copy_complete(void);
 /* Work comes behind copies that have not waited, and may last. */
-void client_copy_mark(struct client_link *link);
+void client_copy_fence(struct client_conn *conn);
 /* Its work and its events are gone. */
 void client_copy_forget(struct client_context *context);
 /* All work counts as done: the last of it are copies that have returned. */
-bool client_copy_done(const struct client_context *context);
+bool client_copy_deferred_done(const struct client_context *context);
 
 /* One side of a copy of rows: row r is at `at + r * pitch`. */
 struct copy_side {
@@ -58,10 +58,11 @@ struct copy_rows {
 /* Device ranges have been checked. */
 CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows);
 
-/* Whether a side of the box is on another server than the call's, so that client_copy_across has to
- * do it: complete when it returns, or at least in the order of the stream. */
+/* Whether a side of the box is on another server than the call's, so that client_copy_cross_node
+ * has to do it: complete when it returns, or at least in the order of the stream. */
 bool client_copy_leaves(const struct client_call *call, const struct front_box *box);
-CUresult client_copy_across(struct client_call *call, const struct front_box *box, uint64_t stream);
+CUresult client_copy_cross_node(struct client_call *call, const struct front_box *box,
+                                uint64_t stream);
 /* Bytes in a row, as a box. */
 struct front_box client_copy_line(uint64_t to, bool to_device, uint64_t from, bool from_device,
                                   uint64_t bytes);

@@ -35,7 +35,7 @@ static CUresult array_end(struct client_call *call, const struct front_box *box,
     }
     *end = (struct end){
         .array = array->object.handle, .device = true, .x = said->x, .y = said->y, .z = said->z};
-    return array->object.context->session->link == call->link ? CUDA_SUCCESS
+    return array->object.context->session->conn == call->conn ? CUDA_SUCCESS
                                                               : client_call_between_nodes("a copy");
 }
 
@@ -65,7 +65,7 @@ static const uint8_t *host_at(const struct end *end, uint64_t x, uint64_t row)
 
 /* A part of a slice that fits in a chunk. */
 static CUresult send_part(struct client_call *call, const struct slices *slices, uint64_t x,
-                          uint64_t width, uint64_t first, uint64_t rows, struct link_apart *apart)
+                          uint64_t width, uint64_t first, uint64_t rows, struct conn_apart *apart)
 {
     const struct ga_copy_in_array_args args = {.array = slices->to.array,
                                                .x = slices->to.x + x,
@@ -74,21 +74,21 @@ static CUresult send_part(struct client_call *call, const struct slices *slices,
                                                .width = width,
                                                .rows = rows,
                                                .stream = slices->stream};
-    struct client_piece piece = {.at = host_at(&slices->from, x, first),
-                                 .width = width,
-                                 .pitch = slices->from.pitch,
-                                 .rows = rows};
-    CUresult rc = client_piece_begin(call, sizeof args, &piece);
+    struct client_payload piece = {.at = host_at(&slices->from, x, first),
+                                   .width = width,
+                                   .pitch = slices->from.pitch,
+                                   .rows = rows};
+    CUresult rc = client_payload_begin(call, sizeof args, &piece);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     ga_copy_in_array_args_write(&call->writer, &args);
-    return client_piece_post(call, &piece, apart);
+    return client_payload_post(call, &piece, apart);
 }
 
 static CUresult slice_in(struct client_call *call, const struct slices *slices)
 {
-    struct link_apart apart = {0};
+    struct conn_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     uint64_t at_once = slices->width < WIRE_CHUNK ? WIRE_CHUNK / slices->width : 1;
     client_copy_source(host_at(&slices->from, 0, 0),
@@ -102,7 +102,7 @@ static CUresult slice_in(struct client_call *call, const struct slices *slices)
             rc = send_part(call, slices, x, width, row, rows, &apart);
         }
     }
-    client_piece_wait(call, &apart);
+    client_payload_wait(call, &apart);
     return rc;
 }
 
@@ -120,11 +120,11 @@ static CUresult columns_out(struct client_call *call, const struct slices *slice
                                                 .rows = slices->rows,
                                                 .stream = slices->stream};
     uint8_t *to = (uint8_t *)(uintptr_t)(slices->to.at + x);
-    const struct link_want want = {.context = call->context->object.handle,
-                                   .to = to,
-                                   .bytes = width * slices->rows,
-                                   .width = width,
-                                   .pitch = slices->to.pitch};
+    const struct reply_action want = {.context = call->context->object.handle,
+                                      .to = to,
+                                      .bytes = width * slices->rows,
+                                      .width = width,
+                                      .pitch = slices->to.pitch};
     uint64_t extent = (slices->rows - 1) * slices->to.pitch + width;
     client_bulk_prepare(call, width * slices->rows);
     call->op = API_OP_ga_copy_out_array;

@@ -57,14 +57,14 @@ CUresult client_copy_box(struct client_call *call, const struct front_box *box, 
 static CUresult copy_once(struct client_call *call, const struct front_box *box, uint64_t stream,
                           bool wait)
 {
-    return client_copy_leaves(call, box) ? client_copy_across(call, box, stream)
+    return client_copy_leaves(call, box) ? client_copy_cross_node(call, box, stream)
                                          : client_copy_box(call, box, stream, wait);
 }
 
 static void side_translate(struct front_side *side)
 {
     bool host = side->place == FRONT_HOST || side->place == FRONT_UNIFIED;
-    if (host && client_twin_translate(&side->start)) {
+    if (host && client_mirror_translate(&side->start)) {
         side->place = FRONT_DEVICE;
     }
 }
@@ -80,7 +80,7 @@ static CUresult copy_box(struct client_call *call, const struct front_box *said,
                          bool wait)
 {
     struct front_box box = *said;
-    uint64_t mark = client_twins_mark();
+    uint64_t mark = client_mirrors_mark();
     side_translate(&box.from);
     side_translate(&box.to);
     CUresult rc = copy_once(call, &box, stream, wait);
@@ -88,13 +88,13 @@ static CUresult copy_box(struct client_call *call, const struct front_box *said,
         return rc;
     }
     if (on_host(&said->from) && !on_host(&said->to)) {
-        return client_copy_over(call, stream);
+        return client_copy_defer(call, stream);
     }
     if ((box.to.place != FRONT_ARRAY && client_settles(box.to.start, true)) ||
         (box.from.place != FRONT_ARRAY && client_settles(box.from.start, false))) {
         rc = client_stream_wait(call, stream);
     }
-    return rc == CUDA_SUCCESS ? client_twins_after(call->context, stream, mark) : rc;
+    return rc == CUDA_SUCCESS ? client_mirrors_after(call->context, stream, mark) : rc;
 }
 
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t *wire)

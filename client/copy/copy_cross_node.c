@@ -25,13 +25,13 @@ struct end {
 /* NULL: the host's, or memory that is the program's, too; of that only its own server knows. */
 static struct client_session *session_of(const struct front_side *side)
 {
-    struct client_twin twin;
+    struct client_mirror mirror;
     if (side->place == FRONT_ARRAY) {
         const struct client_array *array =
             client_object_find(GA_HANDLE_ARRAY, (uint64_t)(uintptr_t)side->array);
         return array != NULL ? array->object.context->session : NULL;
     }
-    return side->place == FRONT_HOST || client_twin_on_device(side->start, &twin)
+    return side->place == FRONT_HOST || client_mirror_on_device(side->start, &mirror)
                ? NULL
                : client_memory_session(side->start);
 }
@@ -39,12 +39,12 @@ static struct client_session *session_of(const struct front_side *side)
 static bool elsewhere(const struct client_call *call, const struct front_side *side)
 {
     const struct client_session *session = session_of(side);
-    return session != NULL && session->link != call->link;
+    return session != NULL && session->conn != call->conn;
 }
 
 bool client_copy_leaves(const struct client_call *call, const struct front_box *box)
 {
-    return client_link_at_index(1) != NULL && box->width != 0 &&
+    return client_conn_at_index(1) != NULL && box->width != 0 &&
            (elsewhere(call, &box->from) || elsewhere(call, &box->to));
 }
 
@@ -88,8 +88,8 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
                              : CUDA_ERROR_INVALID_VALUE;
     }
     if (session_of(side) == NULL) {
-        struct client_twin twin;
-        if (client_twin_on_device(side->start, &twin)) {
+        struct client_mirror mirror;
+        if (client_mirror_on_device(side->start, &mirror)) {
             return client_call_between_nodes("a copy of managed or mapped memory");
         }
         bool host = side->place != FRONT_DEVICE &&
@@ -153,11 +153,11 @@ static CUresult order(struct client_call *call, uint64_t stream, struct end *fro
         }
         return rc == CUDA_SUCCESS && to->session != NULL ? client_session_wait(to->session) : rc;
     }
-    if (to->session != NULL && to->session->link == call->link) {
+    if (to->session != NULL && to->session->conn == call->conn) {
         to->call = *call;
         to->stream = stream;
     }
-    if (from->session == NULL || from->session->link != call->link) {
+    if (from->session == NULL || from->session->conn != call->conn) {
         return client_stream_wait(call, stream);
     }
     from->call = *call;
@@ -229,7 +229,8 @@ static CUresult through_client(const struct front_box *box, struct end *from, st
     return rc;
 }
 
-CUresult client_copy_across(struct client_call *call, const struct front_box *box, uint64_t stream)
+CUresult client_copy_cross_node(struct client_call *call, const struct front_box *box,
+                                uint64_t stream)
 {
     struct end from, to;
     CUresult rc = side_check(box, &box->from);
@@ -251,7 +252,7 @@ CUresult client_copy_across(struct client_call *call, const struct front_box *bo
     if (to.session == NULL) {
         return client_copy_box(&from.call, box, from.stream, true);
     }
-    bool one = from.session == NULL || from.session->link == to.session->link;
+    bool one = from.session == NULL || from.session->conn == to.session->conn;
     rc = one ? client_copy_box(&to.call, box, to.stream, true) : through_client(box, &from, &to);
     return rc == CUDA_SUCCESS && to.stream != stream ? client_stream_wait(&to.call, to.stream) : rc;
 }

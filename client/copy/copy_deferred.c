@@ -18,39 +18,39 @@ static pthread_mutex_t marking = PTHREAD_MUTEX_INITIALIZER; /* client_context.ma
 
 static bool shows(const struct client_context *context)
 {
-    return atomic_load(&context->shows) || atomic_load(&seen) || client_twins_some() ||
+    return atomic_load(&context->shows) || atomic_load(&seen) || client_mirrors_some() ||
            (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0;
 }
 
 /* The context's work is known to be done, but for short work. */
 static bool rests(struct client_context *context)
 {
-    const struct client_link *link = context->session->link;
-    uint64_t mark = client_mark_of(link, atomic_load(&link->lasting));
+    const struct client_conn *conn = context->session->conn;
+    uint64_t mark = client_mark_of(conn, atomic_load(&conn->lasting));
     return client_context_passed(context, mark) ||
            (!context->streamed && client_stream_passed(context, 0, mark));
 }
 
-CUresult client_copy_over(struct client_call *call, uint64_t stream)
+CUresult client_copy_defer(struct client_call *call, uint64_t stream)
 {
     struct client_context *context = call->context;
     if (client_stream_known(stream) == 0 && !shows(context) && rests(context)) {
-        atomic_store(&call->link->owing, context->object.handle); /* before `owed`: see settle() */
-        client_link_raise(&context->owed, client_mark_of(call->link, call->sequence));
+        atomic_store(&call->conn->owing, context->object.handle); /* before `owed`: see settle() */
+        client_conn_raise(&context->owed, client_mark_of(call->conn, call->sequence));
         if (!shows(context)) {
             front_output_write();
             return (CUresult)atomic_exchange(&context->late, 0);
         }
     }
-    uint64_t twins = client_twins_mark();
+    uint64_t mirrors = client_mirrors_mark();
     CUresult rc = client_stream_wait(call, stream);
-    return rc == CUDA_SUCCESS ? client_twins_after(context, stream, twins) : rc;
+    return rc == CUDA_SUCCESS ? client_mirrors_after(context, stream, mirrors) : rc;
 }
 
-bool client_copy_done(const struct client_context *context)
+bool client_copy_deferred_done(const struct client_context *context)
 {
-    const struct client_link *link = context->session->link;
-    uint64_t worked = client_mark_of(link, atomic_load(&link->worked));
+    const struct client_conn *conn = context->session->conn;
+    uint64_t worked = client_mark_of(conn, atomic_load(&conn->worked));
     return client_mark_reaches(atomic_load(&context->owed), worked) && !shows(context);
 }
 
@@ -75,11 +75,11 @@ static CUresult marker_of(struct client_context *context, uint64_t *event)
 
 /* Under the lock. Another thread's work may come between such a copy and the event: two threads
  * have no order. */
-static CUresult mark(struct client_link *link)
+static CUresult mark(struct client_conn *conn)
 {
     struct client_call call;
     struct cuEventRecord_args args = {.hStream = 0};
-    uint64_t handle = atomic_exchange(&link->owing, 0);
+    uint64_t handle = atomic_exchange(&conn->owing, 0);
     struct client_context *context =
         handle != 0 ? client_object_find(GA_HANDLE_CONTEXT, handle) : NULL;
     if (context == NULL || !atomic_load(&context->active)) {
@@ -93,15 +93,15 @@ static CUresult mark(struct client_link *link)
         CLIENT_CALL_POST(&call, cuEventRecord, &args, rc);
     }
     if (rc != CUDA_SUCCESS) {
-        atomic_store(&link->owing, handle);
+        atomic_store(&conn->owing, handle);
     }
     return rc;
 }
 
-void client_copy_mark(struct client_link *link)
+void client_copy_fence(struct client_conn *conn)
 {
     pthread_mutex_lock(&marking);
-    (void)mark(link);
+    (void)mark(conn);
     pthread_mutex_unlock(&marking);
 }
 
@@ -130,7 +130,7 @@ static CUresult wait_all(struct client_call *call)
     return rc;
 }
 
-/* Whoever finds a copy owed finds the link owing as well, or an event behind the copy. */
+/* Whoever finds a copy owed finds the connection owing as well, or an event behind the copy. */
 static void settle(struct client_context *context)
 {
     struct client_call call;
@@ -140,7 +140,7 @@ static void settle(struct client_context *context)
         return;
     }
     pthread_mutex_lock(&marking);
-    CUresult rc = mark(call.link);
+    CUresult rc = mark(call.conn);
     uint64_t event = context->marker;
     pthread_mutex_unlock(&marking);
     rc = rc == CUDA_SUCCESS ? wait_marked(&call, event) : wait_all(&call);
@@ -149,7 +149,7 @@ static void settle(struct client_context *context)
     }
 }
 
-void client_copy_settle(void)
+void client_copy_complete(void)
 {
     struct client_context *context;
     uint32_t index = 0;
@@ -160,8 +160,8 @@ void client_copy_settle(void)
     }
 }
 
-void client_copy_show(struct client_context *context)
+void client_copy_expose(struct client_context *context)
 {
     atomic_store(context != NULL ? &context->shows : &seen, true);
-    client_copy_settle();
+    client_copy_complete();
 }

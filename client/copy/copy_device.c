@@ -21,7 +21,7 @@ CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, s
     const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
     CUresult rc = client_call_enter(&call, API_OP_cuMemcpyDtoD_v2);
     if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
-        return client_copy_across(&call, &line, 0);
+        return client_copy_cross_node(&call, &line, 0);
     }
     if (rc == CUDA_SUCCESS) {
         rc = inside(&call, dstDevice, srcDevice, ByteCount);
@@ -44,7 +44,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
         rc = client_stream_check(&call, hStream, &args.hStream);
     }
     if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
-        return client_copy_across(&call, &line, args.hStream);
+        return client_copy_cross_node(&call, &line, args.hStream);
     }
     if (rc == CUDA_SUCCESS) {
         rc = inside(&call, dstDevice, srcDevice, ByteCount);
@@ -59,7 +59,7 @@ static bool far(const struct client_call *call, CUcontext handle)
 {
     struct client_context *context;
     return client_context_find(handle, &context) != CUDA_SUCCESS ||
-           context->session->link != call->link;
+           context->session->conn != call->conn;
 }
 
 /* Contexts of a copy that stays on a server are the driver's to check; else they say no more than
@@ -86,7 +86,7 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
         rc = peers(&call, dstContext, srcContext, wire);
     }
     if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
-        return client_copy_across(&call, &line, 0);
+        return client_copy_cross_node(&call, &line, 0);
     }
     if (rc == CUDA_SUCCESS) {
         rc = inside(&call, dstDevice, srcDevice, ByteCount);
@@ -118,7 +118,7 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
         rc = peers(&call, dstContext, srcContext, wire);
     }
     if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
-        return client_copy_across(&call, &line, stream);
+        return client_copy_cross_node(&call, &line, stream);
     }
     if (rc == CUDA_SUCCESS) {
         rc = inside(&call, dstDevice, srcDevice, ByteCount);

@@ -14,28 +14,28 @@ static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
 
 /* As many rows as a chunk holds. */
 static CUresult send_rows(struct client_call *call, const struct copy_rows *rows, uint64_t first,
-                          uint64_t count, struct link_apart *apart)
+                          uint64_t count, struct conn_apart *apart)
 {
     const struct ga_copy_in_2d_args args = {.dst = rows->to.at + first * rows->to.pitch,
                                             .pitch = rows->to.pitch,
                                             .width = rows->width,
                                             .rows = count,
                                             .stream = rows->stream};
-    struct client_piece piece = {.at = host_row(&rows->from, first),
-                                 .width = rows->width,
-                                 .pitch = rows->from.pitch,
-                                 .rows = count};
-    CUresult rc = client_piece_begin(call, sizeof args, &piece);
+    struct client_payload piece = {.at = host_row(&rows->from, first),
+                                   .width = rows->width,
+                                   .pitch = rows->from.pitch,
+                                   .rows = count};
+    CUresult rc = client_payload_begin(call, sizeof args, &piece);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     ga_copy_in_2d_args_write(&call->writer, &args);
-    return client_piece_post(call, &piece, apart);
+    return client_payload_post(call, &piece, apart);
 }
 
 static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
 {
-    struct link_apart apart = {0};
+    struct conn_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     if (rows->width > WIRE_CHUNK) {
         for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
@@ -52,7 +52,7 @@ static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
         uint64_t left = rows->count - row;
         rc = send_rows(call, rows, row, left < most ? left : most, &apart);
     }
-    client_piece_wait(call, &apart);
+    client_payload_wait(call, &apart);
     return rc;
 }
 
@@ -64,11 +64,11 @@ static CUresult rows_out(struct client_call *call, const struct copy_rows *rows)
                                        .rows = rows->count,
                                        .stream = rows->stream};
     uint8_t *to = (uint8_t *)(uintptr_t)rows->to.at;
-    struct link_want want = {.context = call->context->object.handle,
-                             .to = to,
-                             .bytes = rows->width * rows->count,
-                             .width = rows->width,
-                             .pitch = rows->to.pitch};
+    struct reply_action want = {.context = call->context->object.handle,
+                                .to = to,
+                                .bytes = rows->width * rows->count,
+                                .width = rows->width,
+                                .pitch = rows->to.pitch};
     uint64_t extent = (rows->count - 1) * rows->to.pitch + rows->width;
     client_bulk_prepare(call, rows->width * rows->count);
     call->op = API_OP_ga_copy_out_2d;

@@ -10,8 +10,8 @@
 #include "client/process/trace.h"
 #include "client/memory/mirror.h"
 
-static CUresult call_begin(struct client_call *call, struct client_place place, uint64_t device,
-                           uint64_t bytes, uint64_t stream, bool in, bool waits)
+static CUresult call_begin(struct client_call *call, struct client_buffer_place place,
+                           uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool waits)
 {
     const struct ga_arena_in_args to_device = {.dst = device,
                                                .piece = place.piece,
@@ -31,10 +31,10 @@ static CUresult call_begin(struct client_call *call, struct client_place place, 
                                              : ga_arena_out_args_bound(&from_device));
     if (rc == CUDA_SUCCESS && in) {
         ga_arena_in_args_write(&call->writer, &to_device);
-        atomic_fetch_add_explicit(&call->link->shared_out, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&call->conn->shared_out, bytes, memory_order_relaxed);
     } else if (rc == CUDA_SUCCESS) {
         ga_arena_out_args_write(&call->writer, &from_device);
-        atomic_fetch_add_explicit(&call->link->shared_in, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&call->conn->shared_in, bytes, memory_order_relaxed);
     }
     return rc;
 }
@@ -42,29 +42,29 @@ static CUresult call_begin(struct client_call *call, struct client_place place, 
 /* Has been sent: what was written into shared memory of program and device is known. */
 static void sent(struct client_call *call, bool in)
 {
-    if (in && call->twins.some) {
-        client_twins_sent(call);
+    if (in && call->mirrors.some) {
+        client_mirrors_sent(call);
     }
 }
 
-static CUresult post(struct client_call *call, const struct link_want *want, bool in)
+static CUresult post(struct client_call *call, const struct reply_action *want, bool in)
 {
     CUresult rc = client_call_post_expect(call, want);
-    client_link_flush(call->link); /* the copy begins now */
+    client_conn_flush(call->conn); /* the copy begins now */
     sent(call, in);
     return rc;
 }
 
-CUresult client_copy_shared(struct client_call *call, struct client_place place, void *host,
+CUresult client_copy_shared(struct client_call *call, struct client_buffer_place place, void *host,
                             uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool wait)
 {
-    const struct link_want want = {.context = call->context->object.handle,
-                                   .to = host,
-                                   .bytes = bytes,
-                                   .width = bytes,
-                                   .pitch = bytes,
-                                   .reads = in,
-                                   .shared = true};
+    const struct reply_action want = {.context = call->context->object.handle,
+                                      .to = host,
+                                      .bytes = bytes,
+                                      .width = bytes,
+                                      .pitch = bytes,
+                                      .reads = in,
+                                      .shared = true};
     CUresult rc = call_begin(call, place, device, bytes, stream, in, wait);
     if (rc != CUDA_SUCCESS || !wait) {
         return rc == CUDA_SUCCESS ? post(call, &want, in) : rc;
@@ -79,9 +79,10 @@ CUresult client_copy_shared(struct client_call *call, struct client_place place,
 /* ---- slots. A copy between places of which one lies up to 63 bytes behind the other, modulo 4096,
  * is many times slower on some processors (transport/tls/tls.h): here there are none such. */
 
-static struct client_place place_of(const struct client_slot *slot, const void *host)
+static struct client_buffer_place place_of(const struct client_slot *slot, const void *host)
 {
-    return (struct client_place){slot->place.piece, slot->place.offset + client_slot_skew(host)};
+    return (struct client_buffer_place){slot->place.piece,
+                                        slot->place.offset + client_slot_skew(host)};
 }
 
 /* ---- to the device */
@@ -101,8 +102,8 @@ CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8
     }
     while (*copied < bytes && (slot = client_slot_take(call->context, true)) != NULL) {
         uint64_t part = part_of(bytes - *copied);
-        const struct link_want want = {.context = call->context->object.handle,
-                                       .lease = &slot->busy};
+        const struct reply_action want = {.context = call->context->object.handle,
+                                          .lease = &slot->busy};
         memcpy(slot->memory + client_slot_skew(from), from + *copied, part);
         rc = call_begin(call, place_of(slot, from), to + *copied, part, stream, true, true);
         if (rc != CUDA_SUCCESS) {
@@ -111,7 +112,7 @@ CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8
         }
         rc = post(call, &want, true);
         if (rc != CUDA_SUCCESS) {
-            return rc; /* the link is lost */
+            return rc; /* the connection is lost */
         }
         *copied += part;
     }
@@ -145,8 +146,8 @@ static bool flight_begin(struct flights *flights, const struct client_call *call
                          uint64_t bytes, uint64_t stream, CUresult *rc)
 {
     struct flight *flight = &flights->some[flights->begun % CLIENT_SLOTS];
-    const struct link_want want = {.context = call->context->object.handle,
-                                   .together = flights->begun != 0};
+    const struct reply_action want = {.context = call->context->object.handle,
+                                      .together = flights->begun != 0};
     flight->slot = client_slot_take(call->context, false);
     if (flight->slot == NULL) {
         return false;

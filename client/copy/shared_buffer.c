@@ -22,17 +22,17 @@
 #define PAGE        UINT64_C(4096)
 #define SOON_NS     GA_NS_PER_MS /* a few round trips of networks that have such cards */
 
-enum state { ARENA_OFFERED, ARENA_OPEN, ARENA_REFUSED };
+enum state { BUFFER_OFFERED, BUFFER_OPEN, BUFFER_REFUSED };
 
-struct client_arena {
+struct client_shared_buffer {
     struct client_session *session;
     void *memory;
     uint64_t bytes;
     uint32_t piece;
     _Atomic(enum state) state;
-    struct link_record *offer;      /* while it is offered */
-    struct transport_memory shared; /* with the network card; state NULL: it is not */
-    struct client_arena *next;      /* of the same memory */
+    struct pending_reply *offer;       /* while it is offered */
+    struct transport_memory shared;    /* with the network card; state NULL: it is not */
+    struct client_shared_buffer *next; /* of the same memory */
 };
 
 /* Numbers, and the order in which descriptors and the calls that speak of them are sent. */
@@ -55,43 +55,44 @@ static bool number_take(uint32_t *piece)
 
 /* ---- offering */
 
-static void arena_unshare(struct client_arena *arena)
+static void buffer_unshare(struct client_shared_buffer *buffer)
 {
-    struct client_link *link = arena->session->link;
-    if (arena->shared.state != NULL) {
-        link->data.ops->reach->unshare(&link->data, &arena->shared);
+    struct client_conn *conn = buffer->session->conn;
+    if (buffer->shared.state != NULL) {
+        conn->data.ops->reach->unshare(&conn->data, &buffer->shared);
     }
 }
 
 /* A server that would take memory but cannot copy between it and the GPU is of no use. */
-static bool served(const struct client_link *link, uint16_t opcode)
+static bool served(const struct client_conn *conn, uint16_t opcode)
 {
-    return !link->lacks || (!api_op_set_has(&link->lacking, opcode) &&
-                            !api_op_set_has(&link->lacking, API_OP_ga_arena_in) &&
-                            !api_op_set_has(&link->lacking, API_OP_ga_arena_out));
+    return !conn->lacks || (!api_op_set_has(&conn->lacking, opcode) &&
+                            !api_op_set_has(&conn->lacking, API_OP_ga_arena_in) &&
+                            !api_op_set_has(&conn->lacking, API_OP_ga_arena_out));
 }
 
-static bool enter(const struct client_arena *arena, uint16_t opcode, struct client_call *call)
+static bool enter(const struct client_shared_buffer *buffer, uint16_t opcode,
+                  struct client_call *call)
 {
-    return client_call_enter_session(call, opcode, arena->session) == CUDA_SUCCESS &&
-           served(arena->session->link, opcode);
+    return client_call_enter_session(call, opcode, buffer->session) == CUDA_SUCCESS &&
+           served(buffer->session->conn, opcode);
 }
 
 /* Nobody waits for the record yet. */
-static struct link_record *start(struct client_call *call)
+static struct pending_reply *start(struct client_call *call)
 {
     return client_call_start(call, NULL, NULL, 0) == CUDA_SUCCESS ? call->record : NULL;
 }
 
 /* The descriptor, then the call. */
-static struct link_record *offer(const struct client_arena *arena, int fd)
+static struct pending_reply *offer(const struct client_shared_buffer *buffer, int fd)
 {
     struct client_call call;
-    struct client_link *link = arena->session->link;
+    struct client_conn *conn = buffer->session->conn;
     const struct ga_arena_open_args args = {
-        .piece = arena->piece, .bytes = arena->bytes, .inode = ga_shared_memory_inode(fd)};
-    if (!enter(arena, API_OP_ga_arena_open, &call) ||
-        link->data.ops->pass(&link->data, fd) != GA_OK ||
+        .piece = buffer->piece, .bytes = buffer->bytes, .inode = ga_shared_memory_inode(fd)};
+    if (!enter(buffer, API_OP_ga_arena_open, &call) ||
+        conn->data.ops->pass(&conn->data, fd) != GA_OK ||
         client_call_begin(&call, ga_arena_open_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
@@ -99,14 +100,14 @@ static struct link_record *offer(const struct client_arena *arena, int fd)
     return start(&call);
 }
 
-static struct link_record *offer_reach(const struct client_arena *arena)
+static struct pending_reply *offer_reach(const struct client_shared_buffer *buffer)
 {
     struct client_call call;
-    const struct ga_arena_reach_args args = {.piece = arena->piece,
-                                             .key = arena->shared.key,
-                                             .bytes = arena->bytes,
-                                             .address = arena->shared.address};
-    if (!enter(arena, API_OP_ga_arena_reach, &call) ||
+    const struct ga_arena_reach_args args = {.piece = buffer->piece,
+                                             .key = buffer->shared.key,
+                                             .bytes = buffer->bytes,
+                                             .address = buffer->shared.address};
+    if (!enter(buffer, API_OP_ga_arena_reach, &call) ||
         client_call_begin(&call, ga_arena_reach_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
@@ -116,198 +117,203 @@ static struct link_record *offer_reach(const struct client_arena *arena)
 
 /* By its descriptor, or where it lies (-1). False: no number is free, or the server is none that
  * takes it. */
-static bool numbered_offer(struct client_arena *arena, int fd)
+static bool numbered_offer(struct client_shared_buffer *buffer, int fd)
 {
     pthread_mutex_lock(&lock);
-    bool numbered = number_take(&arena->piece);
-    arena->offer = !numbered ? NULL : fd >= 0 ? offer(arena, fd) : offer_reach(arena);
-    if (numbered && arena->offer == NULL) {
-        used[arena->piece] = false;
+    bool numbered = number_take(&buffer->piece);
+    buffer->offer = !numbered ? NULL : fd >= 0 ? offer(buffer, fd) : offer_reach(buffer);
+    if (numbered && buffer->offer == NULL) {
+        used[buffer->piece] = false;
     }
     pthread_mutex_unlock(&lock);
-    return arena->offer != NULL;
+    return buffer->offer != NULL;
 }
 
 /* Maps it, too. False: nothing of it is left. */
-static bool arena_offer(struct client_arena *arena, int fd, void *where)
+static bool buffer_offer(struct client_shared_buffer *buffer, int fd, void *where)
 {
-    void *memory = ga_shared_memory_map(fd, arena->bytes, where);
+    void *memory = ga_shared_memory_map(fd, buffer->bytes, where);
     if (memory == NULL) {
         return false;
     }
-    arena->memory = memory;
-    bool offered = numbered_offer(arena, fd);
+    buffer->memory = memory;
+    bool offered = numbered_offer(buffer, fd);
     if (!offered && where == NULL) {
-        munmap(memory, arena->bytes);
+        munmap(memory, buffer->bytes);
     }
     return offered;
 }
 
-struct client_arena *client_arena_make(const struct client_context *context, void *where,
-                                       uint64_t bytes)
+struct client_shared_buffer *client_shared_buffer_make(const struct client_context *context,
+                                                       void *where, uint64_t bytes)
 {
     struct client_session *session = context->session;
-    if (session->link->data.ops->pass == NULL || bytes < CLIENT_ARENA_LEAST ||
+    if (session->conn->data.ops->pass == NULL || bytes < CLIENT_ARENA_LEAST ||
         bytes > UINT64_MAX - PAGE) {
         return NULL;
     }
-    struct client_arena *arena = calloc(1, sizeof *arena);
-    int fd = arena != NULL ? ga_shared_memory_make("gpuaas", (bytes + PAGE - 1) & ~(PAGE - 1)) : -1;
+    struct client_shared_buffer *buffer = calloc(1, sizeof *buffer);
+    int fd =
+        buffer != NULL ? ga_shared_memory_make("gpuaas", (bytes + PAGE - 1) & ~(PAGE - 1)) : -1;
     if (fd < 0) {
-        free(arena);
+        free(buffer);
         return NULL;
     }
-    arena->session = session;
-    arena->bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
-    bool offered = arena_offer(arena, fd, where);
+    buffer->session = session;
+    buffer->bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
+    bool offered = buffer_offer(buffer, fd, where);
     close(fd);
     if (!offered) {
-        free(arena);
+        free(buffer);
         return NULL;
     }
-    return arena;
+    return buffer;
 }
 
-bool client_arena_reaches(const struct client_link *link)
+bool client_shared_buffer_reaches(const struct client_conn *conn)
 {
-    return link->data.ops->reach != NULL;
+    return conn->data.ops->reach != NULL;
 }
 
 /* The card keeps the pages of a program's memory when it forks, and the child gets copies, as of
  * Linux 5.12. */
-static bool arena_share(struct client_arena *arena)
+static bool buffer_share(struct client_shared_buffer *buffer)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
-    struct client_link *link = arena->session->link;
-    enum ga_status status = link->data.ops->reach->share(&link->data, arena->memory, arena->bytes,
-                                                         TRANSPORT_SHARED, &arena->shared);
+    struct client_conn *conn = buffer->session->conn;
+    enum ga_status status = conn->data.ops->reach->share(&conn->data, buffer->memory, buffer->bytes,
+                                                         TRANSPORT_SHARED, &buffer->shared);
     if (status == GA_NO_MEMORY && !atomic_flag_test_and_set(&said)) {
         ga_warn("%llu KiB of memory cannot be registered with the network card: %s; copies go "
                 "through the connection (is `ulimit -l`, the limit of locked memory, large "
                 "enough?)",
-                (unsigned long long)arena->bytes >> 10, strerror(errno));
+                (unsigned long long)buffer->bytes >> 10, strerror(errno));
     }
     return status == GA_OK;
 }
 
-struct client_arena *client_arena_reach(struct client_session *session, void *memory,
-                                        uint64_t bytes)
+struct client_shared_buffer *client_shared_buffer_reach(struct client_session *session,
+                                                        void *memory, uint64_t bytes)
 {
-    struct client_arena *arena = calloc(1, sizeof *arena);
-    if (arena == NULL) {
+    struct client_shared_buffer *buffer = calloc(1, sizeof *buffer);
+    if (buffer == NULL) {
         return NULL;
     }
-    arena->session = session;
-    arena->memory = memory;
-    arena->bytes = bytes;
-    arena->piece = PIECES_MOST;
-    if (!arena_share(arena) || !numbered_offer(arena, -1)) {
-        arena_unshare(arena);
-        arena->piece = PIECES_MOST;
-        arena->state = ARENA_REFUSED;
+    buffer->session = session;
+    buffer->memory = memory;
+    buffer->bytes = bytes;
+    buffer->piece = PIECES_MOST;
+    if (!buffer_share(buffer) || !numbered_offer(buffer, -1)) {
+        buffer_unshare(buffer);
+        buffer->piece = PIECES_MOST;
+        buffer->state = BUFFER_REFUSED;
     }
-    return arena;
+    return buffer;
 }
 
-struct client_arena *client_arena_of(struct client_arena *first, const struct client_link *link)
+struct client_shared_buffer *client_shared_buffer_of(struct client_shared_buffer *first,
+                                                     const struct client_conn *conn)
 {
-    while (first != NULL && first->session->link != link) {
+    while (first != NULL && first->session->conn != conn) {
         first = first->next;
     }
     return first;
 }
 
-void client_arena_add(struct client_arena **first, struct client_arena *arena)
+void client_shared_buffer_add(struct client_shared_buffer **first,
+                              struct client_shared_buffer *buffer)
 {
-    arena->next = *first;
-    *first = arena;
+    buffer->next = *first;
+    *first = buffer;
 }
 
-void *client_arena_memory(const struct client_arena *arena)
+void *client_shared_buffer_memory(const struct client_shared_buffer *buffer)
 {
-    return arena->memory;
+    return buffer->memory;
 }
 
-uint32_t client_arena_piece(const struct client_arena *arena)
+uint32_t client_shared_buffer_piece(const struct client_shared_buffer *buffer)
 {
-    return arena->piece;
+    return buffer->piece;
 }
 
 /* ---- the answer; with the lock, and while it is offered */
 
-static void answer_read(struct client_arena *arena)
+static void answer_read(struct client_shared_buffer *buffer)
 {
-    struct link_record *record = arena->offer;
+    struct pending_reply *record = buffer->offer;
     bool good = record->opcode == WIRE_REPLY && record->result == CUDA_SUCCESS;
-    arena->offer = NULL;
-    client_link_release(arena->session->link, record);
+    buffer->offer = NULL;
+    client_conn_release(buffer->session->conn, record);
     if (!good) {
-        arena_unshare(arena);
+        buffer_unshare(buffer);
     }
-    atomic_store_explicit(&arena->state, good ? ARENA_OPEN : ARENA_REFUSED, memory_order_release);
+    atomic_store_explicit(&buffer->state, good ? BUFFER_OPEN : BUFFER_REFUSED,
+                          memory_order_release);
 }
 
-bool client_arena_usable(struct client_arena *arena, struct client_link *link)
+bool client_shared_buffer_usable(struct client_shared_buffer *buffer, struct client_conn *conn)
 {
-    if (arena->session->link != link) {
+    if (buffer->session->conn != conn) {
         return false;
     }
-    if (atomic_load_explicit(&arena->state, memory_order_acquire) == ARENA_OFFERED) {
-        client_link_drain(link);
+    if (atomic_load_explicit(&buffer->state, memory_order_acquire) == BUFFER_OFFERED) {
+        client_conn_drain(conn);
         pthread_mutex_lock(&lock);
-        if (arena->offer != NULL && atomic_load(&arena->offer->done)) {
-            answer_read(arena);
+        if (buffer->offer != NULL && atomic_load(&buffer->offer->done)) {
+            answer_read(buffer);
         }
         pthread_mutex_unlock(&lock);
     }
-    return atomic_load_explicit(&arena->state, memory_order_acquire) == ARENA_OPEN;
+    return atomic_load_explicit(&buffer->state, memory_order_acquire) == BUFFER_OPEN;
 }
 
-bool client_arena_usable_soon(struct client_arena *arena, struct client_link *link)
+bool client_shared_buffer_usable_soon(struct client_shared_buffer *buffer, struct client_conn *conn)
 {
     uint64_t until = ga_clock_ns() + SOON_NS;
     bool usable;
-    while (!(usable = client_arena_usable(arena, link)) &&
-           atomic_load(&arena->state) == ARENA_OFFERED && ga_clock_ns() < until) {
+    while (!(usable = client_shared_buffer_usable(buffer, conn)) &&
+           atomic_load(&buffer->state) == BUFFER_OFFERED && ga_clock_ns() < until) {
         ga_spin_look();
     }
     return usable;
 }
 
-static void close_there(const struct client_arena *arena)
+static void close_there(const struct client_shared_buffer *buffer)
 {
     struct client_call call;
-    const struct ga_arena_close_args args = {.piece = arena->piece};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_arena_close, arena->session);
+    const struct ga_arena_close_args args = {.piece = buffer->piece};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_arena_close, buffer->session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, ga_arena_close, &args, rc);
     }
-    (void)rc; /* a link that is lost has closed everything */
+    (void)rc; /* a connection that is lost has closed everything */
 }
 
-static void arena_end(struct client_arena *arena)
+static void buffer_end(struct client_shared_buffer *buffer)
 {
-    if (arena->offer != NULL) {
-        client_link_wait(arena->session->link, arena->offer);
-        answer_read(arena);
+    if (buffer->offer != NULL) {
+        client_conn_wait(buffer->session->conn, buffer->offer);
+        answer_read(buffer);
     }
-    if (atomic_load(&arena->state) == ARENA_OPEN) {
-        close_there(arena);
+    if (atomic_load(&buffer->state) == BUFFER_OPEN) {
+        close_there(buffer);
     }
-    arena_unshare(arena); /* also when the link is lost: the other end may not have noticed */
+    buffer_unshare(
+        buffer); /* also when the connection is lost: the other end may not have noticed */
     pthread_mutex_lock(&lock);
-    if (arena->piece < PIECES_MOST) {
-        used[arena->piece] = false; /* what opens it again is sent behind the end */
+    if (buffer->piece < PIECES_MOST) {
+        used[buffer->piece] = false; /* what opens it again is sent behind the end */
     }
     pthread_mutex_unlock(&lock);
-    free(arena);
+    free(buffer);
 }
 
-void client_arena_end(struct client_arena *first)
+void client_shared_buffer_end(struct client_shared_buffer *first)
 {
     while (first != NULL) {
-        struct client_arena *next = first->next;
-        arena_end(first);
+        struct client_shared_buffer *next = first->next;
+        buffer_end(first);
         first = next;
     }
 }

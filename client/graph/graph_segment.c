@@ -415,11 +415,11 @@ CUresult client_graph_launch(uint64_t segment, CUstream stream)
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, stream, &args.stream);
     }
-    if (rc == CUDA_SUCCESS && context->session->link != call.link) {
+    if (rc == CUDA_SUCCESS && context->session->conn != call.conn) {
         rc = client_call_between_nodes("a graph");
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_twins_before(&call, args.stream);
+        rc = client_mirrors_before(&call, args.stream);
     }
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, ga_graph_launch, &args, rc);

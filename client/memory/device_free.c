@@ -38,7 +38,7 @@ static CUresult give_back(struct client_context *context, uint64_t address, uint
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
         if (rc == CUDA_SUCCESS) {
-            client_link_raise(&context->unused, call.sequence);
+            client_conn_raise(&context->unused, call.sequence);
         }
     }
     return rc;
@@ -49,7 +49,7 @@ static CUresult post(struct client_context *context, const struct ga_memory_unma
                      bool watch)
 {
     struct client_call call;
-    struct link_want want = {0};
+    struct reply_action want = {0};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
     if (rc == CUDA_SUCCESS) {
         rc = client_call_begin(&call, ga_memory_unmap_args_bound(args));
@@ -59,7 +59,7 @@ static CUresult post(struct client_context *context, const struct ga_memory_unma
     }
     if (watch) {
         want.watched = &context->unused;
-        want.watch_value = call.link->sequence + 1;
+        want.watch_value = call.conn->sequence + 1;
         atomic_store(&context->watch, want.watch_value);
     }
     ga_memory_unmap_args_write(&call.writer, args);
@@ -82,10 +82,10 @@ CUresult client_memory_unmap(struct client_context *context, uint64_t address, u
 /* ---- what drains */
 
 /* Reads what is there. */
-static void look(struct client_link *link)
+static void look(struct client_conn *conn)
 {
-    if (atomic_load(&link->unwaited) != 0) {
-        link_read_try(link);
+    if (atomic_load(&conn->unwaited) != 0) {
+        conn_read_try(conn);
     }
 }
 
@@ -110,7 +110,7 @@ bool memory_settle_more(struct client_context *context)
     if (!client_allocator_drains(&context->session->allocator, context->object.handle)) {
         return false;
     }
-    look(context->session->link);
+    look(context->session->conn);
     bool any = memory_settle(context);
     if (!any) {
         watch(context);
@@ -155,7 +155,7 @@ static CUdevice device_of(const struct client_session *session)
     return at;
 }
 
-bool client_memory_relieve(const struct client_session *session, unsigned step)
+bool client_memory_reclaim(const struct client_session *session, unsigned step)
 {
     switch (step) {
     case 0:
@@ -196,20 +196,20 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (client_graph_memory_known(dptr)) {
         return client_graph_memory_free(dptr);
     }
-    struct client_twin known;
-    if (client_twin_on_device(dptr, &known) && known.attach == TWIN_MAPPED) {
+    struct client_mirror known;
+    if (client_mirror_on_device(dptr, &known) && known.attach == MIRROR_MAPPED) {
         return CUDA_ERROR_INVALID_VALUE; /* pinned memory is not freed so */
     }
-    struct client_twin *twin = client_twin_take(dptr, true);
+    struct client_mirror *mirror = client_mirror_take(dptr, true);
     client_sync_memops_forget(dptr);
-    return client_memory_give(context, twin != NULL ? twin->block : dptr, twin);
+    return client_memory_free(context, mirror != NULL ? mirror->block : dptr, mirror);
 }
 
 /* Without waiting. When as much drains as may, what is known by then to be done is used again. */
 static int free_later(struct client_context *owner, struct client_allocator *allocator,
                       uint64_t address)
 {
-    uint64_t mark = atomic_load(&owner->session->link->worked);
+    uint64_t mark = atomic_load(&owner->session->conn->worked);
     int rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
     if (rc == ALLOCATOR_FULL && memory_settle_more(owner)) {
         rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
@@ -222,17 +222,17 @@ static int free_later(struct client_context *owner, struct client_allocator *all
 
 /* In the two steps of who waits. */
 static CUresult free_now(struct client_context *owner, struct client_allocator *allocator,
-                         uint64_t address, struct client_twin *twin)
+                         uint64_t address, struct client_mirror *mirror)
 {
     CUresult rc = CUDA_SUCCESS;
     uint64_t bytes;
     if (client_allocator_drain(allocator, address, &bytes) != ALLOCATOR_OK) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes != 0 || unused(owner) < atomic_load(&owner->session->link->worked)) {
+    if (bytes != 0 || unused(owner) < atomic_load(&owner->session->conn->worked)) {
         rc = give_back(owner, bytes != 0 ? address : 0, bytes);
     }
-    client_twin_end(twin);
+    client_mirror_end(mirror);
     client_allocator_drained(allocator, address, memory_unmap_idle, owner);
     if (bytes != 0) { /* last: another thread may get the same address from now on */
         memory_reservation_end(owner, address, bytes);
@@ -241,7 +241,8 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     return rc;
 }
 
-CUresult client_memory_give(struct client_context *context, uint64_t dptr, struct client_twin *twin)
+CUresult client_memory_free(struct client_context *context, uint64_t dptr,
+                            struct client_mirror *mirror)
 {
     struct client_memory memory;
     struct client_session *session = client_memory_window(dptr);
@@ -258,9 +259,9 @@ CUresult client_memory_give(struct client_context *context, uint64_t dptr, struc
     owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
     bool shared = client_ipc_withdraw(owner, dptr);
     /* What others use, too, is not kept. */
-    return !shared && twin == NULL && free_later(owner, &session->allocator, dptr) == ALLOCATOR_OK
+    return !shared && mirror == NULL && free_later(owner, &session->allocator, dptr) == ALLOCATOR_OK
                ? CUDA_SUCCESS
-               : free_now(owner, &session->allocator, dptr, twin);
+               : free_now(owner, &session->allocator, dptr, mirror);
 }
 
 /* The server has freed it already. */

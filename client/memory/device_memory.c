@@ -96,12 +96,12 @@ static bool pooled(struct client_session *session, uint64_t address, struct clie
 
 bool client_memory_find(uint64_t address, struct client_memory *memory)
 {
-    struct client_twin twin;
-    if (client_twin_on_device(address, &twin)) {
-        *memory = (struct client_memory){.session = twin.session,
-                                         .start = twin.device,
-                                         .bytes = twin.bytes,
-                                         .context = twin.context};
+    struct client_mirror mirror;
+    if (client_mirror_on_device(address, &mirror)) {
+        *memory = (struct client_memory){.session = mirror.session,
+                                         .start = mirror.device,
+                                         .bytes = mirror.bytes,
+                                         .context = mirror.context};
         return true;
     }
     if (client_mappings_find(address, memory)) {
@@ -156,7 +156,7 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
     uint64_t room = memory.bytes - (address - memory.start);
     while (room < bytes) {
         if (!memory.mapped || !client_mappings_find(address + room, &memory) || memory.barred ||
-            memory.session->link != (*session)->link) {
+            memory.session->conn != (*session)->conn) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         room += memory.bytes;
@@ -251,7 +251,7 @@ static int take(struct client_context *context, uint64_t bytes, uint64_t *addres
     return rc;
 }
 
-CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
+CUresult client_memory_alloc(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
 {
     uint64_t address;
     int rc = take(context, bytes, &address);
@@ -259,7 +259,7 @@ CUresult client_memory_take(struct client_context *context, uint64_t bytes, CUde
         client_graph_memory_tidy();
         client_vmm_relieve();
     }
-    for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_relieve(context->session, step);
+    for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_reclaim(context->session, step);
          step++) {
         rc = take(context, bytes, &address);
     }
@@ -276,7 +276,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     if (rc == CUDA_SUCCESS && (dptr == NULL || bytesize == 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return rc == CUDA_SUCCESS ? client_memory_take(context, bytesize, dptr) : rc;
+    return rc == CUDA_SUCCESS ? client_memory_alloc(context, bytesize, dptr) : rc;
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
@@ -297,7 +297,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (pitch < WidthInBytes || pitch > SIZE_MAX / Height) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    rc = client_memory_take(context, pitch * Height, dptr);
+    rc = client_memory_alloc(context, pitch * Height, dptr);
     if (rc == CUDA_SUCCESS) {
         *pPitch = pitch;
     }

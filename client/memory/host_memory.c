@@ -1,7 +1,7 @@
 /* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
- * asynchronously, and giving it back waits for them. The device sees it through a twin (mirror.h),
- * which memory has that is allocated as mapped, and other memory when a device needs it. What is
- * allocated lies where servers can have the twin at the same address. */
+ * asynchronously, and giving it back waits for them. The device sees it through a mirror
+ * (mirror.h), which memory has that is allocated as mapped, and other memory when a device needs
+ * it. What is allocated lies where servers can have the mirror at the same address. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,9 +19,9 @@ struct pinned {
     struct client_range range;
     uint64_t context; /* handle of the one that was current */
     unsigned flags;
-    bool registered;            /* the program's own memory */
-    bool placed;                /* as client_memory.placed */
-    struct client_arena *arena; /* those of the servers that share it */
+    bool registered;                     /* the program's own memory */
+    bool placed;                         /* as client_memory.placed */
+    struct client_shared_buffer *buffer; /* those of the servers that share it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,44 +59,44 @@ bool client_host_pinned(const void *start, uint64_t bytes)
 
 /* Memory of the program is shared with a server whose card reaches it when a copy uses it first:
  * that takes a while, so it stays shared until it is pinned no more. */
-static struct client_arena *arena_reach(struct client_session *session, uint64_t start)
+static struct client_shared_buffer *buffer_reach(struct client_session *session, uint64_t start)
 {
     static pthread_mutex_t reaching = PTHREAD_MUTEX_INITIALIZER;
-    struct client_arena *made = NULL;
+    struct client_shared_buffer *made = NULL;
     struct client_range range = {.bytes = 0};
     pthread_mutex_lock(&reaching);
     pthread_mutex_lock(&lock);
     struct pinned *found = pinned_at(start);
     if (found != NULL) {
         range = found->range;
-        made = client_arena_of(found->arena, session->link);
+        made = client_shared_buffer_of(found->buffer, session->conn);
     }
     pthread_mutex_unlock(&lock);
     if (made == NULL && found != NULL) {
-        made = client_arena_reach(session, (void *)(uintptr_t)range.start, range.bytes);
+        made = client_shared_buffer_reach(session, (void *)(uintptr_t)range.start, range.bytes);
         pthread_mutex_lock(&lock);
         found = pinned_at(start); /* unless the program has unpinned what it copies */
         if (made != NULL && found != NULL) {
-            client_arena_add(&found->arena, made);
+            client_shared_buffer_add(&found->buffer, made);
         }
         pthread_mutex_unlock(&lock);
         if (made != NULL && found == NULL) {
-            client_arena_end(made);
+            client_shared_buffer_end(made);
             made = NULL;
         }
     }
     pthread_mutex_unlock(&reaching);
-    return made != NULL && client_arena_usable_soon(made, session->link) ? made : NULL;
+    return made != NULL && client_shared_buffer_usable_soon(made, session->conn) ? made : NULL;
 }
 
 bool client_host_place(const void *start, uint64_t bytes, const struct client_context *context,
-                       struct client_place *place)
+                       struct client_buffer_place *place)
 {
     uint64_t address = (uint64_t)(uintptr_t)start;
     struct client_session *session = context->session;
-    struct client_link *link = session->link;
-    struct client_arena *arena = NULL;
-    if ((link->data.ops->pass == NULL && !client_arena_reaches(link)) ||
+    struct client_conn *conn = session->conn;
+    struct client_shared_buffer *buffer = NULL;
+    if ((conn->data.ops->pass == NULL && !client_shared_buffer_reaches(conn)) ||
         bytes < CLIENT_ARENA_LEAST) {
         return false;
     }
@@ -104,19 +104,19 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
     const struct pinned *found = pinned_at(address);
     bool within = found != NULL && bytes <= found->range.bytes - (address - found->range.start);
     if (within) {
-        arena = client_arena_of(found->arena, link);
+        buffer = client_shared_buffer_of(found->buffer, conn);
         place->offset = address - found->range.start;
     }
     pthread_mutex_unlock(&lock);
-    if (arena != NULL) {
-        arena = client_arena_usable(arena, link) ? arena : NULL;
-    } else if (within && client_arena_reaches(link)) {
-        arena = arena_reach(session, address);
+    if (buffer != NULL) {
+        buffer = client_shared_buffer_usable(buffer, conn) ? buffer : NULL;
+    } else if (within && client_shared_buffer_reaches(conn)) {
+        buffer = buffer_reach(session, address);
     }
-    if (arena == NULL) {
+    if (buffer == NULL) {
         return false;
     }
-    place->piece = client_arena_piece(arena);
+    place->piece = client_shared_buffer_piece(buffer);
     return true;
 }
 
@@ -154,7 +154,7 @@ bool client_host_store(uint64_t address, unsigned bytes, uint64_t value)
 }
 
 static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered, bool placed,
-                    struct client_arena *arena)
+                    struct client_shared_buffer *buffer)
 {
     struct pinned *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -165,7 +165,7 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     made->flags = flags;
     made->registered = registered;
     made->placed = placed;
-    made->arena = arena;
+    made->buffer = buffer;
     made->context = (uint64_t)(uintptr_t)front_context_current();
     pthread_mutex_lock(&lock);
     bool inserted = client_ranges_insert(&ranges, &made->range);
@@ -194,11 +194,11 @@ static CUresult unpin(void *start, bool registered, uint64_t *bytes, bool *place
     if (!right) {
         return found != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        client_link_wait_range(link, start, *bytes, true);
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        client_conn_wait_range(conn, start, *bytes, true);
     }
-    client_arena_end(found->arena);
+    client_shared_buffer_end(found->buffer);
     free(found);
     return CUDA_SUCCESS;
 }
@@ -211,26 +211,26 @@ void client_host_forget(uint64_t start)
         client_ranges_remove(&ranges, &found->range);
     }
     pthread_mutex_unlock(&lock);
-    free(found); /* nobody shares it: copies of it are copies of its twin */
+    free(found); /* nobody shares it: copies of it are copies of its mirror */
 }
 
 /* Memory that the device has at the same address. */
 static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
 {
     struct client_context *context;
-    struct client_twin *twin;
+    struct client_mirror *mirror;
     CUresult rc = client_context_current(&context);
     if (rc == CUDA_SUCCESS) {
-        rc = client_twin_make(context, 0, bytes, TWIN_MAPPED, &twin);
+        rc = client_mirror_make(context, 0, bytes, MIRROR_MAPPED, &mirror);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    void *memory = (void *)(uintptr_t)twin->host;
+    void *memory = (void *)(uintptr_t)mirror->host;
     rc = pin(memory, bytes, flags, false, false, NULL);
     if (rc != CUDA_SUCCESS) {
-        twin = client_twin_take(twin->host, false);
-        (void)client_memory_give(context, twin->block, twin);
+        mirror = client_mirror_take(mirror->host, false);
+        (void)client_memory_free(context, mirror->block, mirror);
         return rc;
     }
     *pp = memory;
@@ -241,16 +241,16 @@ static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
 static bool unmap(void *start)
 {
     struct client_context *context;
-    struct client_twin *twin;
+    struct client_mirror *mirror;
     bool gone = false;
     while (client_context_current(&context) == CUDA_SUCCESS &&
-           (twin = client_twin_take((uint64_t)(uintptr_t)start, false)) != NULL) {
-        if (twin->physical != NULL) {
-            client_twin_give(twin);
+           (mirror = client_mirror_take((uint64_t)(uintptr_t)start, false)) != NULL) {
+        if (mirror->physical != NULL) {
+            client_mirror_give(mirror);
             continue;
         }
-        gone = gone || twin->host == twin->device;
-        (void)client_memory_give(context, twin->block, twin);
+        gone = gone || mirror->host == mirror->device;
+        (void)client_memory_free(context, mirror->block, mirror);
     }
     return gone;
 }
@@ -263,14 +263,14 @@ static uint64_t placed_bytes(uint64_t bytes)
 }
 
 /* Shared with the server of the current context at once if that is on this machine. */
-static void *host_map(void *where, uint64_t bytes, struct client_arena **arena)
+static void *host_map(void *where, uint64_t bytes, struct client_shared_buffer **buffer)
 {
     struct client_context *context;
-    *arena = client_context_current(&context) == CUDA_SUCCESS
-                 ? client_arena_make(context, where, bytes)
-                 : NULL;
-    if (*arena != NULL) {
-        return client_arena_memory(*arena);
+    *buffer = client_context_current(&context) == CUDA_SUCCESS
+                  ? client_shared_buffer_make(context, where, bytes)
+                  : NULL;
+    if (*buffer != NULL) {
+        return client_shared_buffer_memory(*buffer);
     }
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where != NULL ? MAP_FIXED : 0);
     void *memory = mmap(where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -278,16 +278,16 @@ static void *host_map(void *where, uint64_t bytes, struct client_arena **arena)
 }
 
 /* NULL: no memory. */
-static void *host_take(uint64_t bytes, bool *placed, struct client_arena **arena)
+static void *host_take(uint64_t bytes, bool *placed, struct client_shared_buffer **buffer)
 {
     uint64_t start;
     *placed = bytes <= UINT64_MAX / 2 && atomic_fetch_add(&placed_count, 1) < PLACED_MOST;
     if (!*placed || !client_window_take(0, placed_bytes(bytes), CLIENT_OTHERS_UNIT, &start)) {
         atomic_fetch_sub(&placed_count, bytes <= UINT64_MAX / 2);
         *placed = false;
-        return host_map(NULL, bytes, arena);
+        return host_map(NULL, bytes, buffer);
     }
-    void *memory = host_map((void *)(uintptr_t)start, bytes, arena);
+    void *memory = host_map((void *)(uintptr_t)start, bytes, buffer);
     if (memory == NULL) {
         client_window_give(start, placed_bytes(bytes));
         atomic_fetch_sub(&placed_count, 1);
@@ -323,14 +323,14 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
         return alloc_mapped(pp, bytesize, Flags);
     }
     bool placed;
-    struct client_arena *arena;
-    void *memory = host_take(bytesize, &placed, &arena);
+    struct client_shared_buffer *buffer;
+    void *memory = host_take(bytesize, &placed, &buffer);
     if (memory == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = pin(memory, bytesize, Flags, false, placed, arena);
+    rc = pin(memory, bytesize, Flags, false, placed, buffer);
     if (rc != CUDA_SUCCESS) {
-        client_arena_end(arena);
+        client_shared_buffer_end(buffer);
         host_give(memory, bytesize, placed);
         return rc;
     }
@@ -427,7 +427,7 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
 {
     struct client_memory memory;
     struct client_context *context;
-    struct client_twin known, *made;
+    struct client_mirror known, *made;
     unsigned flags;
     uint64_t address = (uint64_t)(uintptr_t)p;
     CUresult rc = client_context_current(&context);
@@ -436,10 +436,10 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_twin_need(context, address);
+        rc = client_mirror_need(context, address);
     }
-    if (rc == CUDA_SUCCESS && !client_twin_at(address, context->session, &known)) {
-        rc = client_twin_make(context, memory.start, memory.bytes, TWIN_MAPPED, &made);
+    if (rc == CUDA_SUCCESS && !client_mirror_at(address, context->session, &known)) {
+        rc = client_mirror_make(context, memory.start, memory.bytes, MIRROR_MAPPED, &made);
         known = rc == CUDA_SUCCESS ? *made : known;
     }
     if (rc == CUDA_SUCCESS) {

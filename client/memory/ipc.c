@@ -93,7 +93,7 @@ static CUresult share(struct client_context *context, const struct client_memory
     struct client_call call;
     struct ga_ipc_share_args args = {.address = memory->start, .bytes = memory->bytes};
     struct ga_ipc_share_results results;
-    client_copy_show(NULL);
+    client_copy_expose(NULL);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_share, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
@@ -144,10 +144,10 @@ static CUresult remember(const struct client_memory *memory, struct handle *hand
 bool client_ipc_capable(uint64_t address)
 {
     struct client_allocation allocation;
-    struct client_twin twin;
+    struct client_mirror mirror;
     struct client_session *session = client_memory_window(address);
     return session != NULL && client_allocator_find(&session->allocator, address, &allocation) &&
-           !client_twin_on_device(address, &twin);
+           !client_mirror_on_device(address, &mirror);
 }
 
 CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
@@ -210,7 +210,7 @@ static CUresult map(struct client_context *context, const struct handle *handle,
                                     .offset = handle->offset,
                                     .mapping_bytes = handle->mapping_bytes};
     memcpy(args.key, handle->key, sizeof args.key);
-    client_copy_show(NULL);
+    client_copy_expose(NULL);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_open, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_ipc_open, &args, true, rc);

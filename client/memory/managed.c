@@ -1,4 +1,4 @@
-/* Managed memory and managed variables: twins (mirror.h) as CUDA offers them. */
+/* Managed memory and managed variables: mirrors (mirror.h) as CUDA offers them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +11,17 @@
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
     struct client_context *context;
-    struct client_twin *twin;
+    struct client_mirror *mirror;
     CUresult rc = client_context_current(&context);
     if (rc == CUDA_SUCCESS && (dptr == NULL || bytesize == 0 ||
                                (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = client_twin_make(context, 0, bytesize, flags, &twin);
+        rc = client_mirror_make(context, 0, bytesize, flags, &mirror);
     }
     if (rc == CUDA_SUCCESS) {
-        *dptr = twin->host;
+        *dptr = mirror->host;
     }
     return rc;
 }
@@ -37,7 +37,7 @@ CUresult client_managed_move(CUstream stream, uint64_t start, uint64_t bytes, bo
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, stream, &wire);
     }
-    return rc == CUDA_SUCCESS && device ? client_twins_send(call.context) : rc;
+    return rc == CUDA_SUCCESS && device ? client_mirrors_send(call.context) : rc;
 }
 
 CUresult client_managed_attach(CUstream stream, uint64_t start, unsigned flags)
@@ -49,9 +49,9 @@ CUresult client_managed_attach(CUstream stream, uint64_t start, unsigned flags)
         rc = client_stream_check(&call, stream, &wire);
     }
     if (rc == CUDA_SUCCESS) {
-        client_twin_attach(start, flags == CU_MEM_ATTACH_SINGLE ? wire
-                                  : flags == CU_MEM_ATTACH_HOST ? TWIN_HOST_ONLY
-                                                                : 0);
+        client_mirror_attach(start, flags == CU_MEM_ATTACH_SINGLE ? wire
+                                    : flags == CU_MEM_ATTACH_HOST ? MIRROR_HOST_ONLY
+                                                                  : 0);
     }
     return rc;
 }
@@ -86,7 +86,7 @@ static CUresult join(struct client_module *module, const struct client_variable 
     uint64_t address, bytes;
     CUresult rc = client_module_global(module, variable->name, &address, &bytes);
     return rc == CUDA_SUCCESS
-               ? client_twin_variable(module->object.context, variable->host, address, bytes)
+               ? client_mirror_variable(module->object.context, variable->host, address, bytes)
                : rc;
 }
 

@@ -25,7 +25,7 @@ struct client_physical {
 
 struct client_space {
     struct client_range range;
-    uint64_t told[4]; /* bit n: the server of the link with that index has reserved it, too */
+    uint64_t told[4]; /* bit n: the server of the connection with that index has reserved it, too */
 };
 
 struct client_mapping {

@@ -87,7 +87,7 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
         rc = map(session, start, bytes);
     }
     for (unsigned step = CLIENT_RELIEF_OTHERS;
-         rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_relieve(session, step); step++) {
+         rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step); step++) {
         rc = map(session, start, bytes);
     }
     if (rc != CUDA_SUCCESS) {
@@ -104,7 +104,7 @@ static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
     struct client_call call;
     struct client_session *session = atomic_load(&client_devices[device]->session);
     struct ga_space_unmap_args args = {.address = address, .bytes = bytes};
-    client_copy_settle();
+    client_copy_complete();
     CUresult rc = client_call_enter_session(&call, API_OP_ga_space_unmap, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, ga_space_unmap, &args, rc);
@@ -118,7 +118,7 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
     struct client_call call;
     struct client_session *session = atomic_load(&client_devices[device]->session), *other;
     CUresult rc = client_session_need(by, &other);
-    if (rc == CUDA_SUCCESS && other->link != session->link) {
+    if (rc == CUDA_SUCCESS && other->conn != session->conn) {
         rc = client_call_between_nodes("access to memory");
     }
     struct ga_space_access_args args = {.address = address,
@@ -126,7 +126,7 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
                                         .device = (int32_t)client_devices[by]->index,
                                         .flags = flags};
     if (flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-        client_copy_settle();
+        client_copy_complete();
     }
     if (rc == CUDA_SUCCESS) {
         rc = client_call_enter_session(&call, API_OP_ga_space_access, session);
@@ -147,7 +147,7 @@ static void *pool_mark(const struct front_stream *stream)
     if (mark != NULL) {
         *mark = (struct mark){.context = context->object.handle,
                               .stream = made != NULL ? made->object.handle : 0,
-                              .mark = client_stream_mark(context->session->link)};
+                              .mark = client_stream_mark(context->session->conn)};
     }
     return mark;
 }
@@ -206,7 +206,7 @@ static CUresult pool_wait(const struct front_stream *stream, void *at)
         return CUDA_SUCCESS;
     }
     bool there = mark->stream == 0 || client_object_find(GA_HANDLE_STREAM, mark->stream) != NULL;
-    bool near = other->session->link == context->session->link;
+    bool near = other->session->conn == context->session->conn;
     CUresult rc = front_context_push((CUcontext)(uintptr_t)mark->context);
     if (rc == CUDA_SUCCESS) {
         rc = there && near ? wait_by_event(stream, mark) : client_context_synchronize(other);
@@ -236,7 +236,7 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
     struct ga_ipc_share_args args = {.address = address, .bytes = bytes};
     struct ga_ipc_share_results results;
     struct shared shared = {.bytes = bytes};
-    client_copy_show(NULL);
+    client_copy_expose(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_ipc_share, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
@@ -254,7 +254,7 @@ static CUresult ask_open(struct client_session *session, const struct shared *sh
     struct client_call call;
     struct ga_pool_open_args args = {.address = address, .bytes = shared->bytes};
     memcpy(args.key, shared->key, sizeof args.key);
-    client_copy_show(NULL);
+    client_copy_expose(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_pool_open, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_pool_open, &args, true, rc);

@@ -1,8 +1,8 @@
-/* Pinned memory that devices use by the program's address (unified addressing): a twin that is made
- * when the address first is a parameter of a kernel, or is named in a call. Until then pinned
+/* Pinned memory that devices use by the program's address (unified addressing): a mirror that is
+ * made when the address first is a parameter of a kernel, or is named in a call. Until then pinned
  * memory costs nothing on any device.
  *
- * What a reader would get wrong: devices of one server share one address space, so the twin is of
+ * What a reader would get wrong: devices of one server share one address space, so the mirror is of
  * all of them, in the memory of the one that asked first; the others are let in when they ask. */
 #include "client/call/call.h"
 #include "client/call/state.h"
@@ -40,9 +40,9 @@ static void end_memory(struct client_physical *physical, uint64_t start, bool ma
 /* What copies still bring to the program must be there before it is taken to the device. */
 static void wait_for_copies(const struct client_memory *memory)
 {
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        client_link_wait_range(link, (const void *)(uintptr_t)memory->start, memory->bytes, false);
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        client_conn_wait_range(conn, (const void *)(uintptr_t)memory->start, memory->bytes, false);
     }
 }
 
@@ -63,7 +63,7 @@ static CUresult make(struct client_context *context, const struct client_memory 
     }
     if (rc == CUDA_SUCCESS) {
         wait_for_copies(memory);
-        rc = client_twin_same(context, memory, physical);
+        rc = client_mirror_same(context, memory, physical);
     }
     if (rc != CUDA_SUCCESS) {
         end_memory(physical, memory->start, mapped);
@@ -71,21 +71,21 @@ static CUresult make(struct client_context *context, const struct client_memory 
     return rc;
 }
 
-static CUresult let_in(const struct client_context *context, const struct client_twin *twin)
+static CUresult let_in(const struct client_context *context, const struct client_mirror *mirror)
 {
     int ordinal = context->device->ordinal;
-    CUresult rc = client_vmm_allow(context->session, twin->host, space_bytes(twin->bytes), ordinal,
-                                   CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    CUresult rc = client_vmm_allow(context->session, mirror->host, space_bytes(mirror->bytes),
+                                   ordinal, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     if (rc == CUDA_SUCCESS) {
-        client_twin_ask(context->session, twin->host, ordinal);
+        client_mirror_ask(context->session, mirror->host, ordinal);
     }
     return rc;
 }
 
-CUresult client_twin_need(struct client_context *context, uint64_t address)
+CUresult client_mirror_need(struct client_context *context, uint64_t address)
 {
     struct client_memory memory;
-    struct client_twin twin;
+    struct client_mirror mirror;
     unsigned flags;
     CUresult rc = CUDA_SUCCESS;
     if (!client_window_other(address) || !client_host_find(address, &memory, &flags) ||
@@ -93,24 +93,24 @@ CUresult client_twin_need(struct client_context *context, uint64_t address)
         return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&making);
-    if (!client_twin_at(address, context->session, &twin)) {
+    if (!client_mirror_at(address, context->session, &mirror)) {
         rc = make(context, &memory);
-    } else if (twin.physical != NULL && !client_twin_asked(&twin, context->device->ordinal)) {
-        rc = let_in(context, &twin);
+    } else if (mirror.physical != NULL && !client_mirror_asked(&mirror, context->device->ordinal)) {
+        rc = let_in(context, &mirror);
     }
     pthread_mutex_unlock(&making);
     return rc;
 }
 
-void client_twin_give(struct client_twin *twin)
+void client_mirror_give(struct client_mirror *mirror)
 {
     uint32_t index = 0;
     struct client_context *context;
     while ((context = client_context_next(&index)) != NULL) {
-        if (atomic_load(&context->active) && context->session->link == twin->session->link) {
+        if (atomic_load(&context->active) && context->session->conn == mirror->session->conn) {
             (void)client_context_synchronize(context);
         }
     }
-    end_memory(twin->physical, twin->host, true);
-    client_twin_end(twin);
+    end_memory(mirror->physical, mirror->host, true);
+    client_mirror_end(mirror);
 }

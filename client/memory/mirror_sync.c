@@ -1,4 +1,4 @@
-/* Making twins equal. All of it travels in a stream of its own, which waits for no other: whoever
+/* Making mirrors equal. All of it travels in a stream of its own, which waits for no other: whoever
  * sends work waits until what the program had changed is there, so that any stream may use it. */
 #include <string.h>
 
@@ -16,23 +16,23 @@ static _Atomic uint64_t last_use;
 
 static void lock(const struct client_session *session)
 {
-    pthread_mutex_lock(&session->link->twins_lock);
+    pthread_mutex_lock(&session->conn->mirrors_lock);
 }
 
 static void unlock(const struct client_session *session)
 {
-    pthread_mutex_unlock(&session->link->twins_lock);
+    pthread_mutex_unlock(&session->conn->mirrors_lock);
 }
 
-/* A call in the context's stream for twins. */
+/* A call in the context's stream for mirrors. */
 static CUresult enter(struct client_call *call, struct client_context *context, uint64_t *stream)
 {
     CUresult rc = CUDA_SUCCESS;
-    struct client_stream *made = client_object_find(GA_HANDLE_STREAM, context->twin_stream);
+    struct client_stream *made = client_object_find(GA_HANDLE_STREAM, context->mirror_stream);
     if (made == NULL) {
         rc = client_stream_make(context, CU_STREAM_NON_BLOCKING, &made);
         if (rc == CUDA_SUCCESS) {
-            context->twin_stream = made->object.handle;
+            context->mirror_stream = made->object.handle;
         }
     }
     if (rc == CUDA_SUCCESS) {
@@ -43,10 +43,10 @@ static CUresult enter(struct client_call *call, struct client_context *context, 
 }
 
 /* Of one that is not in the list yet; but the stream is under the lock. */
-CUresult client_twin_clear(struct client_context *context, const struct client_twin *twin)
+CUresult client_mirror_clear(struct client_context *context, const struct client_mirror *mirror)
 {
     struct client_call call;
-    struct cuMemsetD8Async_args args = {.dstDevice = twin->device, .N = twin->bytes};
+    struct cuMemsetD8Async_args args = {.dstDevice = mirror->device, .N = mirror->bytes};
     lock(context->session);
     CUresult rc = enter(&call, context, &args.hStream);
     unlock(context->session);
@@ -59,34 +59,34 @@ CUresult client_twin_clear(struct client_context *context, const struct client_t
 
 /* ---- to the device */
 
-static uint64_t page_end(const struct client_twin *twin, uint64_t at)
+static uint64_t page_end(const struct client_mirror *mirror, uint64_t at)
 {
-    uint64_t end = at + PAGE - (twin->host + at) % PAGE;
-    return end < twin->bytes ? end : twin->bytes;
+    uint64_t end = at + PAGE - (mirror->host + at) % PAGE;
+    return end < mirror->bytes ? end : mirror->bytes;
 }
 
-static bool page_changed(const struct client_twin *twin, uint64_t at)
+static bool page_changed(const struct client_mirror *mirror, uint64_t at)
 {
-    const uint8_t *host = (const uint8_t *)(uintptr_t)twin->host;
-    return memcmp(host + at, twin->agreed + at, page_end(twin, at) - at) != 0;
+    const uint8_t *host = (const uint8_t *)(uintptr_t)mirror->host;
+    return memcmp(host + at, mirror->agreed + at, page_end(mirror, at) - at) != 0;
 }
 
 /* Sends what the program has changed. What another thread changes meanwhile is found next time. */
-static CUresult push(struct client_call *call, struct client_twin *twin, uint64_t stream,
+static CUresult push(struct client_call *call, struct client_mirror *mirror, uint64_t stream,
                      bool *pushed)
 {
-    const uint8_t *host = (const uint8_t *)(uintptr_t)twin->host;
+    const uint8_t *host = (const uint8_t *)(uintptr_t)mirror->host;
     CUresult rc = CUDA_SUCCESS;
-    for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < twin->bytes; at = end) {
-        end = page_end(twin, at);
-        if (!page_changed(twin, at)) {
+    for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < mirror->bytes; at = end) {
+        end = page_end(mirror, at);
+        if (!page_changed(mirror, at)) {
             continue;
         }
-        while (end < twin->bytes && page_changed(twin, end)) {
-            end = page_end(twin, end);
+        while (end < mirror->bytes && page_changed(mirror, end)) {
+            end = page_end(mirror, end);
         }
-        memcpy(twin->agreed + at, host + at, end - at);
-        rc = client_copy_in(call, twin->device + at, twin->agreed + at, end - at, stream);
+        memcpy(mirror->agreed + at, host + at, end - at);
+        rc = client_copy_in(call, mirror->device + at, mirror->agreed + at, end - at, stream);
         *pushed = true;
     }
     return rc;
@@ -94,30 +94,31 @@ static CUresult push(struct client_call *call, struct client_twin *twin, uint64_
 
 /* ---- from the device */
 
-static CUresult pull(struct client_call *call, struct client_twin *twin, uint64_t stream)
+static CUresult pull(struct client_call *call, struct client_mirror *mirror, uint64_t stream)
 {
-    uint8_t *host = (uint8_t *)(uintptr_t)twin->host;
-    CUresult rc = client_copy_out(call, twin->agreed, twin->device, twin->bytes, stream, true);
-    for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < twin->bytes; at = end) {
-        end = page_end(twin, at);
-        if (page_changed(twin, at)) { /* pages that never were written stay no memory */
-            memcpy(host + at, twin->agreed + at, end - at);
+    uint8_t *host = (uint8_t *)(uintptr_t)mirror->host;
+    CUresult rc =
+        client_copy_out(call, mirror->agreed, mirror->device, mirror->bytes, stream, true);
+    for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < mirror->bytes; at = end) {
+        end = page_end(mirror, at);
+        if (page_changed(mirror, at)) { /* pages that never were written stay no memory */
+            memcpy(host + at, mirror->agreed + at, end - at);
         }
     }
     return rc;
 }
 
 /* Of one that is not in the list yet. */
-CUresult client_twin_read(struct client_context *context, struct client_twin *twin, bool show)
+CUresult client_mirror_read(struct client_context *context, struct client_mirror *mirror, bool show)
 {
     struct client_call call;
     uint64_t stream;
     lock(context->session);
     CUresult rc = enter(&call, context, &stream);
     if (rc == CUDA_SUCCESS && show) {
-        rc = pull(&call, twin, stream);
+        rc = pull(&call, mirror, stream);
     } else if (rc == CUDA_SUCCESS) {
-        rc = client_copy_out(&call, twin->agreed, twin->device, twin->bytes, stream, true);
+        rc = client_copy_out(&call, mirror->agreed, mirror->device, mirror->bytes, stream, true);
     }
     unlock(context->session);
     return rc;
@@ -125,70 +126,70 @@ CUresult client_twin_read(struct client_context *context, struct client_twin *tw
 
 /* ---- when */
 
-static void use_note(struct client_twin *twin, uint64_t context, uint64_t stream)
+static void use_note(struct client_mirror *mirror, uint64_t context, uint64_t stream)
 {
     unsigned at = 0;
-    while (at < twin->use_count &&
-           (twin->uses[at].context != context || twin->uses[at].stream != stream)) {
+    while (at < mirror->use_count &&
+           (mirror->uses[at].context != context || mirror->uses[at].stream != stream)) {
         at++;
     }
-    if (at == TWIN_USES) { /* more than are told apart: only a wait for all ends it */
+    if (at == MIRROR_USES) { /* more than are told apart: only a wait for all ends it */
         at = 0;
-        stream = TWIN_ALL;
+        stream = MIRROR_ALL;
         context = 0;
     }
-    twin->use_count += at == twin->use_count;
-    twin->uses[at] =
-        (struct twin_use){.context = context, .stream = stream, .number = atomic_load(&last_use)};
+    mirror->use_count += at == mirror->use_count;
+    mirror->uses[at] =
+        (struct mirror_use){.context = context, .stream = stream, .number = atomic_load(&last_use)};
 }
 
 /* A wait for all is one for a context: what several devices use may be in use by another one. */
-static bool use_ends(const struct client_twin *twin, const struct twin_use *use, uint64_t context,
-                     uint64_t stream, uint64_t mark)
+static bool use_ends(const struct client_mirror *mirror, const struct mirror_use *use,
+                     uint64_t context, uint64_t stream, uint64_t mark)
 {
-    bool here = use->context == context || (use->context == 0 && twin->physical == NULL);
-    return here && (stream == TWIN_ALL || use->stream == stream) && use->number <= mark;
+    bool here = use->context == context || (use->context == 0 && mirror->physical == NULL);
+    return here && (stream == MIRROR_ALL || use->stream == stream) && use->number <= mark;
 }
 
-static void uses_end(struct client_twin *twin, uint64_t context, uint64_t stream, uint64_t mark)
+static void uses_end(struct client_mirror *mirror, uint64_t context, uint64_t stream, uint64_t mark)
 {
     unsigned kept = 0;
-    for (unsigned i = 0; i < twin->use_count; i++) {
-        if (!use_ends(twin, &twin->uses[i], context, stream, mark)) {
-            twin->uses[kept++] = twin->uses[i];
+    for (unsigned i = 0; i < mirror->use_count; i++) {
+        if (!use_ends(mirror, &mirror->uses[i], context, stream, mark)) {
+            mirror->uses[kept++] = mirror->uses[i];
         }
     }
-    twin->use_count = kept;
+    mirror->use_count = kept;
 }
 
 /* When the only stream that it was for is destroyed, it is again as it was allocated. */
-static bool concerns(struct client_twin *twin, uint64_t stream)
+static bool concerns(struct client_mirror *mirror, uint64_t stream)
 {
-    pthread_mutex_lock(&client_twin_lock);
-    if (twin->stream != 0 && twin->stream != TWIN_HOST_ONLY &&
-        client_object_find(GA_HANDLE_STREAM, twin->stream) == NULL) {
-        twin->stream = twin->attach == CU_MEM_ATTACH_HOST ? TWIN_HOST_ONLY : 0;
+    pthread_mutex_lock(&client_mirror_lock);
+    if (mirror->stream != 0 && mirror->stream != MIRROR_HOST_ONLY &&
+        client_object_find(GA_HANDLE_STREAM, mirror->stream) == NULL) {
+        mirror->stream = mirror->attach == CU_MEM_ATTACH_HOST ? MIRROR_HOST_ONLY : 0;
     }
-    bool does = twin->stream == 0 || twin->stream == stream;
-    pthread_mutex_unlock(&client_twin_lock);
+    bool does = mirror->stream == 0 || mirror->stream == stream;
+    pthread_mutex_unlock(&client_mirror_lock);
     return does;
 }
 
 /* What is shown while it is compared is compared again. */
-static CUresult bring(struct client_call *call, struct client_twin *twin, bool named,
+static CUresult bring(struct client_call *call, struct client_mirror *mirror, bool named,
                       uint64_t stream, bool *pushed)
 {
     CUresult rc = CUDA_SUCCESS;
-    bool shown = atomic_exchange(&twin->shown, false);
-    if (shown || twin->bytes <= SMALL_BYTES || named) {
-        rc = push(call, twin, stream, pushed);
+    bool shown = atomic_exchange(&mirror->shown, false);
+    if (shown || mirror->bytes <= SMALL_BYTES || named) {
+        rc = push(call, mirror, stream, pushed);
     }
     if (rc != CUDA_SUCCESS) {
-        atomic_store(&twin->shown, true);
+        atomic_store(&mirror->shown, true);
         return rc;
     }
-    *pushed |= twin->fresh;
-    twin->fresh = false;
+    *pushed |= mirror->fresh;
+    mirror->fresh = false;
     return rc;
 }
 
@@ -200,10 +201,10 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
     bool pushed = false;
     lock(session);
     CUresult rc = enter(&call, context, &own);
-    for (struct client_twin *at = NULL;
-         rc == CUDA_SUCCESS && (at = client_twin_next(session, at)) != NULL;) {
+    for (struct client_mirror *at = NULL;
+         rc == CUDA_SUCCESS && (at = client_mirror_next(session, at)) != NULL;) {
         bool meant = device != 0 ? device - at->device < at->bytes
-                                 : stream == TWIN_ALL || concerns(at, stream);
+                                 : stream == MIRROR_ALL || concerns(at, stream);
         if (meant) {
             rc = bring(&call, at, device != 0, own, &pushed);
         }
@@ -215,51 +216,52 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
     return rc;
 }
 
-CUresult client_twins_before(struct client_call *call, uint64_t stream)
+CUresult client_mirrors_before(struct client_call *call, uint64_t stream)
 {
-    if (!client_twins_some()) {
+    if (!client_mirrors_some()) {
         return CUDA_SUCCESS;
     }
-    call->twins = (struct client_call_twins){.some = true, .all = true, .stream = stream};
+    call->mirrors = (struct client_call_mirrors){.some = true, .all = true, .stream = stream};
     return before(call->context, stream, 0);
 }
 
 /* A call may name two ranges. */
-CUresult client_twins_before_range(struct client_call *call, uint64_t device)
+CUresult client_mirrors_before_range(struct client_call *call, uint64_t device)
 {
-    struct client_twin twin;
-    if (!client_twin_on_device(device, &twin)) {
+    struct client_mirror mirror;
+    if (!client_mirror_on_device(device, &mirror)) {
         return CUDA_SUCCESS;
     }
-    call->twins.devices[call->twins.some] = device;
-    call->twins.some = true;
-    return before(call->context, TWIN_ALL, device);
+    call->mirrors.devices[call->mirrors.some] = device;
+    call->mirrors.some = true;
+    return before(call->context, MIRROR_ALL, device);
 }
 
-void client_twins_sent(struct client_call *call)
+void client_mirrors_sent(struct client_call *call)
 {
-    const struct client_call_twins *what = &call->twins;
+    const struct client_call_mirrors *what = &call->mirrors;
     const struct client_session *session = call->context->session;
     lock(session);
     atomic_fetch_add(&last_use, 1);
-    for (struct client_twin *at = NULL; (at = client_twin_next(session, at)) != NULL;) {
+    for (struct client_mirror *at = NULL; (at = client_mirror_next(session, at)) != NULL;) {
         bool named =
             what->devices[0] - at->device < at->bytes || what->devices[1] - at->device < at->bytes;
         if (what->all && concerns(at, what->stream)) {
             use_note(at, call->context->object.handle, what->stream);
         } else if (!what->all && named) {
-            use_note(at, call->context->object.handle, TWIN_ALL);
+            use_note(at, call->context->object.handle, MIRROR_ALL);
         }
     }
     unlock(session);
 }
 
-uint64_t client_twins_mark(void)
+uint64_t client_mirrors_mark(void)
 {
     return atomic_load(&last_use);
 }
 
-bool client_twin_peek(struct client_context *context, uint64_t host, unsigned bytes, uint64_t *word)
+bool client_mirror_peek(struct client_context *context, uint64_t host, unsigned bytes,
+                        uint64_t *word)
 {
     struct client_call call;
     uint64_t own = 0;
@@ -269,8 +271,8 @@ bool client_twin_peek(struct client_context *context, uint64_t host, unsigned by
         return false;
     }
     lock(context->session);
-    for (struct client_twin *at = NULL;
-         !known && (at = client_twin_next(context->session, at)) != NULL;) {
+    for (struct client_mirror *at = NULL;
+         !known && (at = client_mirror_next(context->session, at)) != NULL;) {
         if (host - at->host < at->bytes && bytes <= at->bytes - (host - at->host) &&
             at->use_count != 0) {
             known = enter(&call, context, &own) == CUDA_SUCCESS &&
@@ -282,35 +284,35 @@ bool client_twin_peek(struct client_context *context, uint64_t host, unsigned by
     return known;
 }
 
-void client_twins_show(void)
+void client_mirrors_show(void)
 {
-    pthread_mutex_lock(&client_twin_lock);
-    for (struct client_twin *at = client_twin_list; at != NULL; at = at->next) {
+    pthread_mutex_lock(&client_mirror_lock);
+    for (struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
         atomic_store(&at->shown, true);
     }
-    pthread_mutex_unlock(&client_twin_lock);
+    pthread_mutex_unlock(&client_mirror_lock);
 }
 
-CUresult client_twins_send(struct client_context *context)
+CUresult client_mirrors_send(struct client_context *context)
 {
-    return client_twins_some() && context->session != NULL ? before(context, TWIN_ALL, 0)
-                                                           : CUDA_SUCCESS;
+    return client_mirrors_some() && context->session != NULL ? before(context, MIRROR_ALL, 0)
+                                                             : CUDA_SUCCESS;
 }
 
 /* Whatever is in use comes, also what other streams still work on: the stream may have waited for
  * them. It comes again when they have been waited for. */
-CUresult client_twins_after(struct client_context *context, uint64_t stream, uint64_t mark)
+CUresult client_mirrors_after(struct client_context *context, uint64_t stream, uint64_t mark)
 {
     struct client_call call;
     uint64_t own = 0;
     bool entered = false, pushed = false, pulled = false;
     CUresult rc = CUDA_SUCCESS;
-    if (!client_twins_some() || context->session == NULL) {
+    if (!client_mirrors_some() || context->session == NULL) {
         return rc;
     }
     lock(context->session);
-    for (struct client_twin *at = NULL;
-         rc == CUDA_SUCCESS && (at = client_twin_next(context->session, at)) != NULL;) {
+    for (struct client_mirror *at = NULL;
+         rc == CUDA_SUCCESS && (at = client_mirror_next(context->session, at)) != NULL;) {
         if (at->use_count == 0) {
             continue;
         }
@@ -329,7 +331,7 @@ CUresult client_twins_after(struct client_context *context, uint64_t stream, uin
     }
     unlock(context->session);
     if (pulled) {
-        client_twins_show(); /* the same bytes may be a twin of other devices */
+        client_mirrors_show(); /* the same bytes may be a mirror of other devices */
     }
     return rc;
 }

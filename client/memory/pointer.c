@@ -26,12 +26,12 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
         return false;
     }
     const struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, memory.context);
-    struct client_twin twin;
-    bool both = client_twin_at(address, NULL, &twin);
-    bool managed = both && twin.attach != TWIN_MAPPED;
+    struct client_mirror mirror;
+    bool both = client_mirror_at(address, NULL, &mirror);
+    bool managed = both && mirror.attach != MIRROR_MAPPED;
     *pointer = (struct front_pointer){.device = device && (!both || managed),
                                       .on_device = device || both || memory.placed,
-                                      .to_device = both ? twin.device - twin.host : 0,
+                                      .to_device = both ? mirror.device - mirror.host : 0,
                                       .managed = managed,
                                       .sync_memops = client_sync_memops(address),
                                       .ipc = client_ipc_capable(address),

@@ -13,34 +13,34 @@
 
 /* ---- ours */
 
-static void give_back(struct client_link *link, bool wait)
+static void give_back(struct client_conn *conn, bool wait)
 {
     for (int i = 0; i < client_device_count; i++) {
         const struct client_session *session = atomic_load(&client_devices[i]->session);
-        if (session != NULL && session->link == link) {
+        if (session != NULL && session->conn == conn) {
             client_memory_trim_session(session, wait);
         }
     }
 }
 
-static struct client_session *any_session(const struct client_link *link)
+static struct client_session *any_session(const struct client_conn *conn)
 {
     struct client_session *session = NULL;
-    for (int i = 0; i < client_device_count && (session == NULL || session->link != link); i++) {
+    for (int i = 0; i < client_device_count && (session == NULL || session->conn != conn); i++) {
         session = atomic_load(&client_devices[i]->session);
     }
-    return session != NULL && session->link == link ? session : NULL;
+    return session != NULL && session->conn == conn ? session : NULL;
 }
 
 /* What is free goes at once, so that it is there while we wait for the rest. */
 static void *trim(void *argument)
 {
-    struct client_link *link = argument;
-    struct client_session *session = any_session(link);
+    struct client_conn *conn = argument;
+    struct client_session *session = any_session(conn);
     struct client_call call;
-    give_back(link, false);
-    give_back(link, true);
-    atomic_store(&link->trimming, false);
+    give_back(conn, false);
+    give_back(conn, true);
+    atomic_store(&conn->trimming, false);
     CUresult rc = session != NULL
                       ? client_call_enter_session(&call, API_OP_ga_memory_trimmed, session)
                       : CUDA_ERROR_INVALID_CONTEXT;
@@ -50,10 +50,10 @@ static void *trim(void *argument)
     return NULL;
 }
 
-void client_trim_begin(struct client_link *link)
+void client_trim_begin(struct client_conn *conn)
 {
-    if (!atomic_exchange(&link->trimming, true) && ga_thread_start(NULL, trim, link) != GA_OK) {
-        atomic_store(&link->trimming, false);
+    if (!atomic_exchange(&conn->trimming, true) && ga_thread_start(NULL, trim, conn) != GA_OK) {
+        atomic_store(&conn->trimming, false);
     }
 }
 

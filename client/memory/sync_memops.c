@@ -91,16 +91,16 @@ CUresult client_sync_memops_set(uint64_t address, bool on)
     }
     pthread_mutex_unlock(&lock);
     if (on) {
-        client_copy_show(NULL); /* blocking copies to devices wait from now on */
+        client_copy_expose(NULL); /* blocking copies to devices wait from now on */
     }
     return CUDA_SUCCESS;
 }
 
 bool client_settles(uint64_t address, bool written)
 {
-    struct client_twin twin;
+    struct client_mirror mirror;
     struct client_context *context;
-    return (written && client_twin_on_device(address, &twin)) || client_sync_memops(address) ||
+    return (written && client_mirror_on_device(address, &mirror)) || client_sync_memops(address) ||
            (client_context_current(&context) == CUDA_SUCCESS &&
             (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0);
 }

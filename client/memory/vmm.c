@@ -15,7 +15,7 @@
 /* One call at a time: they wait for servers. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
-/* No current context is needed; one whose link is lost says so. */
+/* No current context is needed; one whose connection is lost says so. */
 CUresult client_vmm_enter(void)
 {
     struct client_context *context;
@@ -105,13 +105,13 @@ void client_vmm_release(struct client_session *session, uint64_t space, uint64_t
     }
 }
 
-/* Any session of the link will do. */
+/* Any session of the connection will do. */
 static void tell_released(const struct client_space *space, unsigned index)
 {
-    const struct client_link *link = client_link_at_index(index);
+    const struct client_conn *conn = client_conn_at_index(index);
     for (int i = 0; i < client_device_count; i++) {
         struct client_session *session = atomic_load(&client_devices[i]->session);
-        if (session != NULL && session->link == link) {
+        if (session != NULL && session->conn == conn) {
             client_vmm_release(session, space->range.start, space->range.bytes);
             return;
         }
@@ -212,7 +212,7 @@ CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physic
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     rc = ask_memory(session, made->object.handle, bytes);
-    for (unsigned step = 0; rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_relieve(session, step);
+    for (unsigned step = 0; rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step);
          step++) {
         rc = ask_memory(session, made->object.handle, bytes); /* it may be what nobody uses */
     }

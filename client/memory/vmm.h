@@ -6,7 +6,7 @@
 #include "client/memory/mappings.h"
 
 /* Between these two a call has the program's reservations, memory and mappings to itself. No
- * current context is needed; one whose link is lost says so. */
+ * current context is needed; one whose connection is lost says so. */
 CUresult client_vmm_enter(void);
 /* Answers `rc`. */
 CUresult client_vmm_leave(CUresult rc);

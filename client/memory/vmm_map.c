@@ -41,7 +41,7 @@ static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *phys
         client_mappings_remove(made);
         return rc;
     }
-    unsigned index = physical->session->link->index;
+    unsigned index = physical->session->conn->index;
     space->told[index / 64] |= UINT64_C(1) << index % 64;
     return CUDA_SUCCESS;
 }
@@ -74,9 +74,9 @@ static bool whole(uint64_t start, uint64_t bytes)
 static uint64_t run_end(uint64_t at, uint64_t end)
 {
     const struct client_mapping *mapping = client_mappings_at(at);
-    const struct client_link *link = mapping->physical->session->link;
+    const struct client_conn *conn = mapping->physical->session->conn;
     while (at < end && (mapping = client_mappings_at(at)) != NULL &&
-           mapping->physical->session->link == link) {
+           mapping->physical->session->conn == conn) {
         at += mapping->range.bytes;
     }
     return at;
@@ -121,7 +121,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     if (client_call_exiting()) {
         return CUDA_SUCCESS;
     }
-    client_copy_settle();
+    client_copy_complete();
     CUresult rc = client_vmm_enter();
     return rc == CUDA_SUCCESS ? client_vmm_leave(unmap(ptr, size)) : rc;
 }
@@ -145,7 +145,7 @@ CUresult client_vmm_allow(struct client_session *session, uint64_t start, uint64
     struct client_call call;
     struct client_session *by;
     CUresult rc = client_session_need(device, &by);
-    if (rc == CUDA_SUCCESS && by->link != session->link) {
+    if (rc == CUDA_SUCCESS && by->conn != session->conn) {
         return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE
                    ? client_call_between_nodes("access to memory")
                    : CUDA_SUCCESS;
@@ -198,7 +198,7 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS && less) {
-        client_copy_settle();
+        client_copy_complete();
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         rc = allow(ptr, ptr + size, &desc[i]);

@@ -106,7 +106,7 @@ static CUresult ask_key(struct client_physical *physical)
     struct client_call call;
     struct ga_physical_share_args args = {.physical = physical->object.handle};
     struct ga_physical_share_results results;
-    client_copy_show(NULL);
+    client_copy_expose(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_share, physical->session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_RESULTS(&call, ga_physical_share, &args, true, &results, rc);
@@ -186,7 +186,7 @@ static CUresult ask_open(struct client_session *session, const struct record *re
     struct client_call call;
     struct ga_physical_open_args args = {.physical = physical, .bytes = record->bytes};
     memcpy(args.key, record->key, sizeof args.key);
-    client_copy_show(NULL);
+    client_copy_expose(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_open, session);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_physical_open, &args, true, rc);

@@ -236,7 +236,7 @@ static CUresult find_pinned(struct client_context *context, const struct params 
         uint64_t word;
         memcpy(&word, params->bytes + at, sizeof word);
         if (client_window_other(word)) {
-            rc = client_twin_need(context, word);
+            rc = client_mirror_need(context, word);
         }
     }
     return rc;
@@ -272,10 +272,10 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (client_twins_some()) {
-        client_twin_detach(call.context->session, params.bytes, params.size, args.stream);
+    if (client_mirrors_some()) {
+        client_mirror_detach(call.context->session, params.bytes, params.size, args.stream);
     }
-    rc = client_twins_before(&call, args.stream);
+    rc = client_mirrors_before(&call, args.stream);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

@@ -15,7 +15,7 @@ static void give_logs(struct front_jit *jit, struct ga_reader *reader)
 {
     struct ga_module_load_results results;
     if (reader->at >= reader->size) {
-        return; /* the link was lost */
+        return; /* the connection was lost */
     }
     ga_module_load_results_read(reader, &results);
     if (!reader->failed) {

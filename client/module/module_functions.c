@@ -69,7 +69,7 @@ static CUresult fetch_function(struct client_module *module, struct client_funct
     }
     ga_module_function_args_write(&call.writer, &args);
     if (known) { /* the server must know the handle, and there is nothing to wait for */
-        const struct link_want want = {.context = module->object.context->object.handle};
+        const struct reply_action want = {.context = module->object.context->object.handle};
         rc = client_call_post_expect(&call, &want);
     } else {
         rc = client_call_wait_want(&call, NULL, true, NULL, 0, &reader);
@@ -137,7 +137,7 @@ CUresult client_module_function(struct client_module *module, const char *name,
     return rc;
 }
 
-/* The module, to ask of it: not when its link is lost, although much is known here. */
+/* The module, to ask of it: not when its connection is lost, although much is known here. */
 static CUresult asked(CUmodule handle, struct client_module **module)
 {
     struct client_call call;

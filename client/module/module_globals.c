@@ -97,7 +97,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     if (module == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    rc = client_call_enter_in(&call, 0, module->object.context); /* its link may be lost */
+    rc = client_call_enter_in(&call, 0, module->object.context); /* its connection may be lost */
     return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
 }
 

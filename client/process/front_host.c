@@ -15,7 +15,7 @@ static CUresult device_count(int *count)
 
 static CUresult process_state(void)
 {
-    return CUDA_SUCCESS; /* errors are those of a link, and of the calls that use it */
+    return CUDA_SUCCESS; /* errors are those of a connection, and of the calls that use it */
 }
 
 static CUresult device_facts(CUdevice ordinal, struct front_device *facts)
@@ -139,7 +139,7 @@ static int peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute 
 }
 
 const struct front_host front_host = {
-    .servers = &client_asked_table,
+    .servers = &client_server_answers_table,
     .init = client_process_start,
     .device_count = device_count,
     .process_state = process_state,

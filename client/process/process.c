@@ -46,9 +46,9 @@ static void at_exit(void)
     }
     client_trace_summary();
     atomic_store(&client_exiting, true);
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        atomic_store(&link->quiet, true);
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        atomic_store(&conn->quiet, true);
     }
 }
 
@@ -61,5 +61,5 @@ CUresult client_process_start(void)
         (void)pthread_atfork(NULL, NULL, in_child);
         (void)atexit(at_exit);
     }
-    return client_pool_connect();
+    return client_servers_connect();
 }

@@ -69,14 +69,14 @@ static void print_devices(int pid)
         const struct client_device *device = client_devices[i];
         const struct client_session *session = atomic_load(&device->session);
         if (session != NULL) {
-            unsigned bulks = client_link_bulks(session->link);
+            unsigned bulks = client_conn_bulks(session->conn);
             char more[40] = "";
             if (bulks != 0) {
                 snprintf(more, sizeof more, " and %u bulk connections", bulks);
             }
             fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s%s\n", pid, i,
                     device->name, device->server->node, device->server->address,
-                    session->link->data.ops->scheme, more,
+                    session->conn->data.ops->scheme, more,
                     session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
         }
     }
@@ -85,13 +85,13 @@ static void print_devices(int pid)
 /* What packing has saved. */
 static void print_packing(int pid)
 {
-    struct client_link *link;
+    struct client_conn *conn;
     unsigned long long out = 0, out_packed = 0, in = 0, in_packed = 0;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        out += link->pack.plain_bytes;
-        out_packed += link->pack.packed_bytes;
-        in += link->unpacked_bytes;
-        in_packed += link->unpacked_from;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        out += conn->pack.plain_bytes;
+        out_packed += conn->pack.packed_bytes;
+        in += conn->unpacked_bytes;
+        in_packed += conn->unpacked_from;
     }
     if (out != 0 || in != 0) {
         fprintf(stderr,
@@ -108,15 +108,15 @@ void client_trace_summary(void)
     }
     int pid = (int)getpid();
     unsigned long long calls = 0, waits = 0, waited_ns = 0, out = 0, in = 0;
-    struct client_link *link;
+    struct client_conn *conn;
     for (unsigned op = 0; op < OPS; op++) {
         calls += counts[op];
     }
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        waits += link->waits;
-        waited_ns += link->waited_ns;
-        out += link->bytes_out + link->shared_out;
-        in += link->bytes_in + link->shared_in;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        waits += conn->waits;
+        waited_ns += conn->waited_ns;
+        out += conn->bytes_out + conn->shared_out;
+        in += conn->bytes_in + conn->shared_in;
     }
     print_devices(pid);
     print_calls(pid);

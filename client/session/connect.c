@@ -1,4 +1,4 @@
-/* A new link: the data and the side connection to a backend process, opened side by side. The
+/* A new connection: the data and the side connection to a backend process, opened side by side. The
  * client waits for two things only: that they are connected, and the data connection's welcome,
  * which brings the session and its first context. What the side connection answers is read with its
  * pings (service.c). */
@@ -15,7 +15,7 @@
 
 #define READ_BUFFER (512u << 10)
 
-/* The connections of a link that is being made. */
+/* The connections of a connection that is being made. */
 struct making {
     bool tls;
     struct transport_conn data, side; /* fd -1: not open */
@@ -101,42 +101,43 @@ static enum ga_status begin(struct opening *opening, struct making *making)
     return address.ops->connect_begin(&address, &making->side, opening->why, sizeof opening->why);
 }
 
-static enum ga_status wait_connected(struct opening *opening, struct transport_conn *conn)
+static enum ga_status wait_connected(struct opening *opening, struct transport_conn *transport)
 {
     uint64_t now = ga_clock_ns();
     uint64_t left_ns = now < opening->deadline_ns ? opening->deadline_ns - now : 0;
-    return transport_connected(conn, (int)(left_ns / GA_NS_PER_MS), opening->why,
+    return transport_connected(transport, (int)(left_ns / GA_NS_PER_MS), opening->why,
                                sizeof opening->why);
 }
 
 /* On one machine nothing is saved; and what is encrypted tells by its size what it is, if it is
  * packed. */
-static uint32_t packing(const struct opening *opening, const struct transport_conn *conn)
+static uint32_t packing(const struct opening *opening, const struct transport_conn *transport)
 {
     enum pack_mode mode = client_environment_compression();
-    bool does_harm = opening->device->server->tls || pack_is_near(conn);
+    bool does_harm = opening->device->server->tls || pack_is_near(transport);
     if (mode == PACK_OFF || (mode == PACK_AUTO && does_harm)) {
         return 0;
     }
     return HANDSHAKE_TAKES_PACKED | (mode == PACK_ALWAYS ? HANDSHAKE_WANTS_PACKED : 0);
 }
 
-static enum ga_status send_hello(struct opening *opening, struct transport_conn *conn,
+static enum ga_status send_hello(struct opening *opening, struct transport_conn *transport,
                                  enum handshake_kind kind)
 {
     struct client_frame frame;
     struct handshake_data_hello hello;
     GA_TRY(client_frame_begin(&frame));
     opening_hello(opening, kind, &hello);
-    if (kind == HANDSHAKE_DATA) { /* once for each link: which calls both ends mean the same by */
+    if (kind ==
+        HANDSHAKE_DATA) { /* once for each connection: which calls both ends mean the same by */
         hello.signatures = api_signatures;
         hello.signature_count = (uint32_t)api_signature_count;
-        hello.takes |= packing(opening, conn);
+        hello.takes |= packing(opening, transport);
     }
     handshake_data_hello_write(&frame.writer, &hello);
     enum ga_status status =
-        client_frame_send(&frame, WIRE_DATA_HELLO, 0, 0, conn, opening->deadline_ns, opening->why,
-                          sizeof opening->why);
+        client_frame_send(&frame, WIRE_DATA_HELLO, 0, 0, transport, opening->deadline_ns,
+                          opening->why, sizeof opening->why);
     client_frame_end(&frame);
     (void)GA_FAILPOINT("client: ticket shown");
     return status;
@@ -195,38 +196,38 @@ static enum ga_status greet(struct opening *opening, struct making *making)
     return opening_agree(opening, ask_window, making, &welcome);
 }
 
-static void own(const struct transport_conn *conn)
+static void own(const struct transport_conn *transport)
 {
     int fds[TRANSPORT_FDS_MOST];
-    unsigned count = conn->ops->descriptors(conn, fds);
+    unsigned count = transport->ops->descriptors(transport, fds);
     for (unsigned i = 0; i < count; i++) {
         client_process_own(fds[i]);
     }
 }
 
-static enum ga_status link_start(struct opening *opening, const struct making *making,
-                                 struct client_link **out)
+static enum ga_status conn_start(struct opening *opening, const struct making *making,
+                                 struct client_conn **out)
 {
-    struct client_link *link = calloc(1, sizeof *link);
-    if (link == NULL || client_link_init(link, making->data, making->reader) != GA_OK) {
-        free(link);
+    struct client_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL || client_conn_init(conn, making->data, making->reader) != GA_OK) {
+        free(conn);
         return GA_NO_MEMORY;
     }
     (void)GA_FAILPOINT("client: session made");
-    transport_side_init(&link->side, &making->side, &making->side_reader,
+    transport_side_init(&conn->side, &making->side, &making->side_reader,
                         client_environment_dead_after_s() * 1000);
-    link->owner = opening->device->server;
-    link->process = opening->ticket.process;
-    link->on_error = client_context_late;
-    link->lacks = opening->lacking_count != 0;
-    link->lacking = opening->lacking;
-    snprintf(link->name, sizeof link->name, "%s", opening->device->server->address);
-    link->pack.mode = opening->packs ? client_environment_compression() : PACK_OFF;
-    snprintf(link->address, sizeof link->address, "%s", opening->address);
+    conn->owner = opening->device->server;
+    conn->process = opening->ticket.process;
+    conn->on_error = client_context_late;
+    conn->lacks = opening->lacking_count != 0;
+    conn->lacking = opening->lacking;
+    snprintf(conn->name, sizeof conn->name, "%s", opening->device->server->address);
+    conn->pack.mode = opening->packs ? client_environment_compression() : PACK_OFF;
+    snprintf(conn->address, sizeof conn->address, "%s", opening->address);
     own(&making->data);
     own(&making->side);
-    client_link_add(link);
-    *out = link;
+    client_conn_add(conn);
+    *out = conn;
     return GA_OK;
 }
 
@@ -256,7 +257,7 @@ static void give_up(struct making *making)
     }
 }
 
-enum ga_status opening_connect(struct opening *opening, struct client_link **link)
+enum ga_status opening_connect(struct opening *opening, struct client_conn **conn)
 {
     struct making making = {.data = {.fd = -1}, .side = {.fd = -1}};
     enum ga_status status = frame_reader_init(&making.reader, READ_BUFFER);
@@ -273,7 +274,7 @@ enum ga_status opening_connect(struct opening *opening, struct client_link **lin
         status = greet(opening, &making);
     }
     if (status == GA_OK) {
-        status = link_start(opening, &making, link);
+        status = conn_start(opening, &making, conn);
     }
     if (status != GA_OK) {
         give_up(&making);

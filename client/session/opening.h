@@ -48,7 +48,7 @@ GA_CHECKED enum ga_status opening_agree(struct opening *opening, opening_ask *as
                                         struct handshake_data_welcome *welcome);
 
 /* ---- connect.c */
-/* Connects to the backend process of the ticket and opens the session: a new link. */
-GA_CHECKED enum ga_status opening_connect(struct opening *opening, struct client_link **link);
+/* Connects to the backend process of the ticket and opens the session: a new connection. */
+GA_CHECKED enum ga_status opening_connect(struct opening *opening, struct client_conn **conn);
 
 #endif

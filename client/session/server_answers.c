@@ -14,7 +14,7 @@ static struct asked *all;
 static unsigned count;
 static bool quiet;
 
-void client_asked_begin(void)
+void client_server_answers_begin(void)
 {
     for (unsigned i = 0; i < count; i++) {
         free(all[i].address);
@@ -24,7 +24,8 @@ void client_asked_begin(void)
 }
 
 /* Without memory the command lacks a line, which is no reason to fail. */
-void client_asked_add(const char *address, const struct client_server *server, const char *why)
+void client_server_answers_add(const char *address, const struct client_server *server,
+                               const char *why)
 {
     struct asked *more = realloc(all, (count + 1) * sizeof *all);
     if (more == NULL) {
@@ -40,7 +41,7 @@ void client_asked_add(const char *address, const struct client_server *server, c
     count++;
 }
 
-enum ga_log_level client_asked_level(enum ga_log_level level)
+enum ga_log_level client_server_answers_level(enum ga_log_level level)
 {
     return quiet ? GA_LOG_DEBUG : level;
 }
@@ -78,7 +79,7 @@ static bool asked_way(int ordinal, struct cuda_driver_way *way)
     }
     const struct client_session *session = atomic_load(&device->session);
     *way = (struct cuda_driver_way){.transport =
-                                        session != NULL ? session->link->data.ops->scheme : "",
+                                        session != NULL ? session->conn->data.ops->scheme : "",
                                     .why = device->refused != NULL ? device->refused : ""};
     while (way->server < count &&
            (all[way->server].server != device->server || all[way->server].why[0] != 0)) {
@@ -87,8 +88,9 @@ static bool asked_way(int ordinal, struct cuda_driver_way *way)
     return way->server < count;
 }
 
-const struct cuda_driver_servers client_asked_table = {.bytes = sizeof client_asked_table,
-                                                       .quiet = asked_quiet,
-                                                       .count = asked_count,
-                                                       .server = asked_server,
-                                                       .way = asked_way};
+const struct cuda_driver_servers client_server_answers_table = {
+    .bytes = sizeof client_server_answers_table,
+    .quiet = asked_quiet,
+    .count = asked_count,
+    .server = asked_server,
+    .way = asked_way};

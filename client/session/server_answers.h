@@ -7,14 +7,15 @@
 #include "client/call/state.h"
 
 /* Forgets all of them: they are asked anew. */
-void client_asked_begin(void);
+void client_server_answers_begin(void);
 /* `server` NULL: it has not answered, or refuses. `why`: none of its devices are listed; "": they
  * are. */
-void client_asked_add(const char *address, const struct client_server *server, const char *why);
+void client_server_answers_add(const char *address, const struct client_server *server,
+                               const char *why);
 
 /* Of a line that says what is told here. */
-enum ga_log_level client_asked_level(enum ga_log_level level);
+enum ga_log_level client_server_answers_level(enum ga_log_level level);
 
-extern const struct cuda_driver_servers client_asked_table;
+extern const struct cuda_driver_servers client_server_answers_table;
 
 #endif

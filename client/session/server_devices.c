@@ -44,8 +44,8 @@ static void add_device(struct client_server *server, uint32_t index,
 
 /* Nodes of one pool shall differ. UUIDs of software GPUs are made of the node's name and its
  * address, and these may have been copied with a configuration; or two servers have one GPU. */
-static void warn_of_twins(const struct client_server *server,
-                          const struct handshake_welcome *welcome)
+static void warn_of_mirrors(const struct client_server *server,
+                            const struct handshake_welcome *welcome)
 {
     for (int i = 0; i < client_device_count; i++) {
         const struct client_device *device = client_devices[i];
@@ -61,10 +61,10 @@ static void warn_of_twins(const struct client_server *server,
     }
 }
 
-void client_pool_add(struct client_server *server, const struct handshake_welcome *welcome)
+void client_servers_add(struct client_server *server, const struct handshake_welcome *welcome)
 {
     struct client_server **last = &client_servers;
-    warn_of_twins(server, welcome);
+    warn_of_mirrors(server, welcome);
     snprintf(server->pool, sizeof server->pool, "%s", welcome->pool);
     snprintf(server->node, sizeof server->node, "%s", welcome->node);
     snprintf(server->build, sizeof server->build, "%s", welcome->build);
@@ -78,7 +78,7 @@ void client_pool_add(struct client_server *server, const struct handshake_welcom
     *last = server;
 }
 
-bool client_pool_chooses(void)
+bool client_servers_choose_device(void)
 {
     return getenv(DEVICES_OF_OWNER) != NULL || getenv(DEVICES_OF_USER) != NULL;
 }
@@ -107,7 +107,7 @@ static void choose(const char *variable)
     }
 }
 
-void client_pool_choose(void)
+void client_servers_choose(void)
 {
     choose(DEVICES_OF_OWNER);
     choose(DEVICES_OF_USER);

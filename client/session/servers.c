@@ -43,9 +43,9 @@ static void fail(struct attempt *attempt, const char *why)
         snprintf(attempt->why, sizeof attempt->why, "%s", why);
     }
     if (attempt->server != NULL) {
-        struct transport_conn *conn = &attempt->server->control;
-        if (conn->ops != NULL && conn->fd >= 0) {
-            conn->ops->close(conn);
+        struct transport_conn *transport = &attempt->server->control;
+        if (transport->ops != NULL && transport->fd >= 0) {
+            transport->ops->close(transport);
         }
         frame_reader_fini(&attempt->server->reader);
         free(attempt->server);
@@ -208,10 +208,10 @@ static bool watch_all(struct attempt *attempts, int count, struct pollfd *at, nf
     *used = 0;
     for (int i = 0; i < count; i++) {
         if (is_waiting(&attempts[i])) {
-            struct transport_conn *conn = &attempts[i].server->control;
+            struct transport_conn *transport = &attempts[i].server->control;
             unsigned more = /* NOLINTNEXTLINE: it has a server in these states */
-                conn->ops->await(conn, attempts[i].state == CONNECTING ? POLLOUT : POLLIN,
-                                 at + *used);
+                transport->ops->await(transport, attempts[i].state == CONNECTING ? POLLOUT : POLLIN,
+                                      at + *used);
             sleep &= more != 0;
             *used += more;
         }
@@ -284,8 +284,8 @@ static int split(const char *text, struct attempt *attempts)
 static void accept_server(struct attempt *attempt)
 {
     struct client_server *server = attempt->server;
-    client_asked_add(attempt->text, server, "");
-    client_pool_add(server, &attempt->welcome);
+    client_server_answers_add(attempt->text, server, "");
+    client_servers_add(server, &attempt->welcome);
     frame_drop(&server->reader);
     pthread_mutex_init(&server->control_lock, NULL);
     client_process_own(server->control.fd);
@@ -312,8 +312,8 @@ static CUresult report(const struct attempt *attempts, int count)
             continue;
         }
         if (answered != 0) {
-            ga_log_write(NULL, client_asked_level(GA_LOG_WARN), NULL, "server %s is left out: %s",
-                         attempts[i].text, attempts[i].why);
+            ga_log_write(NULL, client_server_answers_level(GA_LOG_WARN), NULL,
+                         "server %s is left out: %s", attempts[i].text, attempts[i].why);
         } else if (used < sizeof line - 1) {
             used += (size_t)snprintf(line + used, sizeof line - used, "%s%s (%s)",
                                      used != 0 ? ", " : "", attempts[i].text, attempts[i].why);
@@ -323,7 +323,7 @@ static CUresult report(const struct attempt *attempts, int count)
         return CUDA_SUCCESS;
     }
     if (!atomic_exchange(&told, true)) {
-        ga_log(client_asked_level(GA_LOG_ERROR),
+        ga_log(client_server_answers_level(GA_LOG_ERROR),
                "no server of " ENVIRONMENT_SERVERS " can be used: %s", line);
     }
     return refusal;
@@ -336,8 +336,8 @@ static CUresult ask_servers(const char *servers)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     int count = split(servers, attempts);
-    client_asked_begin();
-    attempts[0].guess = !client_pool_chooses();
+    client_server_answers_begin();
+    attempts[0].guess = !client_servers_choose_device();
     ask_all(attempts, count);
     CUresult rc = report(attempts, count);
     for (int i = 0; i < count; i++) {
@@ -345,7 +345,7 @@ static CUresult ask_servers(const char *servers)
         if (attempts[i].server != NULL) {
             accept_server(&attempts[i]);
         } else {
-            client_asked_add(attempts[i].text, NULL, attempts[i].why);
+            client_server_answers_add(attempts[i].text, NULL, attempts[i].why);
         }
         free(devices);
     }
@@ -359,7 +359,7 @@ static CUresult ask_servers(const char *servers)
     return rc;
 }
 
-CUresult client_pool_connect(void)
+CUresult client_servers_connect(void)
 {
     static atomic_bool told;
     const char *servers = getenv(ENVIRONMENT_SERVERS);
@@ -378,6 +378,6 @@ CUresult client_pool_connect(void)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    client_pool_choose();
+    client_servers_choose();
     return client_device_count != 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }

@@ -1,6 +1,6 @@
-/* A device's session: a ticket from its gpuaasd, then a new link to the backend process (or, on a
- * node that this application already uses, a session more on the link that is there), then the
- * address window that both ends can have. The first context comes with the session. */
+/* A device's session: a ticket from its gpuaasd, then a new connection to the backend process (or,
+ * on a node that this application already uses, a session more on the connection that is there),
+ * then the address window that both ends can have. The first context comes with the session. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,55 +14,55 @@
 #include "client/process/trace.h"
 #include "client/alloc/window.h"
 
-#define LINKS_MOST    256
+#define CONNS_MOST    256
 #define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
 #define WINDOW_ROUNDS 3
 #define CACHE_SHARE   8u /* of a device's memory may be kept: one in so many bytes */
 
-static struct client_link *_Atomic links[LINKS_MOST];
-static atomic_uint link_count;
+static struct client_conn *_Atomic conns[CONNS_MOST];
+static atomic_uint conn_count;
 
-struct client_link *client_link_at_index(unsigned index)
+struct client_conn *client_conn_at_index(unsigned index)
 {
-    return index < atomic_load(&link_count) ? atomic_load(&links[index]) : NULL;
+    return index < atomic_load(&conn_count) ? atomic_load(&conns[index]) : NULL;
 }
 
-void client_link_add(struct client_link *link)
+void client_conn_add(struct client_conn *conn)
 {
     pthread_mutex_lock(&client_state_lock);
-    unsigned at = atomic_load(&link_count);
-    bool room = at < LINKS_MOST;
+    unsigned at = atomic_load(&conn_count);
+    bool room = at < CONNS_MOST;
     if (room) {
-        link->index = at;
-        atomic_store(&links[at], link);
-        atomic_store(&link_count, at + 1);
+        conn->index = at;
+        atomic_store(&conns[at], conn);
+        atomic_store(&conn_count, at + 1);
     }
-    (void)client_service_start(); /* it runs already, and shall look at this link */
+    (void)client_service_start(); /* it runs already, and shall look at this connection */
     pthread_mutex_unlock(&client_state_lock);
     if (!room) {
-        client_link_lose(link, "this program has too many connections already");
+        client_conn_lose(conn, "this program has too many connections already");
     }
 }
 
-struct client_link *client_link_of_process(const struct client_server *server, uint64_t process)
+struct client_conn *client_conn_of_process(const struct client_server *server, uint64_t process)
 {
-    struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        if (link->owner == server && link->process == process && atomic_load(&link->dead) == 0) {
-            return link;
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        if (conn->owner == server && conn->process == process && atomic_load(&conn->dead) == 0) {
+            return conn;
         }
     }
     return NULL;
 }
 
 /* What has ended this program's connection to a backend process of the server: the error of an
- * execution fault, or LINK_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
+ * execution fault, or CONN_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
  * process succeeds then, so no other process is asked for. */
 static int ended_before(const struct client_server *server)
 {
-    const struct client_link *link;
-    for (unsigned i = 0; (link = client_link_at_index(i)) != NULL; i++) {
-        int dead = link->owner == server ? atomic_load(&link->dead) : 0;
+    const struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        int dead = conn->owner == server ? atomic_load(&conn->dead) : 0;
         if (dead != 0) {
             return dead;
         }
@@ -183,30 +183,30 @@ enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *us
     return GA_OK;
 }
 
-/* ---- one session more on a link that is there */
+/* ---- one session more on a connection that is there */
 
-static enum ga_status ask_on_link(struct opening *opening, struct client_link *link,
+static enum ga_status ask_on_conn(struct opening *opening, struct client_conn *conn,
                                   uint16_t opcode, struct handshake_data_welcome *welcome)
 {
     struct handshake_data_hello hello;
     opening_hello(opening, HANDSHAKE_DATA, &hello);
-    if (client_link_lock(link, 4096) != 0) {
+    if (client_conn_lock(conn, 4096) != 0) {
         snprintf(opening->why, sizeof opening->why, "the connection is lost");
         return GA_LOST;
     }
-    struct ga_writer writer = ga_writer_of(client_link_at(link) + sizeof(struct wire_header), 4000);
+    struct ga_writer writer = ga_writer_of(client_conn_at(conn) + sizeof(struct wire_header), 4000);
     if (opcode == WIRE_SESSION_OPEN) {
         handshake_data_hello_write(&writer, &hello);
     } else {
         handshake_window_write(&writer, &opening->window);
     }
-    uint64_t sequence = client_link_frame(link, opcode, opening->session, writer.at, 0, true);
-    struct link_record *record = client_link_expect(link, sequence, true, NULL);
-    client_link_unlock(link, true);
+    uint64_t sequence = client_conn_frame(conn, opcode, opening->session, writer.at, 0, true);
+    struct pending_reply *record = client_conn_expect(conn, sequence, true, NULL);
+    client_conn_unlock(conn, true);
     if (record == NULL) {
         return GA_NO_MEMORY;
     }
-    client_link_wait(link, record);
+    client_conn_wait(conn, record);
     opening->round_trips++;
     struct ga_reader values = ga_reader_of(
         record->results != NULL ? record->results : record->small, record->results_size);
@@ -216,47 +216,47 @@ static enum ga_status ask_on_link(struct opening *opening, struct client_link *l
     } else {
         snprintf(opening->why, sizeof opening->why, "the connection is lost");
     }
-    client_link_release(link, record);
+    client_conn_release(conn, record);
     return status;
 }
 
 static enum ga_status ask_window(struct opening *opening, void *user,
                                  struct handshake_data_welcome *welcome)
 {
-    return ask_on_link(opening, user, WIRE_WINDOW, welcome);
+    return ask_on_conn(opening, user, WIRE_WINDOW, welcome);
 }
 
-static enum ga_status session_on_link(struct opening *opening, struct client_link *link)
+static enum ga_status session_on_conn(struct opening *opening, struct client_conn *conn)
 {
     struct handshake_data_welcome welcome;
-    GA_TRY(ask_on_link(opening, link, WIRE_SESSION_OPEN, &welcome));
-    return opening_agree(opening, ask_window, link, &welcome);
+    GA_TRY(ask_on_conn(opening, conn, WIRE_SESSION_OPEN, &welcome));
+    return opening_agree(opening, ask_window, conn, &welcome);
 }
 
 /* ---- opening */
 
-static enum ga_status open_with_ticket(struct opening *opening, struct client_link **link)
+static enum ga_status open_with_ticket(struct opening *opening, struct client_conn **conn)
 {
     if (!client_window_next(opening->device->memory_bytes, &opening->window)) {
         opening->window = (struct handshake_window){0};
     }
-    *link = client_link_of_process(opening->device->server, opening->ticket.process);
+    *conn = client_conn_of_process(opening->device->server, opening->ticket.process);
     enum ga_status status =
-        *link != NULL ? session_on_link(opening, *link) : opening_connect(opening, link);
+        *conn != NULL ? session_on_conn(opening, *conn) : opening_connect(opening, conn);
     if (status != GA_OK && opening->window.bytes != 0) {
         client_window_release(&opening->window);
     }
     return status;
 }
 
-static enum ga_status try_open(struct opening *opening, struct client_link **link)
+static enum ga_status try_open(struct opening *opening, struct client_conn **conn)
 {
     if (atomic_load(&opening->device->server->lost)) {
         return GA_LOST;
     }
     enum ga_status status = opening_ticket(opening, OPENING_GUESSED);
     if (status == GA_OK) {
-        status = open_with_ticket(opening, link);
+        status = open_with_ticket(opening, conn);
     }
     if (status == GA_OK || status == GA_NO_MEMORY) {
         return status;
@@ -264,15 +264,15 @@ static enum ga_status try_open(struct opening *opening, struct client_link **lin
     opening->session = 0;
     opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
     GA_TRY(opening_ticket(opening, OPENING_ASKED));
-    return open_with_ticket(opening, link);
+    return open_with_ticket(opening, conn);
 }
 
 /* Two devices of one process must not both connect: under the server's control_lock. */
-static enum ga_status open_device(struct opening *opening, struct client_link **link)
+static enum ga_status open_device(struct opening *opening, struct client_conn **conn)
 {
     const struct client_server *server = opening->device->server;
     int ended = ended_before(server);
-    enum ga_status status = ended != 0 ? GA_LOST : try_open(opening, link);
+    enum ga_status status = ended != 0 ? GA_LOST : try_open(opening, conn);
     if (status != GA_OK && ended == 0) {
         ended = ended_before(server); /* meanwhile: whatever else failed then, failed of this */
     }
@@ -304,9 +304,9 @@ CUresult client_session_open(const struct client_context *context, struct client
                               .result = CUDA_ERROR_DEVICE_UNAVAILABLE,
                               .why = "no memory"};
     client_context_wish(context, &opening.context);
-    struct client_link *link = NULL;
+    struct client_conn *conn = NULL;
     pthread_mutex_lock(&server->control_lock);
-    enum ga_status status = open_device(&opening, &link);
+    enum ga_status status = open_device(&opening, &conn);
     if (status != GA_OK && atomic_load(&server->lost) &&
         opening.result == CUDA_ERROR_DEVICE_UNAVAILABLE) {
         snprintf(opening.why, sizeof opening.why, "its gpuaasd ended");
@@ -315,7 +315,7 @@ CUresult client_session_open(const struct client_context *context, struct client
     client_trace_setup(opening.round_trips);
     if (status != GA_OK) {
         bool told = ended_before(server) != 0;
-        ga_log(told ? GA_LOG_DEBUG : client_asked_level(GA_LOG_ERROR),
+        ga_log(told ? GA_LOG_DEBUG : client_server_answers_level(GA_LOG_ERROR),
                "device %d (%s of %s) cannot be used: %s", device->ordinal, device->name,
                server->address, opening.why);
         free(session);
@@ -323,7 +323,7 @@ CUresult client_session_open(const struct client_context *context, struct client
         device->refused = strdup(opening.why);
         return opening.result;
     }
-    session->link = link;
+    session->conn = conn;
     session->server = server;
     session->number = opening.session;
     session->window_base = opening.window.base;

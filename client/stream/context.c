@@ -67,7 +67,7 @@ CUresult client_context_current(struct client_context **context)
     }
     *context = found;
     /* NOLINTNEXTLINE: `found` was kept with the handle */
-    return (CUresult)atomic_load_explicit(&found->session->link->dead, memory_order_relaxed);
+    return (CUresult)atomic_load_explicit(&found->session->conn->dead, memory_order_relaxed);
 }
 
 CUresult client_usable(void)
@@ -102,15 +102,15 @@ uint64_t client_context_done(const struct client_context *context)
 
 bool client_context_idle(const struct client_context *context)
 {
-    return client_context_done(context) >= atomic_load(&context->session->link->worked);
+    return client_context_done(context) >= atomic_load(&context->session->conn->worked);
 }
 
 CUresult client_context_told(struct client_context *context)
 {
-    struct client_link *link = context->session->link;
-    link_read_try(link); /* errors, and that the server is gone */
+    struct client_conn *conn = context->session->conn;
+    conn_read_try(conn); /* errors, and that the server is gone */
     front_output_write();
-    int dead = atomic_load(&link->dead);
+    int dead = atomic_load(&conn->dead);
     return (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
 }
 
@@ -219,7 +219,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
         context->fresh = true;
         const struct client_session *session = atomic_load(&context->device->session);
         if (rc == CUDA_SUCCESS && session != NULL) { /* who wants to go on must know of it */
-            rc = (CUresult)atomic_load(&session->link->dead);
+            rc = (CUresult)atomic_load(&session->conn->dead);
         }
     }
     pthread_mutex_unlock(&context->device->open_lock);
@@ -365,10 +365,10 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     rc = client_context_end(context, true);
     client_context_clear(context);
     atomic_store(&context->active, false);
-    struct client_link *link = context->session->link;
-    if (client_link_lock(link, 0) == 0) {
-        link->context = link->context == context->object.handle ? 0 : link->context;
-        client_link_unlock(link, false);
+    struct client_conn *conn = context->session->conn;
+    if (client_conn_lock(conn, 0) == 0) {
+        conn->context = conn->context == context->object.handle ? 0 : conn->context;
+        client_conn_unlock(conn, false);
     }
     pthread_mutex_unlock(&context->device->open_lock);
     front_context_gone(ctx);
@@ -426,12 +426,12 @@ static CUresult synchronize(struct client_call *call)
 CUresult client_context_synchronize(struct client_context *context)
 {
     struct client_call call;
-    uint64_t mark = client_twins_mark();
+    uint64_t mark = client_mirrors_mark();
     CUresult rc = client_call_enter_in(&call, API_OP_ga_context_synchronize, context);
     if (rc == CUDA_SUCCESS) {
         rc = synchronize(&call);
     }
-    return rc == CUDA_SUCCESS ? client_twins_after(context, TWIN_ALL, mark) : rc;
+    return rc == CUDA_SUCCESS ? client_mirrors_after(context, MIRROR_ALL, mark) : rc;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)

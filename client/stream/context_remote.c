@@ -63,7 +63,7 @@ CUresult client_context_end(struct client_context *context, bool destroy)
     struct ga_context_reset_args reset = {.context = context->object.handle};
     call.bare = true;
     if (rc != CUDA_SUCCESS) {
-        return CUDA_SUCCESS; /* the link is lost, and what was there with it */
+        return CUDA_SUCCESS; /* the connection is lost, and what was there with it */
     }
     if (destroy) {
         CLIENT_CALL_SIMPLE(&call, ga_context_destroy, &destroyed, true, rc);
@@ -89,7 +89,7 @@ CUresult client_context_activate(struct client_context *context)
     if (context->session == NULL) {
         context->session = session;
         if (atomic_exchange(&another, true)) {
-            client_copy_show(NULL);
+            client_copy_expose(NULL);
         }
         CUresult rc = first.made ? first.result : create_remote(context);
         if (rc != CUDA_SUCCESS) {
@@ -97,19 +97,19 @@ CUresult client_context_activate(struct client_context *context)
             return rc;
         }
         /* What has been sent up to now is nothing that it could have to wait for. */
-        client_context_quiet(context, atomic_load(&session->link->submitted));
+        client_context_quiet(context, atomic_load(&session->conn->submitted));
         if (++session->contexts > 1) {
             atomic_store(&session->reached, true);
         }
     }
     atomic_store(&context->active, true);
-    return (CUresult)atomic_load(&session->link->dead);
+    return (CUresult)atomic_load(&session->conn->dead);
 }
 
 void client_context_clear(struct client_context *context)
 {
     front_green_lose((CUcontext)(uintptr_t)context->object.handle);
-    client_twins_forget(context);
+    client_mirrors_forget(context);
     client_memory_forget(context);
     client_objects_drop_all(context);
     client_copy_forget(context);

@@ -74,22 +74,22 @@ static CUresult context_of(CUcontext handle, struct client_context **context)
 static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
     event->stream = client_stream_known(stream);
-    event->mark = client_stream_mark(call->link);
-    atomic_store(&event->twin_stream, stream);
-    atomic_store(&event->twin_mark, client_twins_mark());
+    event->mark = client_stream_mark(call->conn);
+    atomic_store(&event->mirror_stream, stream);
+    atomic_store(&event->mirror_mark, client_mirrors_mark());
 }
 
 void client_event_whole(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
     atomic_fetch_add(&event->recorded, 1);
     remember(event, call, stream);
-    atomic_store(&event->twin_stream, TWIN_ALL);
+    atomic_store(&event->mirror_stream, MIRROR_ALL);
 }
 
 static CUresult reached(const struct client_call *call, const struct client_event *event)
 {
-    return client_twins_after(call->context, atomic_load(&event->twin_stream),
-                              atomic_load(&event->twin_mark));
+    return client_mirrors_after(call->context, atomic_load(&event->mirror_stream),
+                                atomic_load(&event->mirror_mark));
 }
 
 /* Of the last recording; inside the sender's lock. That all work of a context or a stream is done
@@ -98,7 +98,7 @@ static bool is_past(const struct client_event *event)
 {
     struct client_context *context = event->object.context;
     uint64_t recording = event->mark + 1;
-    return atomic_load(&event->twin_stream) == TWIN_ALL
+    return atomic_load(&event->mirror_stream) == MIRROR_ALL
                ? client_context_passed(context, recording)
                : client_stream_passed(context, event->stream, recording);
 }
@@ -107,11 +107,11 @@ static bool is_past(const struct client_event *event)
 static CUresult is_ready(const struct client_call *call, struct client_event *event,
                          uint64_t *recorded, bool *ready)
 {
-    CUresult rc = (CUresult)client_link_lock(call->link, 0);
+    CUresult rc = (CUresult)client_conn_lock(call->conn, 0);
     if (rc == CUDA_SUCCESS) {
         *recorded = atomic_load(&event->recorded);
         *ready = atomic_load(&event->ready) == *recorded || is_past(event);
-        client_link_unlock(call->link, false);
+        client_conn_unlock(call->conn, false);
     }
     return rc;
 }
@@ -128,7 +128,7 @@ static void watch(const struct client_call *before, struct client_event *event)
         return;
     }
     uint64_t recorded = atomic_load(&event->recorded);
-    const struct link_want want = {.watched = &event->ready, .watch_value = recorded};
+    const struct reply_action want = {.watched = &event->ready, .watch_value = recorded};
     atomic_fetch_sub(&event->asked, 1);
     atomic_store(&event->watched, recorded);
     ga_event_watch_args_write(&call.writer, &args);
@@ -322,13 +322,13 @@ static CUresult query_remote(struct client_call *call, struct client_event *even
         return rc;
     }
     uint64_t recorded = atomic_load(&event->recorded);
-    struct link_want want = {.watched = &event->ready, .watch_value = recorded};
+    struct reply_action want = {.watched = &event->ready, .watch_value = recorded};
     atomic_store(&event->watched, recorded);
     ga_event_query_args_write(&call->writer, &args);
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     if (rc == CUDA_SUCCESS) {
-        client_link_raise(&event->ready, recorded);
+        client_conn_raise(&event->ready, recorded);
     } else if (rc != CUDA_ERROR_NOT_READY) {
         atomic_store(&event->watched, recorded - 1);
     }
@@ -364,8 +364,8 @@ static CUresult query(CUevent hEvent, struct client_call *call, struct client_ev
     if (atomic_load(&event->watched) != recorded) {
         return query_remote(call, event);
     }
-    client_link_drain(call->link);
-    int dead = atomic_load(&call->link->dead);
+    client_conn_drain(call->conn);
+    int dead = atomic_load(&call->conn->dead);
     if (dead != 0) {
         return (CUresult)dead;
     }
@@ -401,9 +401,9 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     bool ready = false;
     uint64_t recorded, stream, mark;
     if (!event->shared && atomic_load(&event->watched) == atomic_load(&event->recorded)) {
-        client_link_drain(call.link); /* the answer may have come */
+        client_conn_drain(call.conn); /* the answer may have come */
     }
-    rc = (CUresult)client_link_lock(call.link, 0);
+    rc = (CUresult)client_conn_lock(call.conn, 0);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -411,10 +411,10 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     ready = !event->shared && (atomic_load(&event->ready) == recorded || is_past(event));
     stream = event->stream;
     mark = event->mark;
-    if (atomic_load(&call.link->worked) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
+    if (atomic_load(&call.conn->worked) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
         atomic_store(&event->asked, ASKED_KEPT); /* it waits for older work, which may be done */
     }
-    client_link_unlock(call.link, false);
+    client_conn_unlock(call.conn, false);
     if (ready) {
         rc = client_context_told(call.context);
         return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
@@ -422,7 +422,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
     if (rc == CUDA_SUCCESS) {
         if (!event->shared) { /* else it may be another's recording that is done */
-            client_link_raise(&event->ready, recorded);
+            client_conn_raise(&event->ready, recorded);
             client_stream_reached(event->object.context, stream, mark + 1);
             front_mempool_synchronized();
         }

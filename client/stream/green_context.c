@@ -29,7 +29,7 @@ CUresult client_green_make(struct front_green *green)
     }
     rc = enter(&call, API_OP_ga_green_create, green->primary);
     if (rc == CUDA_SUCCESS) {
-        client_copy_show(call.context); /* its streams do not wait for the primary's */
+        client_copy_expose(call.context); /* its streams do not wait for the primary's */
         stream = client_object_make(GA_HANDLE_STREAM, call.context);
         rc = stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -124,11 +124,11 @@ CUresult client_green_end(const struct front_green *green)
     if (atomic_load(&client_exiting)) {
         return CUDA_SUCCESS;
     }
-    uint64_t mark = client_twins_mark();
-    CUresult rc = CUDA_SUCCESS; /* a link that is lost has taken it along */
+    uint64_t mark = client_mirrors_mark();
+    CUresult rc = CUDA_SUCCESS; /* a connection that is lost has taken it along */
     if (!green->lost && enter(&call, API_OP_ga_green_end, green->primary) == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_green_end, &args, true, rc);
-        rc = rc == CUDA_SUCCESS ? client_twins_after(call.context, TWIN_ALL, mark) : rc;
+        rc = rc == CUDA_SUCCESS ? client_mirrors_after(call.context, MIRROR_ALL, mark) : rc;
     }
     (void)cuDevicePrimaryCtxRelease_v2(green->device);
     return rc;

@@ -27,7 +27,7 @@ enum lane_number { FUNCTIONS, VALUES, LANES };
 
 struct client_host_call {
     struct ga_list at;
-    struct client_link *link;
+    struct client_conn *conn;
     enum lane_number lane;
     struct front_host_call call; /* of FUNCTIONS */
     struct front_value value;    /* of VALUES */
@@ -62,7 +62,7 @@ void client_host_call_due(struct client_host_call *call, int status, uint32_t ti
     call->ticket = ticket;
     ga_list_remove(&call->at);
     ga_list_append(&lanes[call->lane].due, &call->at);
-    atomic_fetch_sub(&call->link->host_calls, 1);
+    atomic_fetch_sub(&call->conn->host_calls, 1);
     pthread_cond_signal(&lanes[call->lane].news);
     pthread_mutex_unlock(&lock);
 }
@@ -72,18 +72,18 @@ void client_host_call_lost(struct client_host_call *call, int status)
     pthread_mutex_lock(&lock);
     call->status = (CUresult)status;
     call->lost = true;
-    atomic_fetch_sub(&call->link->host_calls, 1);
+    atomic_fetch_sub(&call->conn->host_calls, 1);
     pthread_cond_signal(&lanes[call->lane].news);
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- the thread */
 
-static bool first_of_link(const struct client_host_call *call)
+static bool first_of_conn(const struct client_host_call *call)
 {
     ga_list_each (at, following, &submitted) {
         const struct client_host_call *other = ga_container(at, struct client_host_call, at);
-        if (other->link == call->link && other->lane == call->lane) {
+        if (other->conn == call->conn && other->lane == call->lane) {
             return other == call;
         }
     }
@@ -94,11 +94,11 @@ static bool first_of_link(const struct client_host_call *call)
 static bool value_ready(const struct client_host_call *call)
 {
     return call->value.write || call->seen || call->status != CUDA_SUCCESS ||
-           atomic_load(&call->link->dead) != 0 || client_host_value_holds(&call->value);
+           atomic_load(&call->conn->dead) != 0 || client_host_value_holds(&call->value);
 }
 
-/* The next one to run; NULL: none. The end of a link loses its calls in any order, but all of them:
- * they run in the order of submission. */
+/* The next one to run; NULL: none. The end of a connection loses its calls in any order, but all of
+ * them: they run in the order of submission. */
 static struct client_host_call *next_call(const struct lane *lane)
 {
     ga_list_each (at, following, &lane->due) {
@@ -109,7 +109,7 @@ static struct client_host_call *next_call(const struct lane *lane)
     }
     ga_list_each (at, following, &submitted) {
         struct client_host_call *call = ga_container(at, struct client_host_call, at);
-        if (&lanes[call->lane] == lane && call->lost && first_of_link(call)) {
+        if (&lanes[call->lane] == lane && call->lost && first_of_conn(call)) {
             return call;
         }
     }
@@ -121,13 +121,13 @@ static void say_done(struct client_host_call *call)
 {
     const uint32_t values[4] = {call->ticket};
     enum ga_status status;
-    while ((status = transport_side_send(&call->link->side, WIRE_HOST_DONE, call->sequence, values,
+    while ((status = transport_side_send(&call->conn->side, WIRE_HOST_DONE, call->sequence, values,
                                          sizeof values)) == GA_AGAIN &&
-           atomic_load(&call->link->dead) == 0) {
+           atomic_load(&call->conn->dead) == 0) {
         usleep(SIDE_FULL_US); /* the service thread sends */
     }
     if (status == GA_LOST) {
-        client_link_lose(call->link, "its side connection ended");
+        client_conn_lose(call->conn, "its side connection ended");
     }
 }
 
@@ -135,7 +135,7 @@ static void run_function(struct client_host_call *call, struct client_context *c
                          CUresult status)
 {
     if (context != NULL) { /* other streams may still work: nothing counts as waited for */
-        (void)client_twins_after(context, TWIN_ALL, 0);
+        (void)client_mirrors_after(context, MIRROR_ALL, 0);
     }
     if (!atomic_load(&client_exiting)) {
         front_host_call_run(&call->call, status);
@@ -151,12 +151,12 @@ static void run_value(const struct client_host_call *call, struct client_context
         return;
     }
     if (context != NULL && call->value.write) {
-        (void)client_twins_after(context, TWIN_ALL, 0);
+        (void)client_mirrors_after(context, MIRROR_ALL, 0);
     }
     if (call->value.write) {
         client_host_value_store(&call->value);
     }
-    client_twins_show();
+    client_mirrors_show();
 }
 
 static void run(struct client_host_call *call)
@@ -164,9 +164,9 @@ static void run(struct client_host_call *call)
     front_output_write();
     CUresult status = call->status;
     if (status == CUDA_SUCCESS) {
-        status = (CUresult)atomic_load(&call->link->dead);
+        status = (CUresult)atomic_load(&call->conn->dead);
     }
-    struct client_context *context = client_twins_some() && status == CUDA_SUCCESS
+    struct client_context *context = client_mirrors_some() && status == CUDA_SUCCESS
                                          ? client_object_find(GA_HANDLE_CONTEXT, call->context)
                                          : NULL;
     context = context != NULL && atomic_load(&context->active) ? context : NULL;
@@ -176,9 +176,9 @@ static void run(struct client_host_call *call)
         run_value(call, context, status);
     }
     if (context != NULL) { /* what comes behind it in the stream sees what it has written */
-        (void)client_twins_send(context);
+        (void)client_mirrors_send(context);
     }
-    if (!call->lost && atomic_load(&call->link->dead) == 0) {
+    if (!call->lost && atomic_load(&call->conn->dead) == 0) {
         say_done(call);
     }
     free(call);
@@ -193,13 +193,13 @@ static void look_at_devices(const struct lane *lane)
         return;
     }
     struct ga_list *at = lane->due.next;
-    while (at != &lane->due && client_twins_some()) {
+    while (at != &lane->due && client_mirrors_some()) {
         struct client_host_call *call = ga_container(at, struct client_host_call, at);
         uint64_t word;
         pthread_mutex_unlock(&lock);
         struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, call->context);
         call->seen = context != NULL && atomic_load(&context->active) &&
-                     client_twin_peek(context, call->value.address, call->value.bytes, &word) &&
+                     client_mirror_peek(context, call->value.address, call->value.bytes, &word) &&
                      client_host_value_meets(&call->value, word);
         pthread_mutex_lock(&lock);
         at = at->next;
@@ -254,13 +254,13 @@ static CUresult thread_need(struct lane *lane)
 /* ---- submission */
 
 /* Between begin and post, where the sender's lock keeps the order. */
-static void enlist(struct client_host_call *made, struct client_link *link)
+static void enlist(struct client_host_call *made, struct client_conn *conn)
 {
-    made->link = link;
-    made->sequence = link->sequence + 1;
+    made->conn = conn;
+    made->sequence = conn->sequence + 1;
     pthread_mutex_lock(&lock);
     ga_list_append(&submitted, &made->at);
-    atomic_fetch_add(&link->host_calls, 1);
+    atomic_fetch_add(&conn->host_calls, 1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -268,7 +268,7 @@ static void strike(struct client_host_call *made)
 {
     pthread_mutex_lock(&lock);
     ga_list_remove(&made->at);
-    atomic_fetch_sub(&made->link->host_calls, 1);
+    atomic_fetch_sub(&made->conn->host_calls, 1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -292,9 +292,9 @@ static CUresult submit(CUstream handle, struct client_host_call *made)
         free(made);
         return rc;
     }
-    enlist(made, call.link);
+    enlist(made, call.conn);
     ga_host_function_args_write(&call.writer, &args);
-    const struct link_want want = {.context = call.context->object.handle, .host = made};
+    const struct reply_action want = {.context = call.context->object.handle, .host = made};
     rc = client_call_post_expect(&call, &want);
     if (rc != CUDA_SUCCESS) {
         strike(made);

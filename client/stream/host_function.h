@@ -20,7 +20,7 @@ CUresult client_host_submit_value(CUstream stream, const struct front_value *val
 
 /* Its turn has come; `ticket` goes back to the server when it has returned. Any thread. */
 void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket);
-/* Its turn never comes: the link has ended, with `status`. Any thread. */
+/* Its turn never comes: the connection has ended, with `status`. Any thread. */
 void client_host_call_lost(struct client_host_call *call, int status);
 
 #endif

@@ -134,9 +134,9 @@ CUresult client_stream_find(struct client_context *context, CUstream handle,
 
 /* ---- waiting and asking */
 
-uint64_t client_mark_of(const struct client_link *link, uint64_t sequence)
+uint64_t client_mark_of(const struct client_conn *conn, uint64_t sequence)
 {
-    return (uint64_t)link->index << 56 | sequence;
+    return (uint64_t)conn->index << 56 | sequence;
 }
 
 bool client_mark_reaches(uint64_t mark, uint64_t wanted)
@@ -144,9 +144,9 @@ bool client_mark_reaches(uint64_t mark, uint64_t wanted)
     return mark >> 56 == wanted >> 56 && mark >= wanted;
 }
 
-uint64_t client_stream_mark(const struct client_link *link)
+uint64_t client_stream_mark(const struct client_conn *conn)
 {
-    return client_mark_of(link, atomic_load(&link->submitted));
+    return client_mark_of(conn, atomic_load(&conn->submitted));
 }
 
 static _Atomic uint64_t *ready_of(struct client_context *context, uint64_t handle)
@@ -160,14 +160,14 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
 {
     _Atomic uint64_t *ready = ready_of(context, stream);
     if (ready != NULL) {
-        client_link_raise(ready, mark);
+        client_conn_raise(ready, mark);
     }
 }
 
 void client_stream_waited(const struct client_call *call, uint64_t stream)
 {
     client_stream_reached(call->context, client_stream_known(stream),
-                          client_mark_of(call->link, call->sequence));
+                          client_mark_of(call->conn, call->sequence));
 }
 
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
@@ -205,13 +205,13 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, hStream, &wire);
     }
-    uint64_t mark = client_twins_mark();
+    uint64_t mark = client_mirrors_mark();
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_wait(&call, wire);
     }
     if (rc == CUDA_SUCCESS) {
         front_mempool_synchronized();
-        rc = client_twins_after(call.context, wire, mark);
+        rc = client_mirrors_after(call.context, wire, mark);
     }
     return rc;
 }
@@ -236,22 +236,22 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    uint64_t mark = client_mark_of(call->link, call->link->sequence + 1);
-    struct link_want want = {.watched = of.ready, .watch_value = mark};
+    uint64_t mark = client_mark_of(call->conn, call->conn->sequence + 1);
+    struct reply_action want = {.watched = of.ready, .watch_value = mark};
     atomic_store(of.watched, mark);
     ga_stream_query_args_write(&call->writer, &args);
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     if (rc != CUDA_ERROR_NOT_READY) {
-        client_link_raise(of.ready, mark);
+        client_conn_raise(of.ready, mark);
     }
     return rc;
 }
 
 bool client_stream_idle(struct client_context *context, uint64_t stream)
 {
-    const struct client_link *link = context->session->link;
-    return client_stream_passed(context, stream, client_mark_of(link, atomic_load(&link->worked)));
+    const struct client_conn *conn = context->session->conn;
+    return client_stream_passed(context, stream, client_mark_of(conn, atomic_load(&conn->worked)));
 }
 
 void client_stream_ask(struct client_context *context, uint64_t stream)
@@ -282,15 +282,15 @@ static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (client_copy_done(call->context)) {
+    if (client_copy_deferred_done(call->context)) {
         return (CUresult)atomic_exchange(&call->context->late, 0);
     }
     const struct progress of = progress_of(call->context, stream);
     uint64_t watched = atomic_load(of.watched);
     if (watched != 0 && !client_mark_reaches(atomic_load(of.ready), watched)) {
-        client_link_drain(call->link);
-        if (atomic_load(&call->link->dead) != 0) {
-            return (CUresult)atomic_load(&call->link->dead);
+        client_conn_drain(call->conn);
+        if (atomic_load(&call->conn->dead) != 0) {
+            return (CUresult)atomic_load(&call->conn->dead);
         }
         if (!client_mark_reaches(atomic_load(of.ready), watched)) {
             return CUDA_ERROR_NOT_READY;
@@ -305,9 +305,9 @@ static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct client_call call;
-    uint64_t wire, mark = client_twins_mark();
+    uint64_t wire, mark = client_mirrors_mark();
     CUresult rc = query(hStream, &call, &wire);
-    return rc == CUDA_SUCCESS ? client_twins_after(call.context, wire, mark) : rc;
+    return rc == CUDA_SUCCESS ? client_mirrors_after(call.context, wire, mark) : rc;
 }
 
 /* ---- facts */

@@ -41,7 +41,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
         return rc;
     }
     if (rc == CUDA_SUCCESS && flags == CU_STREAM_NON_BLOCKING) {
-        client_copy_show(call.context);
+        client_copy_expose(call.context);
     }
     stream = rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;
     if (stream == NULL) {

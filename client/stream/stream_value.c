@@ -10,13 +10,14 @@
 /* Its address as the program's, if it is of pinned memory; else 0. */
 static uint64_t host_address(const struct front_value *value)
 {
-    struct client_twin twin;
+    struct client_mirror mirror;
     if (client_host_pinned((const void *)(uintptr_t)value->address, value->bytes)) {
         return value->address;
     }
-    bool mapped = client_twin_on_device(value->address, &twin) && twin.attach == TWIN_MAPPED &&
-                  value->bytes <= twin.bytes - (value->address - twin.device);
-    return mapped ? twin.host + (value->address - twin.device) : 0;
+    bool mapped = client_mirror_on_device(value->address, &mirror) &&
+                  mirror.attach == MIRROR_MAPPED &&
+                  value->bytes <= mirror.bytes - (value->address - mirror.device);
+    return mapped ? mirror.host + (value->address - mirror.device) : 0;
 }
 
 bool client_stream_value_host(const struct front_value *value)

@@ -1,4 +1,5 @@
-/* A backend process by script: the other end of a link, on a blocking socket, driven by a test. */
+/* A backend process by script: the other end of a connection, on a blocking socket, driven by a
+ * test. */
 #ifndef CLIENT_TESTS_PEER_H
 #define CLIENT_TESTS_PEER_H
 
@@ -18,12 +19,12 @@
 
 struct peer {
     int fd;
-    struct client_link *link;
+    struct client_conn *conn;
 };
 
-/* Links are never taken down; this keeps the leak finder from wondering. */
-static struct client_link *peer_links[64];
-static unsigned peer_link_count;
+/* Connections are never taken down; this keeps the leak finder from wondering. */
+static struct client_conn *peer_conns[64];
+static unsigned peer_conn_count;
 
 /* A connection over loopback; the other end blocks. */
 static inline struct transport_conn peer_pair(int *fd)
@@ -46,18 +47,18 @@ static inline struct transport_conn peer_pair(int *fd)
     return ours;
 }
 
-/* A link of ours and its peer. */
+/* A connection of ours and its peer. */
 static inline struct peer peer_connect(void)
 {
     struct peer peer;
     struct frame_reader reader;
     struct transport_conn ours = peer_pair(&peer.fd);
-    struct client_link *link = calloc(1, sizeof *link);
+    struct client_conn *conn = calloc(1, sizeof *conn);
     cr_assert_eq(frame_reader_init(&reader, 512 << 10), GA_OK);
-    cr_assert_eq(client_link_init(link, ours, reader), GA_OK);
-    peer_links[peer_link_count++ % 64] = link;
-    snprintf(link->name, sizeof link->name, "the test's peer");
-    peer.link = link;
+    cr_assert_eq(client_conn_init(conn, ours, reader), GA_OK);
+    peer_conns[peer_conn_count++ % 64] = conn;
+    snprintf(conn->name, sizeof conn->name, "the test's peer");
+    peer.conn = conn;
     return peer;
 }
 
@@ -135,49 +136,49 @@ static inline bool peer_chunk(struct peer *peer, uint64_t sequence, uint64_t off
 /* ---- our end */
 
 /* Appends a call with one number; its record. */
-static inline struct link_record *call_with(struct client_link *link, uint64_t number, bool waited,
-                                            const struct link_want *want)
+static inline struct pending_reply *call_with(struct client_conn *conn, uint64_t number,
+                                              bool waited, const struct reply_action *want)
 {
-    if (client_link_lock(link, 256) != 0) {
+    if (client_conn_lock(conn, 256) != 0) {
         return NULL;
     }
-    client_link_context(link, 1, want != NULL ? want->context : 1);
-    memcpy(client_link_at(link) + sizeof(struct wire_header), &number, sizeof number);
-    uint64_t sequence = client_link_frame(link, 600, 1, sizeof number, 0, true);
-    struct link_record *record = client_link_expect(link, sequence, waited, want);
-    client_link_unlock(link, waited);
+    client_conn_context(conn, 1, want != NULL ? want->context : 1);
+    memcpy(client_conn_at(conn) + sizeof(struct wire_header), &number, sizeof number);
+    uint64_t sequence = client_conn_frame(conn, 600, 1, sizeof number, 0, true);
+    struct pending_reply *record = client_conn_expect(conn, sequence, waited, want);
+    client_conn_unlock(conn, waited);
     return record;
 }
 
-/* A call with bulk out of the caller's memory. False: the link is dead. */
-static inline bool send_bulk(struct client_link *link, const uint8_t *from, uint64_t bytes)
+/* A call with bulk out of the caller's memory. False: the connection is dead. */
+static inline bool send_bulk(struct client_conn *conn, const uint8_t *from, uint64_t bytes)
 {
-    if (client_link_lock(link, 256) != 0) {
+    if (client_conn_lock(conn, 256) != 0) {
         return false;
     }
-    memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
-    (void)client_link_frame(link, 601, 1, 16, bytes, true);
-    client_link_bulk(link, from, bytes);
-    client_link_unlock(link, false);
+    memset(client_conn_at(conn) + sizeof(struct wire_header), 0, 16);
+    (void)client_conn_frame(conn, 601, 1, 16, bytes, true);
+    client_conn_bulk(conn, from, bytes);
+    client_conn_unlock(conn, false);
     return true;
 }
 
 /* Waits; the result and the number of the reply. */
-static inline int finish(struct client_link *link, struct link_record *record, uint64_t *number)
+static inline int finish(struct client_conn *conn, struct pending_reply *record, uint64_t *number)
 {
-    client_link_wait(link, record);
+    client_conn_wait(conn, record);
     int result = record->result;
     if (number != NULL && record->results_size >= 16) {
         memcpy(number, record->small + 8, sizeof *number);
     }
-    client_link_release(link, record);
+    client_conn_release(conn, record);
     return result;
 }
 
-static inline void expect_lost(struct client_link *link, struct link_record *record)
+static inline void expect_lost(struct client_conn *conn, struct pending_reply *record)
 {
-    cr_assert_eq(finish(link, record, NULL), LINK_LOST);
-    cr_assert_eq(client_link_lock(link, 16), LINK_LOST);
+    cr_assert_eq(finish(conn, record, NULL), CONN_LOST);
+    cr_assert_eq(client_conn_lock(conn, 16), CONN_LOST);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* The link against a peer by script. What hangs here ends by the time limit of ctest. */
+/* The connection against a peer by script. What hangs here ends by the time limit of ctest. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -58,7 +58,7 @@ static void *answer_in_random_order(void *at)
 
 struct asker {
     pthread_t thread;
-    struct client_link *link;
+    struct client_conn *conn;
     uint64_t first;
     int wrong;
 };
@@ -68,8 +68,8 @@ static void *ask(void *at)
     struct asker *asker = at;
     for (uint64_t i = 0; i < WAITS; i++) {
         uint64_t number = 0;
-        struct link_record *record = call_with(asker->link, asker->first + i, true, NULL);
-        if (record == NULL || finish(asker->link, record, &number) != 0 ||
+        struct pending_reply *record = call_with(asker->conn, asker->first + i, true, NULL);
+        if (record == NULL || finish(asker->conn, record, &number) != 0 ||
             number != (asker->first + i) * 3) {
             asker->wrong++;
         }
@@ -77,7 +77,7 @@ static void *ask(void *at)
     return NULL;
 }
 
-Test(link, eight_threads_and_answers_in_random_order)
+Test(conn, eight_threads_and_answers_in_random_order)
 {
     struct peer peer = peer_connect();
     struct shuffled shuffled = {.peer = &peer, .calls = THREADS * WAITS};
@@ -85,7 +85,7 @@ Test(link, eight_threads_and_answers_in_random_order)
     pthread_t server;
     pthread_create(&server, NULL, answer_in_random_order, &shuffled);
     for (int i = 0; i < THREADS; i++) {
-        askers[i] = (struct asker){.link = peer.link, .first = (uint64_t)i << 32};
+        askers[i] = (struct asker){.conn = peer.conn, .first = (uint64_t)i << 32};
         pthread_create(&askers[i].thread, NULL, ask, &askers[i]);
     }
     for (int i = 0; i < THREADS; i++) {
@@ -132,23 +132,23 @@ static void *write_before_reading(void *at)
     }
 }
 
-Test(link, both_directions_full)
+Test(conn, both_directions_full)
 {
     struct peer peer = peer_connect();
     pthread_t server;
     uint8_t *in = calloc(1, FULL_BYTES), *out = malloc(WIRE_CHUNK);
     memset(out, 0x5a, WIRE_CHUNK);
-    struct link_want want = {
+    struct reply_action want = {
         .context = 1, .to = in, .bytes = FULL_BYTES, .width = FULL_BYTES, .pitch = FULL_BYTES};
     pthread_create(&server, NULL, write_before_reading, &peer);
-    cr_assert_not_null(call_with(peer.link, 0, false, &want));
-    client_link_flush(peer.link);
+    cr_assert_not_null(call_with(peer.conn, 0, false, &want));
+    client_conn_flush(peer.conn);
     for (uint64_t done = 0; done < FULL_BYTES; done += WIRE_CHUNK) {
-        cr_assert(send_bulk(peer.link, out, WIRE_CHUNK));
+        cr_assert(send_bulk(peer.conn, out, WIRE_CHUNK));
     }
     uint64_t number = 0;
-    struct link_record *record = call_with(peer.link, 1, true, NULL);
-    cr_assert_eq(finish(peer.link, record, &number), 0);
+    struct pending_reply *record = call_with(peer.conn, 1, true, NULL);
+    cr_assert_eq(finish(peer.conn, record, &number), 0);
     cr_assert_eq(number, 5);
     for (uint64_t i = 0; i < FULL_BYTES; i += 97) {
         cr_assert_eq(in[i], peer_byte(i), "byte %llu", (unsigned long long)i);
@@ -163,7 +163,7 @@ Test(link, both_directions_full)
 #define ENDLESS (64u << 20)
 
 /* One chunk after the other, faster than anybody can read. */
-static enum ga_status receive_for_ever(struct transport_conn *conn, void *to, size_t size,
+static enum ga_status receive_for_ever(struct transport_conn *transport, void *to, size_t size,
                                        size_t *got)
 {
     static struct {
@@ -172,7 +172,7 @@ static enum ga_status receive_for_ever(struct transport_conn *conn, void *to, si
         uint8_t content[4096];
     } chunk = {.header = {.length = 16 + 4096, .opcode = WIRE_DATA, .sequence = 1}, .bytes = 4096};
     static size_t at;
-    (void)conn;
+    (void)transport;
     *got = sizeof chunk - at < size ? sizeof chunk - at : size;
     memcpy(to, (const uint8_t *)&chunk + at, *got);
     at = (at + *got) % sizeof chunk;
@@ -180,55 +180,55 @@ static enum ga_status receive_for_ever(struct transport_conn *conn, void *to, si
     return GA_OK;
 }
 
-Test(link, reading_in_passing_ends_whatever_comes, .timeout = 60)
+Test(conn, reading_in_passing_ends_whatever_comes, .timeout = 60)
 {
     struct peer peer = peer_connect();
     static uint8_t to[ENDLESS];
-    struct link_want want = {
+    struct reply_action want = {
         .context = 1, .to = to, .bytes = ENDLESS, .width = ENDLESS, .pitch = ENDLESS};
-    struct transport_ops endless = *peer.link->data.ops;
+    struct transport_ops endless = *peer.conn->data.ops;
     endless.receive = receive_for_ever;
-    cr_assert_not_null(call_with(peer.link, 0, false, &want));
-    peer.link->data.ops = &endless;
-    client_link_drain(peer.link);
-    client_link_drain(peer.link);
-    cr_assert_eq(atomic_load(&peer.link->dead), 0);
-    cr_assert_gt(atomic_load(&peer.link->bytes_in), 8 << 20);
+    cr_assert_not_null(call_with(peer.conn, 0, false, &want));
+    peer.conn->data.ops = &endless;
+    client_conn_drain(peer.conn);
+    client_conn_drain(peer.conn);
+    cr_assert_eq(atomic_load(&peer.conn->dead), 0);
+    cr_assert_gt(atomic_load(&peer.conn->bytes_in), 8 << 20);
 }
 
 static const struct transport_ops *real;
 static atomic_uint sends;
 
-static enum ga_status send_counted(struct transport_conn *conn, const struct iovec *pieces,
+static enum ga_status send_counted(struct transport_conn *transport, const struct iovec *pieces,
                                    int count, size_t *sent)
 {
     sends++;
-    return real->send(conn, pieces, count, sent);
+    return real->send(transport, pieces, count, sent);
 }
 
 /* A call without a waiter; whether it is sent at once. No service thread is here. */
 static bool leaves_at_once(struct peer *peer)
 {
-    struct link_want want = {.context = 1};
+    struct reply_action want = {.context = 1};
     unsigned before = sends;
-    cr_assert_not_null(call_with(peer->link, 0, false, &want));
+    cr_assert_not_null(call_with(peer->conn, 0, false, &want));
     return sends != before;
 }
 
 static void wait_for_one(struct peer *peer)
 {
-    struct link_record *record = call_with(peer->link, 0, true, NULL);
+    struct pending_reply *record = call_with(peer->conn, 0, true, NULL);
     cr_assert(peer_reply(peer, WIRE_REPLY, record->sequence, 0, 0));
-    cr_assert_eq(finish(peer->link, record, NULL), 0);
+    cr_assert_eq(finish(peer->conn, record, NULL), 0);
 }
 
-Test(link, the_first_call_after_an_answer_leaves_at_once_where_that_costs_nothing)
+Test(conn, the_first_call_after_an_answer_leaves_at_once_where_that_costs_nothing)
 {
     struct peer peer = peer_connect();
-    real = peer.link->data.ops;
+    real = peer.conn->data.ops;
     struct transport_ops counted = *real;
     counted.send = send_counted;
-    peer.link->data.ops = &counted;
+    peer.conn->data.ops = &counted;
     wait_for_one(&peer);
     cr_expect(!leaves_at_once(&peer), "through a socket");
     counted.sends_lightly = true;
@@ -245,32 +245,32 @@ static void arm(void)
 }
 
 /* Nothing waits in the buffer then, so that alone would wake nobody. */
-Test(link, what_has_left_at_once_is_looked_for)
+Test(conn, what_has_left_at_once_is_looked_for)
 {
     struct peer peer = peer_connect();
-    struct transport_ops light = *peer.link->data.ops;
+    struct transport_ops light = *peer.conn->data.ops;
     light.sends_lightly = true;
-    peer.link->data.ops = &light;
+    peer.conn->data.ops = &light;
     wait_for_one(&peer);
-    client_link_armed = arm;
-    cr_assert_not_null(call_with(peer.link, 0, false, NULL));
-    client_link_armed = NULL;
+    client_conn_armed = arm;
+    cr_assert_not_null(call_with(peer.conn, 0, false, NULL));
+    client_conn_armed = NULL;
     cr_expect_eq(armed, 1);
 }
 
 static int hole[2];
 static atomic_bool full;
 
-static enum ga_status send_unless_full(struct transport_conn *conn, const struct iovec *pieces,
+static enum ga_status send_unless_full(struct transport_conn *transport, const struct iovec *pieces,
                                        int count, size_t *sent)
 {
     sends++;
-    return atomic_load(&full) ? GA_AGAIN : real->send(conn, pieces, count, sent);
+    return atomic_load(&full) ? GA_AGAIN : real->send(transport, pieces, count, sent);
 }
 
-static unsigned await_hole(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned await_hole(struct transport_conn *transport, short wanted, struct pollfd *fds)
 {
-    (void)conn, (void)wanted;
+    (void)transport, (void)wanted;
     fds[0] = (struct pollfd){.fd = hole[0], .events = POLLIN};
     return 1;
 }
@@ -278,24 +278,24 @@ static unsigned await_hole(struct transport_conn *conn, short wanted, struct pol
 static void *want_all_room(void *at)
 {
     struct peer *peer = at;
-    cr_assert_eq(client_link_lock(peer->link, LINK_BUFFER), 0);
-    client_link_unlock(peer->link, false);
+    cr_assert_eq(client_conn_lock(peer->conn, CONN_BUFFER), 0);
+    client_conn_unlock(peer->conn, false);
     return NULL;
 }
 
-static bool somebody_pumps(struct client_link *link)
+static bool somebody_pumps(struct client_conn *conn)
 {
-    pthread_mutex_lock(&link->send_lock);
-    bool pumps = link->pumping;
-    pthread_mutex_unlock(&link->send_lock);
+    pthread_mutex_lock(&conn->send_lock);
+    bool pumps = conn->pumping;
+    pthread_mutex_unlock(&conn->send_lock);
     return pumps;
 }
 
-static bool somebody_is_exclusive(struct client_link *link)
+static bool somebody_is_exclusive(struct client_conn *conn)
 {
-    pthread_mutex_lock(&link->send_lock);
-    bool exclusive = link->exclusive;
-    pthread_mutex_unlock(&link->send_lock);
+    pthread_mutex_lock(&conn->send_lock);
+    bool exclusive = conn->exclusive;
+    pthread_mutex_unlock(&conn->send_lock);
     return exclusive;
 }
 
@@ -303,34 +303,34 @@ static void *send_some_bulk(void *at)
 {
     static const uint8_t bytes[4096];
     struct peer *peer = at;
-    cr_assert(send_bulk(peer->link, bytes, sizeof bytes));
+    cr_assert(send_bulk(peer->conn, bytes, sizeof bytes));
     return NULL;
 }
 
 /* Or the doorbell of a ring in shared memory would be taken away by who cannot use it: neither what
  * is in the buffer nor bulk. */
-Test(link, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
+Test(conn, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
 {
     struct peer peer = peer_connect();
-    struct link_want want = {.context = 1};
-    real = peer.link->data.ops;
+    struct reply_action want = {.context = 1};
+    real = peer.conn->data.ops;
     struct transport_ops counted = *real;
     counted.send = send_unless_full;
     counted.await = await_hole;
-    peer.link->data.ops = &counted;
+    peer.conn->data.ops = &counted;
     cr_assert_eq(pipe(hole), 0);
     atomic_store(&full, true);
-    cr_assert_not_null(call_with(peer.link, 0, false, &want));
+    cr_assert_not_null(call_with(peer.conn, 0, false, &want));
     pthread_t waiter, sender;
     pthread_create(&waiter, NULL, want_all_room, &peer);
-    while (!somebody_pumps(peer.link)) {
+    while (!somebody_pumps(peer.conn)) {
         usleep(100);
     }
     unsigned before = sends;
-    client_link_flush(peer.link);
+    client_conn_flush(peer.conn);
     cr_expect_eq(sends, before);
     pthread_create(&sender, NULL, send_some_bulk, &peer);
-    while (!somebody_is_exclusive(peer.link)) {
+    while (!somebody_is_exclusive(peer.conn)) {
         usleep(100);
     }
     usleep(20000);
@@ -340,26 +340,26 @@ Test(link, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
     pthread_join(waiter, NULL);
     pthread_join(sender, NULL);
     cr_expect_gt(sends, before);
-    cr_expect_eq(atomic_load(&peer.link->dead), 0);
+    cr_expect_eq(atomic_load(&peer.conn->dead), 0);
 }
 
 /* ---- rows, ranges, watches */
 
-Test(link, rows_go_where_they_belong)
+Test(conn, rows_go_where_they_belong)
 {
     struct peer peer = peer_connect();
     enum { WIDTH = 37, PITCH = 64, ROWS = 5000 };
     uint8_t *to = calloc(ROWS, PITCH);
-    struct link_want want = {
+    struct reply_action want = {
         .context = 1, .to = to, .bytes = WIDTH * ROWS, .width = WIDTH, .pitch = PITCH};
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     for (uint64_t at = 0; at < WIDTH * ROWS;) {
         uint64_t bytes = WIDTH * ROWS - at < 50001 ? WIDTH * ROWS - at : 50001;
         cr_assert(peer_chunk(&peer, record->sequence, at, bytes));
         at += bytes;
     }
     peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
-    cr_assert_eq(finish(peer.link, record, NULL), 0);
+    cr_assert_eq(finish(peer.conn, record, NULL), 0);
     for (uint64_t row = 0; row < ROWS; row++) {
         for (uint64_t i = 0; i < PITCH; i++) {
             uint8_t due = i < WIDTH ? peer_byte(row * WIDTH + i) : 0;
@@ -382,53 +382,54 @@ static void *reply_later(void *at)
     return NULL;
 }
 
-Test(link, a_range_is_waited_for)
+Test(conn, a_range_is_waited_for)
 {
     struct peer peer = peer_connect();
     static uint8_t to[1000];
-    struct link_want want = {.context = 1, .to = to, .bytes = 1000, .width = 1000, .pitch = 1000};
+    struct reply_action want = {
+        .context = 1, .to = to, .bytes = 1000, .width = 1000, .pitch = 1000};
     pthread_t server;
-    cr_assert_not_null(call_with(peer.link, 0, false, &want));
-    client_link_wait_range(peer.link, to + 1000, 10, true); /* next to it: nothing to wait for */
+    cr_assert_not_null(call_with(peer.conn, 0, false, &want));
+    client_conn_wait_range(peer.conn, to + 1000, 10, true); /* next to it: nothing to wait for */
     pthread_create(&server, NULL, reply_later, &peer);
-    client_link_wait_range(peer.link, to + 999, 1, false);
+    client_conn_wait_range(peer.conn, to + 999, 1, false);
     cr_assert_eq(to[999], peer_byte(999));
-    cr_assert_eq(atomic_load(&peer.link->unwaited), 0);
+    cr_assert_eq(atomic_load(&peer.conn->unwaited), 0);
     pthread_join(server, NULL);
 }
 
-Test(link, a_watch_ends_without_anybody_waiting)
+Test(conn, a_watch_ends_without_anybody_waiting)
 {
     struct peer peer = peer_connect();
     _Atomic uint64_t ready = 0;
-    struct link_want want = {.context = 1, .watched = &ready, .watch_value = 9};
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct reply_action want = {.context = 1, .watched = &ready, .watch_value = 9};
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     uint64_t sequence = record->sequence;
     peer_reply(&peer, WIRE_REPLY, sequence, 600, 0);
-    cr_assert_eq(finish(peer.link, record, NULL), 600);
-    client_link_drain(peer.link);
+    cr_assert_eq(finish(peer.conn, record, NULL), 600);
+    client_conn_drain(peer.conn);
     cr_assert_eq(atomic_load(&ready), 0);
     peer_reply(&peer, WIRE_DONE, sequence, 0, 0);
     while (atomic_load(&ready) == 0) {
-        client_link_drain(peer.link);
+        client_conn_drain(peer.conn);
     }
     cr_assert_eq(atomic_load(&ready), 9);
-    cr_assert_eq(atomic_load(&peer.link->dead), 0);
+    cr_assert_eq(atomic_load(&peer.conn->dead), 0);
 }
 
-Test(link, an_older_watch_takes_nothing_back)
+Test(conn, an_older_watch_takes_nothing_back)
 {
     struct peer peer = peer_connect();
     _Atomic uint64_t ready = 0;
-    struct link_want want = {.context = 1, .watched = &ready, .watch_value = 9};
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct reply_action want = {.context = 1, .watched = &ready, .watch_value = 9};
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     uint64_t sequence = record->sequence;
     peer_reply(&peer, WIRE_REPLY, sequence, 600, 0);
-    cr_assert_eq(finish(peer.link, record, NULL), 600);
-    client_link_raise(&ready, 12); /* another thread has waited for more */
+    cr_assert_eq(finish(peer.conn, record, NULL), 600);
+    client_conn_raise(&ready, 12); /* another thread has waited for more */
     peer_reply(&peer, WIRE_DONE, sequence, 0, 0);
-    while (atomic_load(&peer.link->unwaited) != 0) {
-        client_link_drain(peer.link);
+    while (atomic_load(&peer.conn->unwaited) != 0) {
+        client_conn_drain(peer.conn);
     }
     cr_assert_eq(atomic_load(&ready), 12);
 }
@@ -461,38 +462,38 @@ static void say_error(struct peer *peer, uint64_t sequence, uint64_t context)
 }
 
 /* An older server does not say which it is. */
-Test(link, a_late_error_finds_its_context)
+Test(conn, a_late_error_finds_its_context)
 {
     struct peer peer = peer_connect();
-    struct link_want one = {.context = 11}, two = {.context = 22};
-    peer.link->on_error = note_late;
-    struct link_record *first = call_with(peer.link, 0, true, &one);
+    struct reply_action one = {.context = 11}, two = {.context = 22};
+    peer.conn->on_error = note_late;
+    struct pending_reply *first = call_with(peer.conn, 0, true, &one);
     uint64_t sequence = first->sequence;
-    struct link_record *second = call_with(peer.link, 0, true, &two);
+    struct pending_reply *second = call_with(peer.conn, 0, true, &two);
     say_error(&peer, sequence, 0);
     peer_reply(&peer, WIRE_REPLY, second->sequence, 0, 0);
     peer_reply(&peer, WIRE_REPLY, sequence, 0, 0);
-    cr_assert_eq(finish(peer.link, second, NULL), 0);
-    cr_assert_eq(finish(peer.link, first, NULL), 0);
+    cr_assert_eq(finish(peer.conn, second, NULL), 0);
+    cr_assert_eq(finish(peer.conn, first, NULL), 0);
     cr_assert_eq(late_context, 11);
     cr_assert_eq(late_result, 1);
     cr_assert_eq(late_opcode, 620);
 }
 
 /* However many switches have come since. */
-Test(link, a_late_error_says_its_context)
+Test(conn, a_late_error_says_its_context)
 {
     struct peer peer = peer_connect();
-    struct link_want wants[2] = {{.context = 11}, {.context = 22}};
-    peer.link->on_error = note_late;
-    struct link_record *failed = call_with(peer.link, 0, true, &wants[0]), *last = failed;
-    for (unsigned i = 1; i <= 3 * LINK_SWITCHES; i++) {
-        last = call_with(peer.link, 0, true, &wants[i % 2]);
+    struct reply_action wants[2] = {{.context = 11}, {.context = 22}};
+    peer.conn->on_error = note_late;
+    struct pending_reply *failed = call_with(peer.conn, 0, true, &wants[0]), *last = failed;
+    for (unsigned i = 1; i <= 3 * CONN_SWITCHES; i++) {
+        last = call_with(peer.conn, 0, true, &wants[i % 2]);
         peer_reply(&peer, WIRE_REPLY, last->sequence, 0, 0);
-        cr_assert_eq(finish(peer.link, last, NULL), 0);
+        cr_assert_eq(finish(peer.conn, last, NULL), 0);
     }
     say_error(&peer, failed->sequence, 11);
     peer_reply(&peer, WIRE_REPLY, failed->sequence, 0, 0);
-    cr_assert_eq(finish(peer.link, failed, NULL), 0);
+    cr_assert_eq(finish(peer.conn, failed, NULL), 0);
     cr_assert_eq(late_context, 11);
 }

@@ -2,9 +2,9 @@
  * pieces to the device that leave beside the data connection. */
 #include "client/tests/peer.h"
 
-TestSuite(link_bulk, .timeout = 30);
+TestSuite(conn_bulk, .timeout = 30);
 
-/* What WIRE_BULK says, then a frame; of a link that takes packed bytes, or not. */
+/* What WIRE_BULK says, then a frame; of a connection that takes packed bytes, or not. */
 static void lost_after_bulk(bool packs, uint32_t connection, uint32_t packed,
                             struct wire_header header, const void *content)
 {
@@ -12,22 +12,22 @@ static void lost_after_bulk(bool packs, uint32_t connection, uint32_t packed,
     static uint8_t to[400];
     const uint32_t values[4] = {connection, packed};
     const struct wire_header bulk = {.length = sizeof values, .opcode = WIRE_BULK};
-    struct link_want want = {.context = 1, .to = to, .bytes = 200, .width = 200, .pitch = 200};
-    peer.link->pack.mode = packs ? PACK_AUTO : PACK_OFF;
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct reply_action want = {.context = 1, .to = to, .bytes = 200, .width = 200, .pitch = 200};
+    peer.conn->pack.mode = packs ? PACK_AUTO : PACK_OFF;
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     header.sequence += record->sequence;
     peer_write(&peer, &bulk, sizeof bulk);
     peer_write(&peer, values, sizeof values);
     peer_write(&peer, &header, sizeof header);
     peer_write(&peer, content, header.length);
-    expect_lost(peer.link, record);
+    expect_lost(peer.conn, record);
     for (size_t i = 200; i < sizeof to; i++) {
         cr_assert_eq(to[i], 0);
     }
     close(peer.fd);
 }
 
-Test(link_bulk, nonsense_about_bulk_ends_the_link)
+Test(conn_bulk, nonsense_about_bulk_ends_the_conn)
 {
     uint64_t here[64] = {0, 200}, small[64] = {0, 16}, large[64] = {0, 201}, beyond[64] = {190, 20};
     uint64_t bomb[64] = {0, 200, UINT64_C(0xffffffffffff001f), UINT64_MAX, UINT64_MAX};
@@ -47,21 +47,21 @@ Test(link_bulk, nonsense_about_bulk_ends_the_link)
     lost_after_bulk(true, 0, 32, (struct wire_header){.length = 16, .opcode = WIRE_BULK}, small);
 }
 
-Test(link_bulk, packed_pieces_are_opened)
+Test(conn_bulk, packed_pieces_are_opened)
 {
     struct peer peer = peer_connect();
     static uint8_t plain[100000], packed[100000], to[120 * 1000];
-    peer.link->pack.mode = PACK_AUTO;
+    peer.conn->pack.mode = PACK_AUTO;
     for (size_t i = 0; i < sizeof plain; i++) {
         plain[i] = (uint8_t)(i / 100);
     }
     for (uint64_t pitch = 100; pitch <= 120; pitch += 20) { /* in a row, and in rows */
-        struct link_want want = {
+        struct reply_action want = {
             .context = 1, .to = to, .bytes = sizeof plain, .width = 100, .pitch = pitch};
         memset(to, 0, sizeof to);
         uint32_t size = (uint32_t)pack_close(plain, sizeof plain, packed);
         cr_assert_neq(size, 0);
-        struct link_record *record = call_with(peer.link, 0, true, &want);
+        struct pending_reply *record = call_with(peer.conn, 0, true, &want);
         const struct {
             struct wire_header header;
             uint32_t connection, packed, zeros[2];
@@ -77,9 +77,9 @@ Test(link_bulk, packed_pieces_are_opened)
         peer_write(&peer, &data, sizeof data);
         peer_write(&peer, packed, wire_padded(size));
         peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
-        client_link_wait(peer.link, record);
+        client_conn_wait(peer.conn, record);
         cr_assert_eq(record->result, 0);
-        client_link_release(peer.link, record);
+        client_conn_release(peer.conn, record);
         for (size_t i = 0; i < sizeof plain; i++) {
             cr_assert_eq(to[i / 100 * pitch + i % 100], plain[i]);
         }
@@ -96,17 +96,17 @@ static uint8_t piece[PIECE], other[OTHER];
 
 static void *give_two_pieces(void *at)
 {
-    struct client_link *link = at;
-    struct link_apart apart = {0};
+    struct client_conn *conn = at;
+    struct conn_apart apart = {0};
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(client_link_lock_apart(link, 256), 0);
-        client_link_prefix(link, 1, 0);
-        memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
-        (void)client_link_frame(link, 601, 1, 16, 0, true);
-        client_link_apart(link, piece, PIECE, &apart);
-        client_link_unlock(link, false);
+        cr_assert_eq(client_conn_lock_apart(conn, 256), 0);
+        client_conn_prefix(conn, 1, 0);
+        memset(client_conn_at(conn) + sizeof(struct wire_header), 0, 16);
+        (void)client_conn_frame(conn, 601, 1, 16, 0, true);
+        client_conn_apart(conn, piece, PIECE, &apart);
+        client_conn_unlock(conn, false);
     }
-    client_link_apart_wait(link, &apart);
+    client_conn_apart_wait(conn, &apart);
     return NULL;
 }
 
@@ -132,14 +132,14 @@ static void small_buffers(int ours, int theirs)
     cr_assert_eq(setsockopt(theirs, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
 }
 
-static void wait_for(struct client_link *link, const bool *what)
+static void wait_for(struct client_conn *conn, const bool *what)
 {
     bool there;
     do {
         usleep(1000);
-        pthread_mutex_lock(&link->send_lock);
+        pthread_mutex_lock(&conn->send_lock);
         there = *what;
-        pthread_mutex_unlock(&link->send_lock);
+        pthread_mutex_unlock(&conn->send_lock);
     } while (!there);
 }
 
@@ -158,26 +158,26 @@ static void expect_piece(int fd)
 
 /* A server reads on only when it has the piece: till then what the data connection has to take does
  * not leave. */
-Test(link_bulk, pieces_leave_while_another_thread_has_the_data_connection)
+Test(conn_bulk, pieces_leave_while_another_thread_has_the_data_connection)
 {
     struct peer peer = peer_connect();
     pthread_t pieces, others, drains;
     int fd;
-    peer.link->bulks[0].conn = peer_pair(&fd);
-    atomic_store(&peer.link->bulk_count, 1);
-    small_buffers(peer.link->data.fd, peer.fd);
-    small_buffers(peer.link->bulks[0].conn.fd, fd);
+    peer.conn->bulks[0].transport = peer_pair(&fd);
+    atomic_store(&peer.conn->bulk_count, 1);
+    small_buffers(peer.conn->data.fd, peer.fd);
+    small_buffers(peer.conn->bulks[0].transport.fd, fd);
     memset(piece, 0x5a, sizeof piece);
-    pthread_create(&pieces, NULL, give_two_pieces, peer.link);
-    wait_for(peer.link, &peer.link->pumping); /* for room for the second */
-    pthread_create(&others, NULL, send_other, peer.link);
-    wait_for(peer.link, &peer.link->exclusive);
+    pthread_create(&pieces, NULL, give_two_pieces, peer.conn);
+    wait_for(peer.conn, &peer.conn->pumping); /* for room for the second */
+    pthread_create(&others, NULL, send_other, peer.conn);
+    wait_for(peer.conn, &peer.conn->exclusive);
     expect_piece(fd);
     pthread_create(&drains, NULL, drain, &peer.fd);
     expect_piece(fd);
     pthread_join(pieces, NULL);
     pthread_join(others, NULL);
-    cr_assert_eq(atomic_load(&peer.link->dead), 0);
+    cr_assert_eq(atomic_load(&peer.conn->dead), 0);
     shutdown(peer.fd, SHUT_RDWR);
     pthread_join(drains, NULL);
     close(peer.fd);

@@ -1,47 +1,47 @@
-/* How a link ends, in every state. What hangs here ends by the time limit of ctest. */
+/* How a connection ends, in every state. What hangs here ends by the time limit of ctest. */
 #include <stdio.h>
 
 #include "client/tests/peer.h"
 
 #define THREADS 8
 
-Test(link, end_while_waiting)
+Test(conn, end_while_waiting)
 {
     struct peer peer = peer_connect();
-    struct link_record *record = call_with(peer.link, 0, true, NULL);
+    struct pending_reply *record = call_with(peer.conn, 0, true, NULL);
     close(peer.fd);
-    expect_lost(peer.link, record);
+    expect_lost(peer.conn, record);
 }
 
-Test(link, end_while_idle)
+Test(conn, end_while_idle)
 {
     struct peer peer = peer_connect();
     close(peer.fd);
-    struct link_record *record = call_with(peer.link, 0, true, NULL);
+    struct pending_reply *record = call_with(peer.conn, 0, true, NULL);
     if (record != NULL) { /* the first bytes may still leave */
-        expect_lost(peer.link, record);
+        expect_lost(peer.conn, record);
     }
-    cr_assert_eq(client_link_lock(peer.link, 16), LINK_LOST);
+    cr_assert_eq(client_conn_lock(peer.conn, 16), CONN_LOST);
 }
 
-Test(link, end_inside_an_answer)
+Test(conn, end_inside_an_answer)
 {
     struct peer peer = peer_connect();
-    struct link_record *record = call_with(peer.link, 0, true, NULL);
+    struct pending_reply *record = call_with(peer.conn, 0, true, NULL);
     struct wire_header header = {.length = 32, .opcode = WIRE_REPLY, .sequence = record->sequence};
     peer_write(&peer, &header, sizeof header);
     peer_write(&peer, &header, 8);
     close(peer.fd);
-    expect_lost(peer.link, record);
+    expect_lost(peer.conn, record);
 }
 
-Test(link, end_inside_a_chunk)
+Test(conn, end_inside_a_chunk)
 {
     struct peer peer = peer_connect();
     static uint8_t to[WIRE_CHUNK];
-    struct link_want want = {
+    struct reply_action want = {
         .context = 1, .to = to, .bytes = sizeof to, .width = sizeof to, .pitch = sizeof to};
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     uint64_t values[2] = {0, sizeof to};
     struct wire_header header = {
         .length = 16 + sizeof to, .opcode = WIRE_DATA, .sequence = record->sequence};
@@ -49,7 +49,7 @@ Test(link, end_inside_a_chunk)
     peer_write(&peer, values, sizeof values);
     peer_write(&peer, to, sizeof to / 2);
     close(peer.fd);
-    expect_lost(peer.link, record);
+    expect_lost(peer.conn, record);
 }
 
 /* A good answer, and before it those pieces of 1000 bytes each, of a copy of 2000. */
@@ -57,22 +57,23 @@ static void expect_pieces_lost(const uint64_t *offsets, unsigned count)
 {
     struct peer peer = peer_connect();
     static uint8_t to[2000];
-    struct link_want want = {.context = 1, .to = to, .bytes = 2000, .width = 2000, .pitch = 2000};
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct reply_action want = {
+        .context = 1, .to = to, .bytes = 2000, .width = 2000, .pitch = 2000};
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     for (unsigned i = 0; i < count; i++) {
         cr_assert(peer_chunk(&peer, record->sequence, offsets[i], 1000));
     }
     peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
-    expect_lost(peer.link, record);
+    expect_lost(peer.conn, record);
 }
 
-Test(link, end_by_an_answer_whose_bytes_are_not_all_here)
+Test(conn, end_by_an_answer_whose_bytes_are_not_all_here)
 {
     expect_pieces_lost(NULL, 0);
     expect_pieces_lost((const uint64_t[]){0}, 1);
 }
 
-Test(link, end_by_pieces_out_of_turn)
+Test(conn, end_by_pieces_out_of_turn)
 {
     expect_pieces_lost((const uint64_t[]){1000, 0}, 2);
     expect_pieces_lost((const uint64_t[]){0, 0}, 2);
@@ -86,7 +87,7 @@ static void *close_soon(void *at)
     return NULL;
 }
 
-Test(link, end_while_sending)
+Test(conn, end_while_sending)
 {
     struct peer peer = peer_connect();
     pthread_t server;
@@ -94,7 +95,7 @@ Test(link, end_while_sending)
     pthread_create(&server, NULL, close_soon, &peer);
     bool alive = true;
     for (int i = 0; i < 1000 && alive; i++) {
-        alive = send_bulk(peer.link, out, WIRE_CHUNK);
+        alive = send_bulk(peer.conn, out, WIRE_CHUNK);
     }
     cr_assert_not(alive);
     pthread_join(server, NULL);
@@ -103,15 +104,15 @@ Test(link, end_while_sending)
 
 struct sleeper {
     pthread_t thread;
-    struct client_link *link;
-    struct link_record *record;
+    struct client_conn *conn;
+    struct pending_reply *record;
     int result;
 };
 
 static void *sleep_until_answer(void *at)
 {
     struct sleeper *sleeper = at;
-    sleeper->result = finish(sleeper->link, sleeper->record, NULL);
+    sleeper->result = finish(sleeper->conn, sleeper->record, NULL);
     return NULL;
 }
 
@@ -120,13 +121,13 @@ static void all_end_with(struct peer *peer, int due)
 {
     struct sleeper sleepers[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        sleepers[i].link = peer->link;
-        sleepers[i].record = call_with(peer->link, 0, true, NULL);
+        sleepers[i].conn = peer->conn;
+        sleepers[i].record = call_with(peer->conn, 0, true, NULL);
         pthread_create(&sleepers[i].thread, NULL, sleep_until_answer, &sleepers[i]);
     }
     usleep(50000);
-    if (due == LINK_LOST) {
-        client_link_lose(peer->link, "the test says so");
+    if (due == CONN_LOST) {
+        client_conn_lose(peer->conn, "the test says so");
     } else {
         struct {
             struct wire_header header;
@@ -143,19 +144,19 @@ static void all_end_with(struct peer *peer, int due)
         pthread_join(sleepers[i].thread, NULL);
         cr_assert_eq(sleepers[i].result, due);
     }
-    cr_assert_eq(client_link_lock(peer->link, 16), due);
+    cr_assert_eq(client_conn_lock(peer->conn, 16), due);
 }
 
-Test(link, a_fault_ends_every_wait)
+Test(conn, a_fault_ends_every_wait)
 {
     struct peer peer = peer_connect();
     all_end_with(&peer, 700);
 }
 
-Test(link, a_loss_seen_elsewhere_ends_every_wait)
+Test(conn, a_loss_seen_elsewhere_ends_every_wait)
 {
     struct peer peer = peer_connect();
-    all_end_with(&peer, LINK_LOST);
+    all_end_with(&peer, CONN_LOST);
 }
 
 /* ---- answers that are none */
@@ -164,19 +165,19 @@ static void lost_after(struct wire_header header, const void *content)
 {
     struct peer peer = peer_connect();
     static uint8_t to[64];
-    struct link_want want = {.context = 1, .to = to, .bytes = 64, .width = 64, .pitch = 64};
-    struct link_record *record = call_with(peer.link, 0, true, &want);
+    struct reply_action want = {.context = 1, .to = to, .bytes = 64, .width = 64, .pitch = 64};
+    struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     header.sequence += record->sequence;
     peer_write(&peer, &header, sizeof header);
     peer_write(&peer, content, header.length < 512 ? header.length : 512);
-    expect_lost(peer.link, record);
+    expect_lost(peer.conn, record);
     for (size_t i = 0; i < sizeof to; i++) {
         cr_assert_eq(to[i], 0);
     }
     close(peer.fd);
 }
 
-Test(link, nonsense_ends_the_link)
+Test(conn, nonsense_ends_the_conn)
 {
     static const uint8_t zeros[512];
     uint64_t behind[64] = {60, 8}, none[64] = {0, 0}, wide[64] = {0, 80};

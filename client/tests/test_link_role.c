@@ -11,14 +11,14 @@ static void disarm(void)
 }
 
 struct asker {
-    struct client_link *link;
-    struct link_record *record;
+    struct client_conn *conn;
+    struct pending_reply *record;
 };
 
 static void *finish_with_zero(void *at)
 {
     struct asker *asker = at;
-    cr_assert_eq(finish(asker->link, asker->record, NULL), 0);
+    cr_assert_eq(finish(asker->conn, asker->record, NULL), 0);
     return NULL;
 }
 
@@ -33,7 +33,7 @@ static void *answer_one(void *at)
 
 /* Who reads has seen that nobody waits, and stands still before the role is free. The next one
  * finds it taken and sleeps: who leaves must look again, for nobody else would wake him. */
-Test(link, who_comes_while_the_reader_leaves_is_woken, .fini = disarm, .timeout = 60)
+Test(conn, who_comes_while_the_reader_leaves_is_woken, .fini = disarm, .timeout = 60)
 {
     int fd = mkstemp(file);
     cr_assert(fd >= 0 && dprintf(fd, "1 delay:700 client: before the reader leaves\n") > 0);
@@ -41,13 +41,13 @@ Test(link, who_comes_while_the_reader_leaves_is_woken, .fini = disarm, .timeout 
     setenv("GPUAAS_FAILPOINT", file, 1);
     struct peer peer = peer_connect();
     pthread_t leaver, answerer;
-    struct asker first = {.link = peer.link, .record = call_with(peer.link, 0, true, NULL)};
+    struct asker first = {.conn = peer.conn, .record = call_with(peer.conn, 0, true, NULL)};
     pthread_create(&leaver, NULL, finish_with_zero, &first);
     (void)answer_one(&peer);
     while (access(file, F_OK) == 0) {
         usleep(1000);
     }
-    struct asker second = {.link = peer.link, .record = call_with(peer.link, 1, true, NULL)};
+    struct asker second = {.conn = peer.conn, .record = call_with(peer.conn, 1, true, NULL)};
     pthread_create(&answerer, NULL, answer_one, &peer);
     (void)finish_with_zero(&second);
     pthread_join(leaver, NULL);

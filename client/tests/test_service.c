@@ -1,53 +1,53 @@
-/* The service thread, with more links than a table of a fixed size would have room for. */
+/* The service thread, with more connections than a table of a fixed size would have room for. */
 #include <poll.h>
 #include <sys/eventfd.h>
 
 #include "client/call/state.h"
 #include "client/tests/peer.h"
 
-#define LINKS 180 /* with three descriptors each */
+#define CONNS 180 /* with three descriptors each */
 
 static const struct transport_ops *tcp;
 static int idle[2];
 
 /* As of a wide connection: its socket, and what else would wake it. */
-static unsigned await_three(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned await_three(struct transport_conn *transport, short wanted, struct pollfd *fds)
 {
     fds[0] = (struct pollfd){.fd = idle[0], .events = POLLIN};
     fds[1] = (struct pollfd){.fd = idle[1], .events = POLLIN};
-    fds[2] = (struct pollfd){.fd = conn->fd, .events = wanted};
+    fds[2] = (struct pollfd){.fd = transport->fd, .events = wanted};
     return 3;
 }
 
-static void link_with_side(struct peer *peer, int *side_fd)
+static void conn_with_side(struct peer *peer, int *side_fd)
 {
     static struct transport_ops ops;
     struct frame_reader reader;
     *peer = peer_connect();
     struct transport_conn side = peer_pair(side_fd);
-    if (tcp == NULL) { /* from the first link on the service thread reads them */
+    if (tcp == NULL) { /* from the first connection on the service thread reads them */
         tcp = side.ops;
         ops = *tcp;
         ops.await = await_three;
     }
     side.ops = &ops;
     cr_assert_eq(frame_reader_init(&reader, SIDE_READ_BYTES), GA_OK);
-    transport_side_init(&peer->link->side, &side, &reader, 600000);
-    client_link_add(peer->link);
+    transport_side_init(&peer->conn->side, &side, &reader, 600000);
+    client_conn_add(peer->conn);
 }
 
-Test(service, every_link_is_watched, .timeout = 60)
+Test(service, every_conn_is_watched, .timeout = 60)
 {
-    static struct peer peers[LINKS];
-    static int sides[LINKS];
+    static struct peer peers[CONNS];
+    static int sides[CONNS];
     const struct wire_header ping = {.opcode = WIRE_PING, .sequence = 7};
     struct wire_header pong;
     idle[0] = eventfd(0, EFD_CLOEXEC);
     idle[1] = eventfd(0, EFD_CLOEXEC);
-    for (unsigned i = 0; i < LINKS; i++) {
-        link_with_side(&peers[i], &sides[i]);
+    for (unsigned i = 0; i < CONNS; i++) {
+        conn_with_side(&peers[i], &sides[i]);
     }
-    for (unsigned i = 0; i < LINKS; i++) {
+    for (unsigned i = 0; i < CONNS; i++) {
         struct peer side = {.fd = sides[i]};
         cr_assert(peer_write(&side, &ping, sizeof ping));
         do { /* it may ping first */

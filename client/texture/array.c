@@ -73,7 +73,7 @@ static CUresult create(struct client_call *call, const struct front_array *front
     array_find(made, mipmapped)->front = *front;
     rc = create_once(call, front, made);
     for (unsigned step = 0;
-         rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_relieve(call->context->session, step);
+         rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(call->context->session, step);
          step++) {
         rc = create_once(call, front, made);
     }
