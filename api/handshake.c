@@ -16,7 +16,7 @@ static void bytes_read(struct ga_reader *r, uint8_t *to, size_t size)
 /* A string that must be there; "" after a failure, so that callers need no check of their own. */
 static const char *text_read(struct ga_reader *r)
 {
-    const char *text = ga_read_string(r, HANDSHAKE_STRING_MOST);
+    const char *text = ga_read_string(r, HANDSHAKE_STRING_MAX);
     if (text == NULL) {
         r->failed = true;
         return "";
@@ -72,7 +72,7 @@ enum ga_status handshake_hello_read(struct ga_reader *r, struct handshake_hello 
         return r->failed ? GA_INVALID : GA_OK;
     }
     m->program = text_read(r);
-    m->token = ga_read_string(r, HANDSHAKE_STRING_MOST);
+    m->token = ga_read_string(r, HANDSHAKE_STRING_MAX);
     return read_end(r);
 }
 
@@ -91,7 +91,7 @@ static void device_write(struct ga_writer *w, const struct handshake_device *d)
 /* A client divides and rounds by it. 0: the server does not know. */
 static bool granularity_is_good(uint64_t bytes)
 {
-    return bytes <= HANDSHAKE_GRANULARITY_MOST && (bytes & (bytes - 1)) == 0;
+    return bytes <= HANDSHAKE_GRANULARITY_MAX && (bytes & (bytes - 1)) == 0;
 }
 
 static void device_read(struct ga_reader *r, struct handshake_device *d)
@@ -105,7 +105,7 @@ static void device_read(struct ga_reader *r, struct handshake_device *d)
     d->priority_greatest = ga_read_i32(r);
     bytes_read(r, d->uuid, sizeof d->uuid);
     d->attribute_count = ga_read_u32(r);
-    if (d->attribute_count > HANDSHAKE_ATTRIBUTES_MOST) {
+    if (d->attribute_count > HANDSHAKE_ATTRIBUTES_MAX) {
         r->failed = true;
         d->attribute_count = 0;
     }
@@ -153,7 +153,7 @@ enum ga_status handshake_welcome_read(struct ga_reader *r, struct handshake_welc
     }
     m->pool = text_read(r);
     m->node = text_read(r);
-    if (r->failed || m->device_count > HANDSHAKE_DEVICES_MOST) {
+    if (r->failed || m->device_count > HANDSHAKE_DEVICES_MAX) {
         return GA_INVALID;
     }
     for (uint32_t i = 0; i < m->device_count; i++) {

@@ -25,11 +25,11 @@
 #include "base/cursor.h"
 #include "base/status.h"
 
-#define HANDSHAKE_WAY_RDMA         1u /* at `address`, data connections may ask for RDMA */
-#define HANDSHAKE_DEVICES_MOST     1024u
-#define HANDSHAKE_ATTRIBUTES_MOST  512u
-#define HANDSHAKE_STRING_MOST      1024u
-#define HANDSHAKE_GRANULARITY_MOST (UINT64_C(1) << 30) /* drivers say 2 MiB */
+#define HANDSHAKE_WAY_RDMA        1u /* at `address`, data connections may ask for RDMA */
+#define HANDSHAKE_DEVICES_MAX     1024u
+#define HANDSHAKE_ATTRIBUTES_MAX  512u
+#define HANDSHAKE_STRING_MAX      1024u
+#define HANDSHAKE_GRANULARITY_MAX (UINT64_C(1) << 30) /* drivers say 2 MiB */
 
 struct handshake_hello {
     uint32_t magic, major, minor;
@@ -62,7 +62,7 @@ struct handshake_welcome {
     const char *node;
     int32_t driver_version; /* of the node's driver, as cuDriverGetVersion */
     uint32_t device_count;
-    struct handshake_device *devices; /* owned by the caller: room for HANDSHAKE_DEVICES_MOST */
+    struct handshake_device *devices; /* owned by the caller: room for HANDSHAKE_DEVICES_MAX */
 };
 
 struct handshake_refused {

@@ -23,9 +23,9 @@ const struct soft_key soft_keys[] = {
 const size_t soft_key_count = sizeof soft_keys / sizeof soft_keys[0];
 _Static_assert(sizeof soft_keys / sizeof soft_keys[0] <= 64, "a bit for each");
 
-#define SOFT_MEMORY_MOST (UINT64_C(4) << 30) /* unless it is given, or a model's */
+#define SOFT_MEMORY_MAX (UINT64_C(4) << 30) /* unless it is given, or a model's */
 
-#define SOFT_CAPABILITY_LEAST 75
+#define SOFT_CAPABILITY_MIN 75
 
 struct model {
     const char *key;
@@ -41,7 +41,7 @@ struct model {
                 .memory = UINT64_C(memory_) << 30,                                                 \
                 .sms = sms_,                                                                       \
                 .capability =                                                                      \
-                    capability_ > SOFT_CAPABILITY_LEAST ? capability_ : SOFT_CAPABILITY_LEAST,     \
+                    capability_ > SOFT_CAPABILITY_MIN ? capability_ : SOFT_CAPABILITY_MIN,         \
                 .vmm = true,                                                                       \
                 .clock_mhz = clock_,                                                               \
                 .cores = cores_,                                                                   \
@@ -245,7 +245,7 @@ void soft_device_complete(struct soft_device *device, uint64_t given)
     }
     if (device->memory == 0) {
         uint64_t half = soft_machine_memory() / 2;
-        device->memory = half < SOFT_MEMORY_MOST ? half : SOFT_MEMORY_MOST;
+        device->memory = half < SOFT_MEMORY_MAX ? half : SOFT_MEMORY_MAX;
     }
 }
 

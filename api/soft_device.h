@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define SOFT_NAME_BYTES     128
-#define SOFT_PROCESSES_MOST 4096 /* that may use the GPUs of one node at a time */
+#define SOFT_NAME_BYTES    128
+#define SOFT_PROCESSES_MAX 4096 /* that may use the GPUs of one node at a time */
 #define SOFT_MODELS                                                                                \
     "generic, quadro2000, quadro4000, c2050, c2070, gtx1080ti, a100, "                             \
     "h100 or h200"

@@ -15,16 +15,16 @@
 
 #include <stdint.h>
 
-#define WIRE_MAGIC          0x41555047u /* "GPUA" */
-#define WIRE_MAJOR          1           /* must be equal on both ends */
-#define WIRE_MINOR          1           /* within a major both orders of upgrade work */
-#define WIRE_DEFAULT_PORT   "9955"
-#define WIRE_HANDSHAKE_MOST (1u << 20)   /* a longer control frame is refused unread */
-#define WIRE_CHUNK          262144u      /* bulk bytes per copy frame, at most */
-#define WIRE_BULKS_MOST     16           /* bulk connections of one data connection, at most */
-#define WIRE_VALUES_MOST    65536u       /* values of one call without bulk, at most */
-#define WIRE_NAMES_MOST     (256u << 10) /* names of functions in one answer, at most */
-#define WIRE_IMAGE_MOST     (512u << 20) /* bytes of one module image, at most */
+#define WIRE_MAGIC         0x41555047u /* "GPUA" */
+#define WIRE_MAJOR         1           /* must be equal on both ends */
+#define WIRE_MINOR         1           /* within a major both orders of upgrade work */
+#define WIRE_DEFAULT_PORT  "9955"
+#define WIRE_HANDSHAKE_MAX (1u << 20)   /* a longer control frame is refused unread */
+#define WIRE_CHUNK         262144u      /* bulk bytes per copy frame, at most */
+#define WIRE_BULKS_MAX     16           /* bulk connections of one data connection, at most */
+#define WIRE_VALUES_MAX    65536u       /* values of one call without bulk, at most */
+#define WIRE_NAMES_MAX     (256u << 10) /* names of functions in one answer, at most */
+#define WIRE_IMAGE_MAX     (512u << 20) /* bytes of one module image, at most */
 
 struct wire_header {
     uint32_t length;  /* bytes behind this header, multiple of 16 */

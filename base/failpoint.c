@@ -14,13 +14,13 @@
 
 #include "base/log.h"
 
-#define LINE_MOST 200
+#define LINE_MAX 200
 
 static struct {
     const char *file; /* NULL: nothing is armed */
     unsigned count;
     char action[16];
-    char name[LINE_MOST];
+    char name[LINE_MAX];
 } armed;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -28,7 +28,7 @@ static atomic_uint hits;
 
 static void arm(void)
 {
-    char line[LINE_MOST];
+    char line[LINE_MAX];
     const char *file = getenv("GPUAAS_FAILPOINT");
     int fd = file != NULL ? open(file, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0) {

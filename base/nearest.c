@@ -21,10 +21,10 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return c < a ? c : a;
 }
 
-/* Both are at most GA_NEAREST_MOST long. */
+/* Both are at most GA_NEAREST_MAX long. */
 static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    unsigned rows[3][GA_NEAREST_MOST + 1];
+    unsigned rows[3][GA_NEAREST_MAX + 1];
     for (unsigned j = 0; j <= b_length; j++) {
         rows[0][j] = j;
     }
@@ -46,7 +46,7 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
 void ga_nearest_offer(struct ga_nearest *nearest, const char *word)
 {
     size_t length = strlen(word);
-    if (length > GA_NEAREST_MOST || nearest->length > GA_NEAREST_MOST) {
+    if (length > GA_NEAREST_MAX || nearest->length > GA_NEAREST_MAX) {
         return;
     }
     unsigned edits = distance(nearest->text, nearest->length, word, length);

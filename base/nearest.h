@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#define GA_NEAREST_MOST 40u /* longer words are near to nothing */
+#define GA_NEAREST_MAX 40u /* longer words are near to nothing */
 
 struct ga_nearest {
     const char *text;

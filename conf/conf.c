@@ -13,8 +13,8 @@
 #include "base/nearest.h"
 #include "conf/key.h"
 
-#define CONF_FILE_MOST (1u << 20) /* a longer file is no configuration */
-#define CONF_KEYS_MOST 64u
+#define CONF_FILE_MAX (1u << 20) /* a longer file is no configuration */
+#define CONF_KEYS_MAX 64u
 
 struct reading {
     struct conf *conf;
@@ -26,9 +26,9 @@ struct reading {
     bool skipping; /* behind a section's line that is none: whose keys these are is not known */
     conf_complain *complain;
     void *user;
-    unsigned server_seen[CONF_KEYS_MOST]; /* line of each key; 0: not given */
-    unsigned gpu_seen[CONF_GPUS_MOST][CONF_KEYS_MOST];
-    unsigned gpu_line[CONF_GPUS_MOST]; /* line of the first key; 0: no such section */
+    unsigned server_seen[CONF_KEYS_MAX]; /* line of each key; 0: not given */
+    unsigned gpu_seen[CONF_GPUS_MAX][CONF_KEYS_MAX];
+    unsigned gpu_line[CONF_GPUS_MAX]; /* line of the first key; 0: no such section */
 };
 
 __attribute__((format(printf, 3, 4))) static void complain_at(struct reading *r, unsigned line,
@@ -156,7 +156,7 @@ static int gpu_number(const char *section)
         }
         number = number * 10 + (*at - '0');
     }
-    return number < (int)CONF_GPUS_MOST ? number : -1;
+    return number < (int)CONF_GPUS_MAX ? number : -1;
 }
 
 static int key_take(void *user, const char *section, const char *name, const char *value)
@@ -167,14 +167,14 @@ static int key_take(void *user, const char *section, const char *name, const cha
     if (section[0] == 0) {
         complain_at(r, r->line,
                     "%s: stands before the first section; allowed: [server], [gpu.0] to [gpu.%u]",
-                    name, CONF_GPUS_MOST - 1);
+                    name, CONF_GPUS_MAX - 1);
         return 1;
     }
     if (number < 0 && strcmp(section, "server") != 0) {
         complain_at(r, r->line,
                     "[%s]: there is no such section; allowed: [server], [gpu.0] to "
                     "[gpu.%u]",
-                    section, CONF_GPUS_MOST - 1);
+                    section, CONF_GPUS_MAX - 1);
         return 1;
     }
     void *into = &r->conf->server;
@@ -245,7 +245,7 @@ static void gpus_check(struct reading *r)
     struct conf *conf = r->conf;
     size_t driver_key = (size_t)(key_find(CONF_SECTION_GPU, "driver") - conf_keys);
     unsigned count = 0;
-    for (unsigned n = 0; n < CONF_GPUS_MOST; n++) {
+    for (unsigned n = 0; n < CONF_GPUS_MAX; n++) {
         if (r->gpu_line[n] == 0) {
             continue;
         }
@@ -287,7 +287,7 @@ static void processes_check(struct reading *r)
 {
     const struct conf *conf = r->conf;
     size_t key = (size_t)(key_find(CONF_SECTION_SERVER, "clients") - conf_keys);
-    uint32_t rest = SOFT_PROCESSES_MOST - 1 - conf->server.spare_backends;
+    uint32_t rest = SOFT_PROCESSES_MAX - 1 - conf->server.spare_backends;
     bool soft = false;
     for (unsigned i = 0; i < conf->gpu_count; i++) {
         soft |= conf->gpus[i].driver == CONF_DRIVER_SOFT;
@@ -296,7 +296,7 @@ static void processes_check(struct reading *r)
         complain_at(r, r->server_seen[key],
                     "[server] clients: \"%u\" is not allowed; allowed: 1 to %u where a GPU has "
                     "driver = soft and spare_backends = %u (%u processes can use such GPUs)",
-                    conf->server.clients, rest, conf->server.spare_backends, SOFT_PROCESSES_MOST);
+                    conf->server.clients, rest, conf->server.spare_backends, SOFT_PROCESSES_MAX);
     }
 }
 
@@ -312,7 +312,7 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
     *r = (struct reading){
         .conf = conf, .name = name, .next = text, .complain = complain, .user = user};
     defaults_set(CONF_SECTION_SERVER, &conf->server);
-    for (unsigned n = 0; n < CONF_GPUS_MOST; n++) {
+    for (unsigned n = 0; n < CONF_GPUS_MAX; n++) {
         defaults_set(CONF_SECTION_GPU, &conf->gpus[n]);
     }
     int bad_line = ini_parse_stream(line_give, r, key_take, r);
@@ -345,12 +345,12 @@ enum ga_status conf_read_file(const char *path, struct conf *conf, conf_complain
     char line[600];
     FILE *file = fopen(path, "re");
     int error = file == NULL ? errno : 0;
-    char *text = malloc(CONF_FILE_MOST + 1);
-    size_t size = file != NULL && text != NULL ? fread(text, 1, CONF_FILE_MOST + 1, file) : 0;
+    char *text = malloc(CONF_FILE_MAX + 1);
+    size_t size = file != NULL && text != NULL ? fread(text, 1, CONF_FILE_MAX + 1, file) : 0;
     error = file != NULL && ferror(file) ? errno : error;
     const char *wrong = error != 0                                   ? strerror(error)
                         : text == NULL                               ? "no memory"
-                        : size > CONF_FILE_MOST                      ? "longer than 1 MiB"
+                        : size > CONF_FILE_MAX                       ? "longer than 1 MiB"
                         : size != 0 && memchr(text, 0, size) != NULL ? "not a text"
                                                                      : NULL;
     enum ga_status status = GA_INVALID;

@@ -14,15 +14,15 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define CONF_TEXT_MOST    256u
-#define CONF_LISTENS_MOST 16u
-#define CONF_GPUS_MOST    1024u
+#define CONF_TEXT_MAX    256u
+#define CONF_LISTENS_MAX 16u
+#define CONF_GPUS_MAX    1024u
 
 enum conf_driver { CONF_DRIVER_SOFT, CONF_DRIVER_NVIDIA };
 
 struct conf_listen {
-    char url[CONF_TEXT_MOST]; /* as written; whoever listens checks what it means */
-    unsigned line;            /* of the file, for that check's error */
+    char url[CONF_TEXT_MAX]; /* as written; whoever listens checks what it means */
+    unsigned line;           /* of the file, for that check's error */
 };
 
 struct conf_ports {
@@ -30,14 +30,14 @@ struct conf_ports {
 };
 
 struct conf_server {
-    struct conf_listen listen[CONF_LISTENS_MOST];
+    struct conf_listen listen[CONF_LISTENS_MAX];
     unsigned listen_count;
     struct conf_ports data_ports;
     bool shm, rdma;
-    char tls_cert[CONF_TEXT_MOST], tls_key[CONF_TEXT_MOST], tls_client_ca[CONF_TEXT_MOST];
-    char advertise_address[CONF_TEXT_MOST];
-    char pool[CONF_TEXT_MOST];
-    char node[CONF_TEXT_MOST];
+    char tls_cert[CONF_TEXT_MAX], tls_key[CONF_TEXT_MAX], tls_client_ca[CONF_TEXT_MAX];
+    char advertise_address[CONF_TEXT_MAX];
+    char pool[CONF_TEXT_MAX];
+    char node[CONF_TEXT_MAX];
     enum ga_log_level log_level;
     enum ga_log_format log_format;
     uint64_t session_queue_bytes, copy_overflow, client_cache;
@@ -53,16 +53,16 @@ struct conf_server {
 struct conf_gpu {
     unsigned number; /* N of [gpu.N] */
     enum conf_driver driver;
-    char driver_path[CONF_TEXT_MOST];
+    char driver_path[CONF_TEXT_MAX];
     uint32_t device;
-    char name[CONF_TEXT_MOST];
+    char name[CONF_TEXT_MAX];
     struct soft_device soft; /* of a software GPU; but for name and uuid */
     uint64_t soft_given;     /* a bit for each of soft_keys */
 };
 
 struct conf {
     struct conf_server server;
-    struct conf_gpu gpus[CONF_GPUS_MOST]; /* by number, ascending */
+    struct conf_gpu gpus[CONF_GPUS_MAX]; /* by number, ascending */
     unsigned gpu_count;
 };
 

@@ -58,7 +58,7 @@ void conf_example_write(FILE *out)
     section_write(out, CONF_SECTION_SERVER);
     fputc('\n', out);
     snprintf(line, sizeof line, "One section for each GPU, [gpu.0] to [gpu.%u].",
-             CONF_GPUS_MOST - 1);
+             CONF_GPUS_MAX - 1);
     comment_write(out, line);
     fprintf(out, "[gpu.0]\n");
     section_write(out, CONF_SECTION_GPU);

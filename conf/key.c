@@ -73,7 +73,7 @@ static bool listen_read(const char *text, unsigned line, struct conf_server *ser
         while (length > 0 && isspace((unsigned char)text[length - 1])) {
             length--;
         }
-        if (length == 0 || length >= CONF_TEXT_MOST || changed.listen_count == CONF_LISTENS_MOST) {
+        if (length == 0 || length >= CONF_TEXT_MAX || changed.listen_count == CONF_LISTENS_MAX) {
             return false;
         }
         struct conf_listen *listen = &changed.listen[changed.listen_count++];

@@ -10,7 +10,7 @@
 enum conf_section { CONF_SECTION_SERVER, CONF_SECTION_GPU };
 
 enum conf_type {
-    CONF_TYPE_TEXT,   /* char[CONF_TEXT_MOST] */
+    CONF_TYPE_TEXT,   /* char[CONF_TEXT_MAX] */
     CONF_TYPE_NUMBER, /* uint32_t */
     CONF_TYPE_BYTES,  /* uint64_t, with KiB, MiB, GiB, TiB */
     CONF_TYPE_PORTS,  /* struct conf_ports */

@@ -60,8 +60,8 @@ struct front_value {
     CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR; without other bits */
 };
 
-#define FRONT_VALUES_MOST 255u /* of a batch; cuda.h: less than 256 */
-/* What a batch of cuStreamBatchMemOp does, at most FRONT_VALUES_MOST steps. */
+#define FRONT_VALUES_MAX 255u /* of a batch; cuda.h: less than 256 */
+/* What a batch of cuStreamBatchMemOp does, at most FRONT_VALUES_MAX steps. */
 CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
                            struct front_value *steps, unsigned *made);
 

@@ -15,8 +15,8 @@
 #include "jit/driver_link.h"
 #include "jit/lto.h"
 
-#define JIT_EXPORT  __attribute__((visibility("default")))
-#define INPUTS_MOST 4096u
+#define JIT_EXPORT __attribute__((visibility("default")))
+#define INPUTS_MAX 4096u
 
 struct nvJitLink {
     char **options;
@@ -124,7 +124,7 @@ static nvJitLinkResult add(struct nvJitLink *link, nvJitLinkInputType type, cons
         type = type_of(data, size);
     }
     if (type <= NVJITLINK_INPUT_NONE || type > NVJITLINK_INPUT_LIBRARY || link->complete ||
-        size == 0 || link->count == INPUTS_MOST) {
+        size == 0 || link->count == INPUTS_MAX) {
         return NVJITLINK_ERROR_INVALID_INPUT;
     }
     struct jit_input *inputs = realloc(link->inputs, (link->count + 1) * sizeof *inputs);

@@ -202,7 +202,7 @@ static void copy(const struct exchange *exchange)
 
 static void measure(const struct side *side, const struct exchange *exchange)
 {
-    static uint64_t each_ns[TIMING_MOST];
+    static uint64_t each_ns[TIMING_MAX];
     if (exchange->copy) {
         copy(exchange); /* the first time it touches the memory */
     }
@@ -247,7 +247,7 @@ static bool exchange_read(const char *line, struct exchange *exchange)
                                   .shm = strcmp(wait, "shm") == 0,
                                   .copy = strcmp(wait, "copy") == 0};
     return exchange->piece <= BATCH && exchange->piece <= exchange->up_from &&
-           exchange->count <= TIMING_MOST && (!exchange->copy || room_valid(exchange->up)) &&
+           exchange->count <= TIMING_MAX && (!exchange->copy || room_valid(exchange->up)) &&
            room_valid(exchange->up_from) && room_valid(exchange->up_to) &&
            room_valid(exchange->down_to);
 }

@@ -33,7 +33,7 @@
 #define NEAR_ADDRESS UINT32_C(0x0a4e0002)
 #define FAR_ADDRESS  UINT32_C(0x0a4e0001)
 #define NETMASK      UINT32_C(0xffffff00)
-#define PACKET_MOST  (65536u + 64)
+#define PACKET_MAX   (65536u + 64)
 #define QUEUE_BYTES  (UINT64_C(256) << 20) /* 100 ms of 2.5 GB/s */
 #define TX_PACKETS   1000                  /* that wait for us in the kernel */
 #define BURST        64                    /* packets taken before others have their turn */
@@ -116,14 +116,14 @@ static void loopback_up(void)
 
 static bool queue_full(const struct queue *queue)
 {
-    return QUEUE_BYTES - (queue->head - queue->tail) < 2 * (PACKET_MOST + sizeof(struct packet));
+    return QUEUE_BYTES - (queue->head - queue->tail) < 2 * (PACKET_MAX + sizeof(struct packet));
 }
 
 /* Where the next packet goes: at the end of the ring it begins anew. */
 static uint8_t *queue_place(struct queue *queue)
 {
     uint64_t at = queue->head % QUEUE_BYTES;
-    if (QUEUE_BYTES - at < sizeof(struct packet) + PACKET_MOST) {
+    if (QUEUE_BYTES - at < sizeof(struct packet) + PACKET_MAX) {
         struct packet filler = {.room = (uint32_t)(QUEUE_BYTES - at)};
         memcpy(queue->ring + at, &filler, sizeof filler);
         queue->head += filler.room;
@@ -151,7 +151,7 @@ static void take(int fd, struct queue *queue)
     }
     for (int i = 0; i < BURST && !queue_full(queue); i++) {
         uint8_t *place = queue_place(queue);
-        ssize_t got = read(fd, place + sizeof(struct packet), PACKET_MOST);
+        ssize_t got = read(fd, place + sizeof(struct packet), PACKET_MAX);
         if (got <= 0) {
             return;
         }

@@ -29,7 +29,7 @@ CUdeviceptr loops_memory;
 static CUdeviceptr device_report;
 static uint8_t *memory[2]; /* pageable: source, sink */
 static uint8_t *pinned[2];
-static uint64_t each_ns[TIMING_MOST];
+static uint64_t each_ns[TIMING_MAX];
 static uint64_t sum;            /* as the null device sums launches */
 static uint64_t report_mallocs; /* what reading a report costs there */
 
@@ -417,7 +417,7 @@ static void measure_run(const char *line)
     measure.bytes = bytes;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         if (strcmp(measure.name, operations[i].name) == 0) {
-            if (fields < 2 || count == 0 || count > TIMING_MOST || bytes > LOOPS_MEMORY) {
+            if (fields < 2 || count == 0 || count > TIMING_MAX || bytes > LOOPS_MEMORY) {
                 loops_fail("%s takes %s", measure.name, operations[i].form);
             }
             struct null_report before = report_read();

@@ -42,7 +42,7 @@ void loops_launch(uint64_t number);
 void loops_expect_launches(struct measure *measure, uint64_t count);
 void loops_begin(struct measure *measure);
 void loops_finish(struct measure *measure);
-/* The time of call (or round) `number`, which began at `before`; less than TIMING_MOST. */
+/* The time of call (or round) `number`, which began at `before`; less than TIMING_MAX. */
 void loops_single(uint64_t number, uint64_t before);
 /* The program's two buffers; borrowed, they stay. */
 void loops_buffers(bool pin, uint8_t **source, uint8_t **sink);

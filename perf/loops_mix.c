@@ -102,7 +102,7 @@ void loops_mix(struct measure *measure)
     uint64_t end_ns = (start_ms + measure->count) * 1000000;
     sleep_until(start_ms);
     loops_begin(measure);
-    while (ga_clock_ns() < end_ns && number < TIMING_MOST) {
+    while (ga_clock_ns() < end_ns && number < TIMING_MAX) {
         uint64_t before = ga_clock_ns();
         mix_round(&mix, number);
         loops_single(number++, before);

@@ -15,7 +15,7 @@ FOLDER = os.path.join(HERE, "..", "tests", "rdma")
 HOST = "10.77.0.1"  # there
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 BOOT_SECONDS, TURN_SECONDS = 120, 60
-TURNS_MOST = 9
+TURNS_MAX = 9
 
 
 def lacks(build):
@@ -33,7 +33,7 @@ def lacks(build):
 def measured(bench):
     """What one such machine says: {figure: turns}"""
     build, root = bench.rig.build, os.path.realpath(os.path.join(HERE, ".."))
-    turns = min(bench.turns, TURNS_MOST)
+    turns = min(bench.turns, TURNS_MAX)
     command = [os.path.join(FOLDER, "vm.sh"), "-t", str(BOOT_SECONDS + turns * TURN_SECONDS),
                "-e", f"GPUAAS_TEST_RDMA={HOST}", "-e", "GPUAAS_TEST_TRANSPORT=rdma",
                "-e", "PYTHONDONTWRITEBYTECODE=1", root, "python3",

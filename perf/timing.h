@@ -11,7 +11,7 @@
 #include "base/clock.h"
 
 /* Room for the times of single calls; what is measured singly is done at most so often at once. */
-#define TIMING_MOST 1000000u
+#define TIMING_MAX 1000000u
 
 static inline int timing_compare(const void *a, const void *b)
 {

@@ -12,11 +12,11 @@ enum ga_status channel_send(int fd, const void *packet, size_t size)
     return channel_send_with(fd, packet, size, -1);
 }
 
-#define PASSED_MOST 4u /* more are not even received */
+#define PASSED_MAX 4u /* more are not even received */
 
 union control {
     struct cmsghdr header;
-    uint8_t room[CMSG_SPACE(PASSED_MOST * sizeof(int))];
+    uint8_t room[CMSG_SPACE(PASSED_MAX * sizeof(int))];
 };
 
 enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed)
@@ -82,7 +82,7 @@ static enum ga_status packet_check(union channel_packet *packet, size_t size)
         break;
     case CHANNEL_FACTS:
         packet->facts.name[sizeof packet->facts.name - 1] = 0;
-        if (packet->facts.attribute_count > HANDSHAKE_ATTRIBUTES_MOST) {
+        if (packet->facts.attribute_count > HANDSHAKE_ATTRIBUTES_MAX) {
             return GA_LOST;
         }
         break;

@@ -26,7 +26,7 @@
 #include "transport/transport.h"
 
 #define CHANNEL_FD        3 /* the backend process's end */
-#define CHANNEL_TEXT_MOST 256u
+#define CHANNEL_TEXT_MAX  256u
 #define CHANNEL_KEY_BYTES 32u
 
 enum channel_kind {
@@ -56,8 +56,8 @@ struct channel_setup {
     uint32_t kind;
     uint32_t probe; /* 1: report the facts of the devices and exit */
     enum conf_driver driver;
-    char driver_path[CONF_TEXT_MOST]; /* empty: the driver's usual place */
-    char advertise[CONF_TEXT_MOST];   /* empty: bind_host */
+    char driver_path[CONF_TEXT_MAX]; /* empty: the driver's usual place */
+    char advertise[CONF_TEXT_MAX];   /* empty: bind_host */
     struct conf_ports data_ports;
     uint32_t shm;  /* 1: listens on shared memory, too */
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
@@ -71,7 +71,7 @@ struct channel_setup {
     struct {
         uint32_t device;  /* index into the list that clients see; probe: into the configuration */
         uint32_t ordinal; /* in the driver */
-    } devices[CONF_GPUS_MOST];
+    } devices[CONF_GPUS_MAX];
 };
 
 struct channel_warm {
@@ -81,22 +81,22 @@ struct channel_warm {
 struct channel_application {
     uint32_t kind;
     uint8_t id[16];
-    char bind_host[CONF_TEXT_MOST];    /* where to listen */
+    char bind_host[CONF_TEXT_MAX];     /* where to listen */
     bool tls;                          /* and whether with tls, by tickets */
     char client[TRANSPORT_PEER_BYTES]; /* its address, for the log */
 };
 
 struct channel_ready {
     uint32_t kind;
-    char url[CHANNEL_TEXT_MOST + 16];
-    char local[CHANNEL_TEXT_MOST]; /* "shm:name", or empty */
-    uint32_t ways;                 /* HANDSHAKE_WAY_* */
+    char url[CHANNEL_TEXT_MAX + 16];
+    char local[CHANNEL_TEXT_MAX]; /* "shm:name", or empty */
+    uint32_t ways;                /* HANDSHAKE_WAY_* */
 };
 
 struct channel_failed {
     uint32_t kind;
     int32_t result; /* CUresult for the client */
-    char reason[2 * CHANNEL_TEXT_MOST];
+    char reason[2 * CHANNEL_TEXT_MAX];
 };
 
 struct channel_ticket {
@@ -114,7 +114,7 @@ struct channel_idle {
 struct channel_facts {
     uint32_t kind;
     uint32_t device; /* as in SETUP */
-    char name[CHANNEL_TEXT_MOST];
+    char name[CHANNEL_TEXT_MAX];
     uint8_t uuid[16];
     uint64_t memory_bytes, granularity_bytes;
     int32_t priority_least, priority_greatest;
@@ -122,7 +122,7 @@ struct channel_facts {
     uint32_t traits;
     uint64_t peers; /* bit n: kernels may use memory of the device n of SETUP, n < 64 */
     uint32_t attribute_count;
-    int32_t attributes[HANDSHAKE_ATTRIBUTES_MOST];
+    int32_t attributes[HANDSHAKE_ATTRIBUTES_MAX];
 };
 
 struct channel_exchange {

@@ -16,14 +16,14 @@
 
 struct transport_conn;
 
-enum pack_mode {
-    PACK_OFF,
-    PACK_AUTO,
-    PACK_ALWAYS, /* whatever it costs; for tests */
+enum compression_mode {
+    COMPRESSION_OFF,
+    COMPRESSION_AUTO,
+    COMPRESSION_ALWAYS, /* whatever it costs; for tests */
 };
 
-struct pack {
-    enum pack_mode mode;
+struct compression {
+    enum compression_mode mode;
     bool full; /* the socket is full, since then, and has taken so much: */
     uint64_t full_ns, taken_bytes;
     uint64_t sure_bytes;       /* after that many nobody knows any more what the wire is like */
@@ -34,38 +34,39 @@ struct pack {
 };
 
 /* ---- what the sender sees */
-void pack_full(struct pack *pack, uint64_t now_ns);
-static inline void pack_took(struct pack *pack, uint64_t bytes)
+void compression_full(struct compression *compression, uint64_t now_ns);
+static inline void compression_took(struct compression *compression, uint64_t bytes)
 {
-    pack->taken_bytes += bytes;
-    pack->sure_bytes -= bytes < pack->sure_bytes ? bytes : pack->sure_bytes;
+    compression->taken_bytes += bytes;
+    compression->sure_bytes -= bytes < compression->sure_bytes ? bytes : compression->sure_bytes;
 }
 /* Nothing waits any more. */
-static inline void pack_emptied(struct pack *pack)
+static inline void compression_emptied(struct compression *compression)
 {
-    pack->full = false;
+    compression->full = false;
 }
 
 /* Whether to try the next piece. */
-bool pack_wanted(struct pack *pack);
+bool compression_wanted(struct compression *compression);
 /* A piece has been tried: packed_bytes 0: it did not get smaller. */
-void pack_tried(struct pack *pack, uint64_t plain_bytes, uint64_t packed_bytes, uint64_t took_ns);
+void compression_tried(struct compression *compression, uint64_t plain_bytes, uint64_t packed_bytes,
+                       uint64_t took_ns);
 
 /* ---- the bytes */
 /* Room for what packing `bytes` may need; less than they are. */
-static inline size_t pack_room(size_t bytes)
+static inline size_t compression_room(size_t bytes)
 {
     return bytes - bytes / 8;
 }
-/* Packs into pack_room(bytes) bytes; how many they have become. 0: they do not fit. */
-size_t pack_close(const void *from, size_t bytes, void *to);
+/* Packs into compression_room(bytes) bytes; how many they have become. 0: they do not fit. */
+size_t compress(const void *from, size_t bytes, void *to);
 /* The same in time that `pack` learns of. */
-size_t pack_piece(struct pack *pack, const void *from, size_t bytes, void *to);
+size_t compress_piece(struct compression *compression, const void *from, size_t bytes, void *to);
 /* The inverse; `from` is of a peer. GA_INVALID unless exactly `bytes` come out. Writes nothing
  * beyond them. */
-GA_CHECKED enum ga_status pack_open(const void *from, size_t packed, void *to, size_t bytes);
+GA_CHECKED enum ga_status decompress(const void *from, size_t packed, void *to, size_t bytes);
 
 /* Whether both ends are on this machine, so that nothing is saved. */
-bool pack_is_near(const struct transport_conn *conn);
+bool compression_is_near(const struct transport_conn *conn);
 
 #endif

@@ -73,7 +73,7 @@ unsigned transport_side_await(struct transport_side *side, struct pollfd *fds)
     pthread_mutex_lock(&side->lock);
     short events = side->out_bytes != 0 ? POLLIN | POLLOUT : POLLIN;
     pthread_mutex_unlock(&side->lock);
-    return side->conn.ops->await(&side->conn, events, fds);
+    return side->conn.ops->poll_prepare(&side->conn, events, fds);
 }
 
 /* What the socket does not take waits on. */
@@ -123,8 +123,8 @@ enum ga_status transport_side_receive(struct transport_side *side, struct wire_h
 /* Something has come that nobody has read yet: it is too early to call it silent. */
 static bool readable(struct transport_side *side)
 {
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
-    unsigned count = side->conn.ops->await(&side->conn, POLLIN, fds);
+    struct pollfd fds[TRANSPORT_POLL_MAX];
+    unsigned count = side->conn.ops->poll_prepare(&side->conn, POLLIN, fds);
     return count == 0 || poll(fds, count, 0) > 0;
 }
 

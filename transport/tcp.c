@@ -213,7 +213,7 @@ static enum ga_status tcp_receive(struct transport_conn *conn, void *to, size_t 
     return socket_receive(conn->fd, to, size, got);
 }
 
-static unsigned tcp_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned tcp_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     fds[0] = (struct pollfd){.fd = conn->fd, .events = wanted};
     return 1;
@@ -277,7 +277,7 @@ const struct transport_ops transport_tcp = {
     .connect_end = tcp_connect_end,
     .send = tcp_send,
     .receive = tcp_receive,
-    .await = tcp_await,
+    .poll_prepare = tcp_poll_prepare,
     .descriptors = tcp_descriptors,
     .set_dead_after = tcp_set_dead_after,
     .local_address = tcp_local_address,

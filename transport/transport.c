@@ -75,7 +75,7 @@ static enum ga_status shm_parse(const char *text, const char *default_port,
     const char *name = text[4] != 0 ? text + 4 : default_port;
     struct transport_address address = {.ops = &transport_shm};
     size_t length = strlen(name);
-    if (length > SHM_NAME_MOST || strspn(name, allowed) != length) {
+    if (length > SHM_NAME_MAX || strspn(name, allowed) != length) {
         return address_error(text,
                              "the name has other characters than letters, digits, -, _ and "
                              "., or is too long",
@@ -185,9 +185,9 @@ bool transport_address_is(const struct transport_address *address, const char *s
     return strcmp(ops->scheme, scheme) == 0;
 }
 
-const char *transport_trouble(const struct transport_conn *conn)
+const char *transport_error_text(const struct transport_conn *conn)
 {
-    return conn->ops->trouble != NULL ? conn->ops->trouble(conn) : NULL;
+    return conn->ops->error_text != NULL ? conn->ops->error_text(conn) : NULL;
 }
 
 bool transport_is_here(const struct transport_conn *conn)
@@ -232,8 +232,8 @@ enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, 
             snprintf(why, why_size, "no answer within %d ms", timeout_ms);
             return GA_TIMEOUT;
         }
-        struct pollfd at[TRANSPORT_AWAIT_MOST];
-        unsigned count = conn->ops->await(conn, POLLOUT, at);
+        struct pollfd at[TRANSPORT_POLL_MAX];
+        unsigned count = conn->ops->poll_prepare(conn, POLLOUT, at);
         (void)poll(at, count, (int)((deadline_ns - now_ns) / GA_NS_PER_MS) + 1);
     }
     return status;

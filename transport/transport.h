@@ -1,10 +1,10 @@
 /* Bytes between two processes, behind one table.
  *
  * A transport is a reliable, ordered stream of bytes that never blocks: what cannot be done now is
- * GA_AGAIN, and poll(2) says when to ask again: on what `await` names, or, for a connection that is
- * not wide, on the descriptor. Frames are made of those bytes by
- * transport/frame.h. A new transport is one file with a struct transport_ops, one line in
- * transport_all[] and one line in the contract test. */
+ * GA_AGAIN, and poll(2) says when to ask again: on what `poll_prepare` names, or, for a connection
+ * that is not wide, on the descriptor. Frames are made of those bytes by transport/frame.h. A new
+ * transport is one file with a struct transport_ops, one line in transport_all[] and one line in
+ * the contract test. */
 #ifndef TRANSPORT_TRANSPORT_H
 #define TRANSPORT_TRANSPORT_H
 
@@ -18,8 +18,8 @@
 
 struct transport_ops;
 
-#define TRANSPORT_AWAIT_MOST 3 /* descriptors to poll, at most */
-#define TRANSPORT_FDS_MOST   6 /* descriptors of a connection, at most */
+#define TRANSPORT_POLL_MAX 3 /* descriptors to poll, at most */
+#define TRANSPORT_FDS_MAX  6 /* descriptors of a connection, at most */
 
 #define TRANSPORT_TICKET_ID  16
 #define TRANSPORT_TICKET_KEY 32
@@ -73,7 +73,7 @@ struct transport_memory {
 };
 
 /* One copy between the memory of both ends. */
-struct transport_reaching {
+struct transport_one_sided_copy {
     const struct transport_memory *own; /* TRANSPORT_OWN, as long as it is on its way */
     void *here;                         /* in that */
     uint64_t there;                     /* in memory that the other end has shared, */
@@ -88,7 +88,7 @@ enum transport_use { TRANSPORT_OWN, TRANSPORT_SHARED };
  * travel as any bytes do. Whoever names memory that is not shared, or not any more, ends the
  * connection. (GPUDirect has its place here: memory of a GPU is registered, TRANSPORT_OWN, as
  * memory of the host is, and then bytes need no memory of the host on their way.) */
-struct transport_reach {
+struct transport_one_sided {
     /* Registers memory, which stays the caller's and where it is: for the other end
      * (TRANSPORT_SHARED), or for copies that this end makes. Any thread. GA_UNSUPPORTED: the
      * connection is not wide. GA_NO_MEMORY, with errno. */
@@ -99,13 +99,14 @@ struct transport_reach {
     /* Begins to copy from the other end. They end in the order in which they have begun. One
      * thread. GA_AGAIN: there are too many. */
     GA_CHECKED enum ga_status (*fetch)(struct transport_conn *conn,
-                                       const struct transport_reaching *copy);
-    /* How many have ended ever. What to poll for: `await` with POLLPRI. GA_LOST. That thread. */
+                                       const struct transport_one_sided_copy *copy);
+    /* How many have ended ever. What to poll for: `poll_prepare` with POLLPRI. GA_LOST. That
+     * thread. */
     GA_CHECKED enum ga_status (*fetched)(struct transport_conn *conn, uint64_t *count);
     /* Begins to copy to the other end: it has the bytes before it has what is sent afterwards. Of
      * who sends. GA_AGAIN: too many are on their way; what `send` does then holds here, too. */
     GA_CHECKED enum ga_status (*store)(struct transport_conn *conn,
-                                       const struct transport_reaching *copy);
+                                       const struct transport_one_sided_copy *copy);
     /* How many have ended ever: their memory here may be used again. Any thread. */
     GA_CHECKED enum ga_status (*stored)(struct transport_conn *conn, uint64_t *count);
 };
@@ -114,15 +115,15 @@ struct transport_reach {
 struct transport_ops {
     const char *scheme;
     /* Sending takes no system call, so nothing is won by gathering what could leave. */
-    bool sends_lightly;
+    bool send_is_cheap;
     GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
                                         struct transport_listener *out, char *why, size_t why_size);
     /* GA_AGAIN: none waits. GA_NO_MEMORY: no descriptors or memory are left, the caller pauses. */
     GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
                                         struct transport_conn *out);
-    /* Starts; GA_OK at once or later: poll for what `await` names for POLLOUT, then connect_end. A
-     * host may have several addresses: connect_end goes on to the next when one does not answer, on
-     * the same `fd`. */
+    /* Starts; GA_OK at once or later: poll for what `poll_prepare` names for POLLOUT, then
+     * connect_end. A host may have several addresses: connect_end goes on to the next when one does
+     * not answer, on the same `fd`. */
     GA_CHECKED enum ga_status (*connect_begin)(const struct transport_address *address,
                                                struct transport_conn *out, char *why,
                                                size_t why_size);
@@ -132,15 +133,15 @@ struct transport_ops {
     /* Of a connection that will carry much, before its first byte, at the end that connects: makes
      * it faster if the transport can. NULL: it cannot. On failure, with `why`, its bytes go the
      * plain way; the scheme says which that is. */
-    GA_CHECKED enum ga_status (*widen)(struct transport_conn *conn, char *why, size_t why_size);
+    GA_CHECKED enum ga_status (*upgrade)(struct transport_conn *conn, char *why, size_t why_size);
     /* Of a wide connection, at the end that connected: gives a descriptor, which stays the
      * caller's, to the process at the other end; what is sent afterwards arrives there later. NULL:
      * it cannot. GA_AGAIN: not now. GA_UNSUPPORTED: the connection is not wide. Any thread. */
-    GA_CHECKED enum ga_status (*pass)(struct transport_conn *conn, int fd);
+    GA_CHECKED enum ga_status (*send_fd)(struct transport_conn *conn, int fd);
     /* At the other end: the next one, the caller's. GA_AGAIN: there is none. Of who receives. */
-    GA_CHECKED enum ga_status (*take)(struct transport_conn *conn, int *fd);
+    GA_CHECKED enum ga_status (*receive_fd)(struct transport_conn *conn, int *fd);
     /* NULL: there is no such card. */
-    const struct transport_reach *reach;
+    const struct transport_one_sided *one_sided;
     /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. After GA_AGAIN the next call's
      * bytes begin with those of this one: they may be encrypted already. */
     GA_CHECKED enum ga_status (*send)(struct transport_conn *conn, const struct iovec *pieces,
@@ -151,12 +152,12 @@ struct transport_ops {
     /* To be called now and then by who sends, when nobody sends meanwhile: memory that nothing has
      * used for a while goes back, and what has been sent and cannot arrive ends the connection.
      * NULL: nothing is to do. */
-    void (*rest)(struct transport_conn *conn, uint64_t now_ns);
+    void (*idle)(struct transport_conn *conn, uint64_t now_ns);
     /* Before sleeping until some of `wanted` (POLLIN, POLLOUT; POLLPRI: a fetch ends) may be
-     * possible: fills in what to poll for, up to TRANSPORT_AWAIT_MOST; when any of it has an event,
+     * possible: fills in what to poll for, up to TRANSPORT_POLL_MAX; when any of it has an event,
      * ask again. 0: ask now. Any thread. */
-    unsigned (*await)(struct transport_conn *conn, short wanted, struct pollfd *fds);
-    /* All descriptors of the connection, TRANSPORT_FDS_MOST at most, for who must close them after
+    unsigned (*poll_prepare)(struct transport_conn *conn, short wanted, struct pollfd *fds);
+    /* All descriptors of the connection, TRANSPORT_FDS_MAX at most, for who must close them after
      * a fork. */
     unsigned (*descriptors)(const struct transport_conn *conn, int *fds);
     /* The peer's machine gives no sign of life for so long, asked or not: GA_LOST. For connections
@@ -164,7 +165,7 @@ struct transport_ops {
     GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);
     /* Why it was lost, in words, where the transport knows more than that it was; else NULL. For
      * the thread that was told. NULL: it never does. */
-    const char *(*trouble)(const struct transport_conn *conn);
+    const char *(*error_text)(const struct transport_conn *conn);
     /* "tcp://host:port" as bound; for port 0 the real one. */
     GA_CHECKED enum ga_status (*local_address)(int fd, char *url, size_t size);
     void (*close_listener)(struct transport_listener *listener);
@@ -194,7 +195,7 @@ uint64_t transport_round_trip_ns(const struct transport_conn *conn);
 #define TRANSPORT_PEER_BYTES 80
 void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_BYTES]);
 /* What its transport says of its loss; else NULL. */
-const char *transport_trouble(const struct transport_conn *conn);
+const char *transport_error_text(const struct transport_conn *conn);
 /* Waits until what connect_begin has begun is connected; on failure it stays the caller's to close.
  */
 GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms,

@@ -67,7 +67,7 @@ Test(handshake, welcome)
                                    .devices = devices};
     struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
     handshake_welcome_write(&w, &in);
-    struct handshake_device room[HANDSHAKE_DEVICES_MOST];
+    struct handshake_device room[HANDSHAKE_DEVICES_MAX];
     struct handshake_welcome out = {.devices = room};
     struct ga_reader r = ga_reader_of(bytes, w.at);
     cr_assert_eq(handshake_welcome_read(&r, &out), GA_OK);
@@ -112,12 +112,12 @@ Test(handshake, a_granularity_is_a_power_of_two)
         enum ga_status status;
     } cases[] = {{0, GA_OK},
                  {2u << 20, GA_OK},
-                 {HANDSHAKE_GRANULARITY_MOST, GA_OK},
+                 {HANDSHAKE_GRANULARITY_MAX, GA_OK},
                  {3u << 20, GA_INVALID},
-                 {2 * HANDSHAKE_GRANULARITY_MOST, GA_INVALID}};
+                 {2 * HANDSHAKE_GRANULARITY_MAX, GA_INVALID}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct handshake_device device = {.name = "A", .granularity_bytes = cases[i].bytes};
-        struct handshake_device room[HANDSHAKE_DEVICES_MOST];
+        struct handshake_device room[HANDSHAKE_DEVICES_MAX];
         struct handshake_welcome welcome = {
             .major = 1, .build = "", .pool = "", .node = "", .device_count = 1, .devices = &device};
         struct ga_writer w = ga_writer_of(bytes, sizeof bytes);

@@ -6,11 +6,11 @@
 #include "client/alloc/allocator_block.h"
 #include "client/alloc/free_ranges.h"
 
-#define SMALL_SLAB        (UINT64_C(2) << 20)
-#define LARGE_SLAB_MOST   (UINT64_C(32) << 20)
-#define LARGE_SLAB_SHARE  32u /* of a device's memory: at most one in so many bytes */
-#define LARGE_UNIT        65536u
-#define LARGE_UNITS_LEAST 8u /* smaller ones go to small slabs */
+#define SMALL_SLAB       (UINT64_C(2) << 20)
+#define LARGE_SLAB_MAX   (UINT64_C(32) << 20)
+#define LARGE_SLAB_SHARE 32u /* of a device's memory: at most one in so many bytes */
+#define LARGE_UNIT       65536u
+#define LARGE_UNITS_MIN  8u /* smaller ones go to small slabs */
 
 uint64_t client_allocator_first_bytes(uint64_t granularity)
 {
@@ -20,7 +20,7 @@ uint64_t client_allocator_first_bytes(uint64_t granularity)
 /* An empty slab may be kept, so a large one is a small part of the device's memory. */
 static uint64_t large_slab(uint64_t memory_bytes)
 {
-    uint64_t bytes = LARGE_SLAB_MOST;
+    uint64_t bytes = LARGE_SLAB_MAX;
     while (bytes > memory_bytes / LARGE_SLAB_SHARE) {
         bytes /= 2;
     }
@@ -33,7 +33,7 @@ static void classes_init(struct client_allocator *a, uint64_t memory_bytes)
     uint64_t large = large_slab(memory_bytes);
     a->classes[0] = (struct client_slab_class){small, small, ALLOCATOR_UNIT};
     if (large >= 4 * small && large % a->granularity == 0) {
-        a->classes[0].below = LARGE_UNIT * LARGE_UNITS_LEAST;
+        a->classes[0].below = LARGE_UNIT * LARGE_UNITS_MIN;
         a->classes[1] = (struct client_slab_class){large / 4, large, LARGE_UNIT};
     }
 }

@@ -9,16 +9,16 @@
 #include "client/alloc/free_ranges.h"
 
 #if defined(__SANITIZE_THREAD__)
-#define WINDOW_MOST  (UINT64_C(64) << 30)
+#define WINDOW_MAX   (UINT64_C(64) << 30)
 #define WINDOW_FIRST (UINT64_C(64) << 30)
 #else
 /* Above the shadow of AddressSanitizer, below everything that Linux maps by itself. */
-#define WINDOW_MOST  (UINT64_C(4) << 40)
+#define WINDOW_MAX   (UINT64_C(4) << 40)
 #define WINDOW_FIRST UINT64_C(0x200000000000)
 #endif
 
-#define WINDOW_END   CLIENT_OTHERS_FIRST
-#define WINDOW_LEAST (UINT64_C(1) << 30)
+#define WINDOW_END CLIENT_OTHERS_FIRST
+#define WINDOW_MIN (UINT64_C(1) << 30)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t next_base = WINDOW_FIRST;
@@ -50,8 +50,8 @@ void client_window_release(const struct handshake_window *window)
  * there are four times as many as bytes. */
 static uint64_t window_bytes(uint64_t memory_bytes)
 {
-    uint64_t bytes = WINDOW_LEAST;
-    while (bytes / 4 < memory_bytes && bytes < WINDOW_MOST) {
+    uint64_t bytes = WINDOW_MIN;
+    while (bytes / 4 < memory_bytes && bytes < WINDOW_MAX) {
         bytes *= 2;
     }
     return bytes;

@@ -39,7 +39,7 @@ static uint32_t pack(struct client_conn *conn, const struct client_payload *piec
         gather(piece, conn->gathered);
         from = conn->gathered;
     }
-    return (uint32_t)pack_piece(&conn->pack, from, bytes_of(piece), to);
+    return (uint32_t)compress_piece(&conn->compression, from, bytes_of(piece), to);
 }
 
 static CUresult begin_apart(struct client_call *call, size_t values, struct client_payload *piece)
@@ -49,7 +49,7 @@ static CUresult begin_apart(struct client_call *call, size_t values, struct clie
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    bool packs = pack_wanted(&conn->pack), whole = is_whole(piece);
+    bool packs = compression_wanted(&conn->compression), whole = is_whole(piece);
     uint8_t *own = packs || !whole ? client_conn_apart_room(conn) : NULL;
     if (own == NULL && !whole) {
         client_conn_unlock(conn, false);
@@ -73,7 +73,7 @@ static CUresult begin_packed(struct client_call *call, size_t values, struct cli
         return rc;
     }
     uint8_t *to = client_conn_at(conn) + CONN_PREFIX + sizeof(struct wire_header) + values;
-    piece->packed = pack_wanted(&conn->pack) ? pack(conn, piece, to) : 0;
+    piece->packed = compression_wanted(&conn->compression) ? pack(conn, piece, to) : 0;
     piece->way = piece->packed != 0 ? PAYLOAD_PACKED
                  : is_whole(piece)  ? PAYLOAD_DIRECT
                                     : PAYLOAD_COPIED;
@@ -90,7 +90,7 @@ CUresult client_payload_begin_large(struct client_call *call, size_t values,
     if (bytes >= CONN_APART && client_conn_bulks(call->conn) != 0) {
         return begin_apart(call, values, piece);
     }
-    if (bytes >= CONN_APART && call->conn->pack.mode != PACK_OFF) {
+    if (bytes >= CONN_APART && call->conn->compression.mode != COMPRESSION_OFF) {
         return begin_packed(call, values, piece);
     }
     bool direct = bytes >= CONN_DIRECT && is_whole(piece);

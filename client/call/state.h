@@ -20,8 +20,8 @@
 #include "client/conn/conn.h"
 #include "front/front.h"
 
-#define CLIENT_DEVICES_MOST 1024
-#define CLIENT_ATTRIBUTES   256 /* CUdevice_attribute numbers that can be known */
+#define CLIENT_DEVICES_MAX 1024
+#define CLIENT_ATTRIBUTES  256 /* CUdevice_attribute numbers that can be known */
 
 struct client_context;
 
@@ -141,7 +141,7 @@ struct client_param {
 struct client_array {
     struct client_object object; /* of the type ARRAY, or MIPMAP if `front.levels` is not 0 */
     struct front_array front;
-    uint64_t levels[FRONT_LEVELS_MOST]; /* handles of those that were asked for; 0: not yet */
+    uint64_t levels[FRONT_LEVELS_MAX]; /* handles of those that were asked for; 0: not yet */
 };
 
 /* A texture or surface object. */
@@ -227,7 +227,7 @@ void client_process_own(int fd);
 CUresult client_process_start(void);
 
 /* ---- pool (servers.c) */
-extern struct client_device *client_devices[CLIENT_DEVICES_MOST];
+extern struct client_device *client_devices[CLIENT_DEVICES_MAX];
 extern int client_device_count;
 extern struct client_server *client_servers;
 extern uint8_t client_application[16];

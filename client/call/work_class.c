@@ -32,8 +32,8 @@ enum client_work client_work_of(const struct client_call *call)
     case API_OP_ga_array_level:
     case API_OP_ga_texture_create:
     case API_OP_ga_surface_create:
-    case API_OP_ga_arena_open:
-    case API_OP_ga_arena_reach:
+    case API_OP_ga_shared_buffer_open:
+    case API_OP_ga_shared_buffer_reach:
     case API_OP_ga_bulk_open:
     case API_OP_ga_bulk_use:
     case API_OP_ga_module_load:
@@ -45,7 +45,7 @@ enum client_work client_work_of(const struct client_call *call)
     case API_OP_cuFuncSetAttribute:
     case API_OP_cuStreamCreate:
     case API_OP_cuStreamCreateWithPriority:
-    case API_OP_ga_arena_in:
+    case API_OP_ga_shared_buffer_in:
     case API_OP_ga_copy_in:
     case API_OP_ga_copy_in_2d:
     case API_OP_ga_copy_in_array:

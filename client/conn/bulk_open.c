@@ -23,8 +23,8 @@ _Static_assert(sizeof(struct bulk_ticket) == 48, "as messages.api says");
 /* Of the connections that are being made. */
 struct making {
     struct client_conn *conn;
-    struct bulk_ticket tickets[WIRE_BULKS_MOST];
-    struct transport_conn conns[WIRE_BULKS_MOST];
+    struct bulk_ticket tickets[WIRE_BULKS_MAX];
+    struct transport_conn conns[WIRE_BULKS_MAX];
     unsigned count; /* tickets; then those that are open, the first ones */
     uint64_t deadline_ns;
     char why[300];
@@ -41,7 +41,7 @@ static CUresult ask(struct client_call *call, struct making *making)
     rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
         ga_bulk_open_results_read(&reader, &results);
-        if (!ga_reader_done(&reader) || results.connections > WIRE_BULKS_MOST ||
+        if (!ga_reader_done(&reader) || results.connections > WIRE_BULKS_MAX ||
             results.ticket_bytes != results.connections * sizeof(struct bulk_ticket)) {
             rc = client_call_broken(call);
         } else if (results.connections != 0) {
@@ -161,7 +161,7 @@ static CUresult use(struct client_call *call, const struct making *making)
 static void own(const struct making *making)
 {
     for (unsigned i = 0; i < making->count; i++) {
-        int fds[TRANSPORT_FDS_MOST];
+        int fds[TRANSPORT_FDS_MAX];
         unsigned count = making->conns[i].ops->descriptors(&making->conns[i], fds);
         for (unsigned n = 0; n < count; n++) {
             client_process_own(fds[n]);

@@ -95,7 +95,7 @@ struct conn_bulk {
 
 /* Pieces of one call: the last one given to each bulk connection. */
 struct conn_apart {
-    uint64_t pieces[WIRE_BULKS_MOST];
+    uint64_t pieces[WIRE_BULKS_MAX];
 };
 
 struct client_conn {
@@ -130,13 +130,13 @@ struct client_conn {
     uint64_t context;       /* the last one told to the server */
     struct conn_switch switches[CONN_SWITCHES];
     unsigned switch_count;
-    struct pack pack;       /* of bulk */
-    uint8_t *gathered;      /* a piece before it is packed; NULL until there is one */
-    char address[300];      /* of the backend process */
-    atomic_bool bulk_asked; /* for bulk connections */
-    atomic_uint bulk_count; /* those in use, once there are any */
-    unsigned bulk_last;     /* the one chosen last */
-    struct conn_bulk bulks[WIRE_BULKS_MOST];
+    struct compression compression; /* of bulk */
+    uint8_t *gathered;              /* a piece before it is packed; NULL until there is one */
+    char address[300];              /* of the backend process */
+    atomic_bool bulk_asked;         /* for bulk connections */
+    atomic_uint bulk_count;         /* those in use, once there are any */
+    unsigned bulk_last;             /* the one chosen last */
+    struct conn_bulk bulks[WIRE_BULKS_MAX];
     _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: empty or no hurry */
     /* Nothing waits longer in the buffer: CONN_FLUSH_NS; on a long way an eighth of the round trip,
      * as TCP after a pause sends ten packets, however small, and then waits for a round trip. */

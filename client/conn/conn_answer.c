@@ -147,7 +147,8 @@ static enum ga_status take_prefix(struct client_conn *conn, const struct wire_he
     struct ga_reader r = ga_reader_of(values, header->length);
     uint32_t connection = ga_read_u32(&r), packed = ga_read_u32(&r);
     bool good = connection <= client_conn_bulks(conn) && packed < WIRE_CHUNK &&
-                (packed == 0 || conn->pack.mode != PACK_OFF) && (connection != 0 || packed != 0);
+                (packed == 0 || conn->compression.mode != COMPRESSION_OFF) &&
+                (connection != 0 || packed != 0);
     if (r.failed || conn->bulk_next != 0 || conn->packed_next != 0 || !good) {
         return GA_INVALID;
     }
@@ -287,7 +288,7 @@ static enum ga_status chunk_read(struct client_conn *conn)
         GA_TRY(frame_bulk(&conn->reader, &conn->data, 16, padding, sizeof padding, &got));
     }
     if (conn->bulk_packed != 0) {
-        GA_TRY(pack_open(conn->packed, conn->bulk_packed, plain, conn->bulk_bytes));
+        GA_TRY(decompress(conn->packed, conn->bulk_packed, plain, conn->bulk_bytes));
         client_conn_count(&conn->unpacked_bytes, conn->bulk_bytes);
         client_conn_count(&conn->unpacked_from, conn->bulk_packed);
     }

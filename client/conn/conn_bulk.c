@@ -32,7 +32,7 @@ static enum ga_status bulk_send(struct client_conn *conn, struct conn_bulk *bulk
         (void)GA_FAILPOINT("client: before sending bulk");
         GA_TRY(bulk->transport.ops->send(&bulk->transport, &piece, 1, &sent));
         client_conn_count(&conn->bytes_out, sent);
-        pack_took(&conn->pack, sent);
+        compression_took(&conn->compression, sent);
         bulk->from += sent;
         bulk->left -= sent;
     }
@@ -52,7 +52,7 @@ enum ga_status conn_bulk_push(struct client_conn *conn)
         all = status != GA_OK ? status : all;
     }
     if (all == GA_OK) {
-        pack_emptied(&conn->pack);
+        compression_emptied(&conn->compression);
     }
     return atomic_load(&conn->dead) == 0 ? all : GA_LOST;
 }

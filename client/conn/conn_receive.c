@@ -152,7 +152,7 @@ static enum ga_status read_all(struct client_conn *conn, const struct pending_re
                 return status;
             }
         }
-        const char *trouble = transport_trouble(&conn->data);
+        const char *trouble = transport_error_text(&conn->data);
         client_conn_lose(conn, status != GA_LOST ? "it sent bytes that are no answer"
                                : trouble != NULL ? trouble
                                                  : "the connection ended");
@@ -197,9 +197,9 @@ static void lead(struct client_conn *conn, const struct pending_reply *record)
     }
     while (!atomic_load(&record->done)) {
         if (read_all(conn, record) == GA_AGAIN) {
-            struct pollfd at[TRANSPORT_AWAIT_MOST];
+            struct pollfd at[TRANSPORT_POLL_MAX];
             struct transport_conn *from = conn_awaited(conn);
-            unsigned count = from->ops->await(from, POLLIN, at);
+            unsigned count = from->ops->poll_prepare(from, POLLIN, at);
             if (count != 0) {
                 (void)poll(at, count, -1);
             }

@@ -28,8 +28,8 @@ static void emptied(struct client_conn *conn)
 
 void conn_note_full(struct client_conn *conn)
 {
-    if (conn->pack.mode != PACK_OFF) {
-        pack_full(&conn->pack, ga_clock_ns());
+    if (conn->compression.mode != COMPRESSION_OFF) {
+        compression_full(&conn->compression, ga_clock_ns());
     }
 }
 
@@ -53,21 +53,21 @@ enum ga_status conn_push(struct client_conn *conn)
             client_conn_lose(conn, "the connection ended while sending");
             return status;
         }
-        pack_took(&conn->pack, sent);
+        compression_took(&conn->compression, sent);
         conn->out_start += sent;
         conn->out_sent += sent;
         client_conn_count(&conn->bytes_out, sent);
     }
     emptied(conn);
     if (client_conn_bulks(conn) == 0) {
-        pack_emptied(&conn->pack);
+        compression_emptied(&conn->compression);
     }
     return GA_OK;
 }
 
 /* What to poll for. */
 struct room_polls {
-    struct pollfd at[(2 + WIRE_BULKS_MOST) * TRANSPORT_AWAIT_MOST];
+    struct pollfd at[(2 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX];
     unsigned count;
     bool now; /* something is possible already */
 };
@@ -75,7 +75,7 @@ struct room_polls {
 static void poll_add(struct room_polls *polls, struct transport_conn *transport, short wanted)
 {
     unsigned more =
-        wanted != 0 ? transport->ops->await(transport, wanted, polls->at + polls->count) : 0;
+        wanted != 0 ? transport->ops->poll_prepare(transport, wanted, polls->at + polls->count) : 0;
     polls->count += more;
     polls->now = polls->now || (wanted != 0 && more == 0);
 }
@@ -256,7 +256,7 @@ void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes
             break;
         }
         client_conn_count(&conn->bytes_out, sent);
-        pack_took(&conn->pack, sent);
+        compression_took(&conn->compression, sent);
         size_t head = sent < buffered(conn) ? sent : buffered(conn);
         conn->out_start += head;
         conn->out_sent += head;
@@ -264,7 +264,7 @@ void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes
     }
     conn->exclusive = false;
     if (!full) {
-        pack_emptied(&conn->pack);
+        compression_emptied(&conn->compression);
     }
     if (buffered(conn) == 0) {
         emptied(conn);
@@ -277,7 +277,7 @@ void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes
  * 1.7 times as long. */
 static bool starts_anew(const struct client_conn *conn)
 {
-    return conn->data.ops->sends_lightly &&
+    return conn->data.ops->send_is_cheap &&
            conn->sequence == atomic_load_explicit(&conn->answered, memory_order_relaxed) + 1;
 }
 
@@ -310,12 +310,12 @@ void client_conn_flush(struct client_conn *conn)
 
 void client_conn_rest(struct client_conn *conn, uint64_t now_ns)
 {
-    if (conn->data.ops->rest == NULL) {
+    if (conn->data.ops->idle == NULL) {
         return;
     }
     pthread_mutex_lock(&conn->send_lock);
     if (!conn->exclusive && buffered(conn) == 0) {
-        conn->data.ops->rest(&conn->data, now_ns);
+        conn->data.ops->idle(&conn->data, now_ns);
     }
     pthread_mutex_unlock(&conn->send_lock);
 }

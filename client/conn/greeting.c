@@ -10,7 +10,7 @@
 
 const char *client_exchange_cause(const struct transport_conn *transport, enum ga_status status)
 {
-    const char *trouble = transport_trouble(transport);
+    const char *trouble = transport_error_text(transport);
     return status != GA_LOST ? CLIENT_EXCHANGE_FOREIGN
            : trouble != NULL ? trouble
                              : "it closed the connection";
@@ -18,12 +18,12 @@ const char *client_exchange_cause(const struct transport_conn *transport, enum g
 
 enum ga_status client_frame_begin(struct client_frame *frame)
 {
-    frame->bytes = aligned_alloc(64, WIRE_HANDSHAKE_MOST);
+    frame->bytes = aligned_alloc(64, WIRE_HANDSHAKE_MAX);
     if (frame->bytes == NULL) {
         return GA_NO_MEMORY;
     }
     frame->writer = ga_writer_of(frame->bytes + sizeof(struct wire_header),
-                                 WIRE_HANDSHAKE_MOST - sizeof(struct wire_header));
+                                 WIRE_HANDSHAKE_MAX - sizeof(struct wire_header));
     return GA_OK;
 }
 
@@ -41,8 +41,8 @@ static enum ga_status wait_for(struct transport_conn *transport, short events, u
         snprintf(why, why_size, "no answer in time");
         return GA_TIMEOUT;
     }
-    struct pollfd at[TRANSPORT_AWAIT_MOST];
-    unsigned count = transport->ops->await(transport, events, at);
+    struct pollfd at[TRANSPORT_POLL_MAX];
+    unsigned count = transport->ops->poll_prepare(transport, events, at);
     if (count != 0) {
         (void)poll(at, count, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
     }

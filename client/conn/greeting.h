@@ -11,7 +11,7 @@
 #define CLIENT_EXCHANGE_FOREIGN "it speaks something else; is this the port of gpuaasd?"
 
 struct client_frame {
-    uint8_t *bytes; /* header and values; room for WIRE_HANDSHAKE_MOST */
+    uint8_t *bytes; /* header and values; room for WIRE_HANDSHAKE_MAX */
     struct ga_writer writer;
 };
 

@@ -19,8 +19,8 @@
 #include "client/process/environment.h"
 #include "client/call/state.h"
 
-#define POLLED_LEAST 64u
-#define FAR          UINT64_MAX
+#define POLLED_MIN 64u
+#define FAR        UINT64_MAX
 
 static int wake_fd = -1;   /* a timer */
 static atomic_bool asleep; /* for longer than the flush delay */
@@ -136,7 +136,7 @@ struct watched {
 
 static bool watched_grow(struct watched *w)
 {
-    nfds_t room = w->room != 0 ? 2 * w->room : POLLED_LEAST;
+    nfds_t room = w->room != 0 ? 2 * w->room : POLLED_MIN;
     struct pollfd *at = realloc(w->at, room * sizeof *at);
     w->at = at != NULL ? at : w->at;
     struct watched_of *of = realloc(w->of, room * sizeof *of);
@@ -157,10 +157,10 @@ static void watch(struct watched *w, int fd, short events, struct client_conn *c
 
 static void watch_data(struct watched *w, struct client_conn *conn)
 {
-    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    struct pollfd at[TRANSPORT_POLL_MAX];
     unsigned count;
     struct transport_conn *from;
-    while ((from = conn_awaited(conn), count = from->ops->await(from, POLLIN, at)) == 0 &&
+    while ((from = conn_awaited(conn), count = from->ops->poll_prepare(from, POLLIN, at)) == 0 &&
            conn_read_free(conn) && atomic_load(&conn->dead) == 0) {
         conn_read_try(conn);
     }
@@ -171,7 +171,7 @@ static void watch_data(struct watched *w, struct client_conn *conn)
 
 static void watch_side(struct watched *w, struct client_conn *conn)
 {
-    struct pollfd at[TRANSPORT_AWAIT_MOST];
+    struct pollfd at[TRANSPORT_POLL_MAX];
     unsigned count;
     while ((count = transport_side_await(&conn->side, at)) == 0 && atomic_load(&conn->dead) == 0) {
         read_side(conn);

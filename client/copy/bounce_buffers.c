@@ -14,7 +14,7 @@
 #define STRIDE      (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)
 #define SLOTS_BYTES ((2 * CLIENT_SLOTS * STRIDE + PAGE - 1) / PAGE * PAGE)
 #define REST_NS     GA_NS_PER_S
-#define CONNS_MOST  256u
+#define CONNS_MAX   256u
 #define SOON_NS     GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
 
 struct slots {
@@ -31,8 +31,8 @@ struct slots {
 };
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static struct slots *_Atomic by_conn[CONNS_MOST];
-static bool tried[CONNS_MOST];
+static struct slots *_Atomic by_conn[CONNS_MAX];
+static bool tried[CONNS_MAX];
 
 /* Of this process's memory, for the network card. A child after fork has none of it. */
 static struct client_shared_buffer *buffer_reach(const struct client_context *context)
@@ -84,8 +84,8 @@ static struct slots *slots_of(const struct client_context *context)
 {
     const struct client_conn *conn = context->session->conn;
     unsigned index = conn->index;
-    if ((conn->data.ops->pass == NULL && !client_shared_buffer_reaches(conn)) ||
-        index >= CONNS_MOST) {
+    if ((conn->data.ops->send_fd == NULL && !client_shared_buffer_reaches(conn)) ||
+        index >= CONNS_MAX) {
         return NULL;
     }
     struct slots *found = atomic_load_explicit(&by_conn[index], memory_order_acquire);
@@ -153,7 +153,7 @@ static unsigned take_all(struct slots *slots)
 
 void client_slots_rest(const struct client_conn *conn, uint64_t now_ns)
 {
-    struct slots *slots = conn->index < CONNS_MOST ? atomic_load(&by_conn[conn->index]) : NULL;
+    struct slots *slots = conn->index < CONNS_MAX ? atomic_load(&by_conn[conn->index]) : NULL;
     if (slots == NULL || slots->stays) {
         return;
     }

@@ -13,27 +13,27 @@
 static CUresult call_begin(struct client_call *call, struct client_buffer_place place,
                            uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool waits)
 {
-    const struct ga_arena_in_args to_device = {.dst = device,
-                                               .piece = place.piece,
-                                               .waits = waits ? 1 : 0,
-                                               .offset = place.offset,
-                                               .bytes = bytes,
-                                               .stream = stream};
-    const struct ga_arena_out_args from_device = {.src = device,
-                                                  .piece = place.piece,
-                                                  .waits = waits ? 1 : 0,
-                                                  .offset = place.offset,
-                                                  .bytes = bytes,
-                                                  .stream = stream};
-    call->op = in ? API_OP_ga_arena_in : API_OP_ga_arena_out;
+    const struct ga_shared_buffer_in_args to_device = {.dst = device,
+                                                       .piece = place.piece,
+                                                       .waits = waits ? 1 : 0,
+                                                       .offset = place.offset,
+                                                       .bytes = bytes,
+                                                       .stream = stream};
+    const struct ga_shared_buffer_out_args from_device = {.src = device,
+                                                          .piece = place.piece,
+                                                          .waits = waits ? 1 : 0,
+                                                          .offset = place.offset,
+                                                          .bytes = bytes,
+                                                          .stream = stream};
+    call->op = in ? API_OP_ga_shared_buffer_in : API_OP_ga_shared_buffer_out;
     call->lends = in && !waits;
-    CUresult rc = client_call_begin(call, in ? ga_arena_in_args_bound(&to_device)
-                                             : ga_arena_out_args_bound(&from_device));
+    CUresult rc = client_call_begin(call, in ? ga_shared_buffer_in_args_bound(&to_device)
+                                             : ga_shared_buffer_out_args_bound(&from_device));
     if (rc == CUDA_SUCCESS && in) {
-        ga_arena_in_args_write(&call->writer, &to_device);
+        ga_shared_buffer_in_args_write(&call->writer, &to_device);
         atomic_fetch_add_explicit(&call->conn->shared_out, bytes, memory_order_relaxed);
     } else if (rc == CUDA_SUCCESS) {
-        ga_arena_out_args_write(&call->writer, &from_device);
+        ga_shared_buffer_out_args_write(&call->writer, &from_device);
         atomic_fetch_add_explicit(&call->conn->shared_in, bytes, memory_order_relaxed);
     }
     return rc;
@@ -97,7 +97,7 @@ CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8
 {
     struct client_slot *slot;
     CUresult rc = CUDA_SUCCESS;
-    if (bytes < CLIENT_ARENA_LEAST) {
+    if (bytes < CLIENT_SHARED_BUFFER_MIN) {
         return rc;
     }
     while (*copied < bytes && (slot = client_slot_take(call->context, true)) != NULL) {
@@ -187,7 +187,7 @@ CUresult client_copy_slots_out(struct client_call *call, uint8_t *to, uint64_t f
 {
     struct flights flights = {.to = to};
     CUresult rc = CUDA_SUCCESS;
-    if (bytes < CLIENT_ARENA_LEAST) {
+    if (bytes < CLIENT_SHARED_BUFFER_MIN) {
         return rc;
     }
     for (;;) {

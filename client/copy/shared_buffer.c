@@ -18,9 +18,9 @@
 #include "client/call/call.h"
 #include "client/call/state.h"
 
-#define PIECES_MOST 1024u /* as the server's, whose numbers they are */
-#define PAGE        UINT64_C(4096)
-#define SOON_NS     GA_NS_PER_MS /* a few round trips of networks that have such cards */
+#define PIECES_MAX 1024u /* as the server's, whose numbers they are */
+#define PAGE       UINT64_C(4096)
+#define SOON_NS    GA_NS_PER_MS /* a few round trips of networks that have such cards */
 
 enum state { BUFFER_OFFERED, BUFFER_OPEN, BUFFER_REFUSED };
 
@@ -37,13 +37,13 @@ struct client_shared_buffer {
 
 /* Numbers, and the order in which descriptors and the calls that speak of them are sent. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool used[PIECES_MOST];
+static bool used[PIECES_MAX];
 
 /* ---- numbers; with the lock */
 
 static bool number_take(uint32_t *piece)
 {
-    for (uint32_t i = 0; i < PIECES_MOST; i++) {
+    for (uint32_t i = 0; i < PIECES_MAX; i++) {
         if (!used[i]) {
             used[i] = true;
             *piece = i;
@@ -59,7 +59,7 @@ static void buffer_unshare(struct client_shared_buffer *buffer)
 {
     struct client_conn *conn = buffer->session->conn;
     if (buffer->shared.state != NULL) {
-        conn->data.ops->reach->unshare(&conn->data, &buffer->shared);
+        conn->data.ops->one_sided->unshare(&conn->data, &buffer->shared);
     }
 }
 
@@ -67,8 +67,8 @@ static void buffer_unshare(struct client_shared_buffer *buffer)
 static bool served(const struct client_conn *conn, uint16_t opcode)
 {
     return !conn->lacks || (!api_op_set_has(&conn->lacking, opcode) &&
-                            !api_op_set_has(&conn->lacking, API_OP_ga_arena_in) &&
-                            !api_op_set_has(&conn->lacking, API_OP_ga_arena_out));
+                            !api_op_set_has(&conn->lacking, API_OP_ga_shared_buffer_in) &&
+                            !api_op_set_has(&conn->lacking, API_OP_ga_shared_buffer_out));
 }
 
 static bool enter(const struct client_shared_buffer *buffer, uint16_t opcode,
@@ -89,29 +89,29 @@ static struct pending_reply *offer(const struct client_shared_buffer *buffer, in
 {
     struct client_call call;
     struct client_conn *conn = buffer->session->conn;
-    const struct ga_arena_open_args args = {
+    const struct ga_shared_buffer_open_args args = {
         .piece = buffer->piece, .bytes = buffer->bytes, .inode = ga_shared_memory_inode(fd)};
-    if (!enter(buffer, API_OP_ga_arena_open, &call) ||
-        conn->data.ops->pass(&conn->data, fd) != GA_OK ||
-        client_call_begin(&call, ga_arena_open_args_bound(&args)) != CUDA_SUCCESS) {
+    if (!enter(buffer, API_OP_ga_shared_buffer_open, &call) ||
+        conn->data.ops->send_fd(&conn->data, fd) != GA_OK ||
+        client_call_begin(&call, ga_shared_buffer_open_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
-    ga_arena_open_args_write(&call.writer, &args);
+    ga_shared_buffer_open_args_write(&call.writer, &args);
     return start(&call);
 }
 
 static struct pending_reply *offer_reach(const struct client_shared_buffer *buffer)
 {
     struct client_call call;
-    const struct ga_arena_reach_args args = {.piece = buffer->piece,
-                                             .key = buffer->shared.key,
-                                             .bytes = buffer->bytes,
-                                             .address = buffer->shared.address};
-    if (!enter(buffer, API_OP_ga_arena_reach, &call) ||
-        client_call_begin(&call, ga_arena_reach_args_bound(&args)) != CUDA_SUCCESS) {
+    const struct ga_shared_buffer_reach_args args = {.piece = buffer->piece,
+                                                     .key = buffer->shared.key,
+                                                     .bytes = buffer->bytes,
+                                                     .address = buffer->shared.address};
+    if (!enter(buffer, API_OP_ga_shared_buffer_reach, &call) ||
+        client_call_begin(&call, ga_shared_buffer_reach_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
-    ga_arena_reach_args_write(&call.writer, &args);
+    ga_shared_buffer_reach_args_write(&call.writer, &args);
     return start(&call);
 }
 
@@ -148,7 +148,7 @@ struct client_shared_buffer *client_shared_buffer_make(const struct client_conte
                                                        void *where, uint64_t bytes)
 {
     struct client_session *session = context->session;
-    if (session->conn->data.ops->pass == NULL || bytes < CLIENT_ARENA_LEAST ||
+    if (session->conn->data.ops->send_fd == NULL || bytes < CLIENT_SHARED_BUFFER_MIN ||
         bytes > UINT64_MAX - PAGE) {
         return NULL;
     }
@@ -172,7 +172,7 @@ struct client_shared_buffer *client_shared_buffer_make(const struct client_conte
 
 bool client_shared_buffer_reaches(const struct client_conn *conn)
 {
-    return conn->data.ops->reach != NULL;
+    return conn->data.ops->one_sided != NULL;
 }
 
 /* The card keeps the pages of a program's memory when it forks, and the child gets copies, as of
@@ -181,8 +181,8 @@ static bool buffer_share(struct client_shared_buffer *buffer)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     struct client_conn *conn = buffer->session->conn;
-    enum ga_status status = conn->data.ops->reach->share(&conn->data, buffer->memory, buffer->bytes,
-                                                         TRANSPORT_SHARED, &buffer->shared);
+    enum ga_status status = conn->data.ops->one_sided->share(
+        &conn->data, buffer->memory, buffer->bytes, TRANSPORT_SHARED, &buffer->shared);
     if (status == GA_NO_MEMORY && !atomic_flag_test_and_set(&said)) {
         ga_warn("%llu KiB of memory cannot be registered with the network card: %s; copies go "
                 "through the connection (is `ulimit -l`, the limit of locked memory, large "
@@ -202,10 +202,10 @@ struct client_shared_buffer *client_shared_buffer_reach(struct client_session *s
     buffer->session = session;
     buffer->memory = memory;
     buffer->bytes = bytes;
-    buffer->piece = PIECES_MOST;
+    buffer->piece = PIECES_MAX;
     if (!buffer_share(buffer) || !numbered_offer(buffer, -1)) {
         buffer_unshare(buffer);
-        buffer->piece = PIECES_MOST;
+        buffer->piece = PIECES_MAX;
         buffer->state = BUFFER_REFUSED;
     }
     return buffer;
@@ -282,10 +282,10 @@ bool client_shared_buffer_usable_soon(struct client_shared_buffer *buffer, struc
 static void close_there(const struct client_shared_buffer *buffer)
 {
     struct client_call call;
-    const struct ga_arena_close_args args = {.piece = buffer->piece};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_arena_close, buffer->session);
+    const struct ga_shared_buffer_close_args args = {.piece = buffer->piece};
+    CUresult rc = client_call_enter_session(&call, API_OP_ga_shared_buffer_close, buffer->session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_arena_close, &args, rc);
+        CLIENT_CALL_POST(&call, ga_shared_buffer_close, &args, rc);
     }
     (void)rc; /* a connection that is lost has closed everything */
 }
@@ -302,7 +302,7 @@ static void buffer_end(struct client_shared_buffer *buffer)
     buffer_unshare(
         buffer); /* also when the connection is lost: the other end may not have noticed */
     pthread_mutex_lock(&lock);
-    if (buffer->piece < PIECES_MOST) {
+    if (buffer->piece < PIECES_MAX) {
         used[buffer->piece] = false; /* what opens it again is sent behind the end */
     }
     pthread_mutex_unlock(&lock);

@@ -15,7 +15,7 @@ struct client_conn;
 struct client_session;
 
 /* Less is copied faster through the connection, which is in the cache. */
-#define CLIENT_ARENA_LEAST (UINT64_C(64) << 10)
+#define CLIENT_SHARED_BUFFER_MIN (UINT64_C(64) << 10)
 
 struct client_shared_buffer;
 

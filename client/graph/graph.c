@@ -58,7 +58,7 @@ static CUresult check_fill(const struct front_fill_node *node)
 static CUresult check_values(const struct front_values_node *values)
 {
     struct client_call call;
-    struct front_value steps[FRONT_VALUES_MOST];
+    struct front_value steps[FRONT_VALUES_MAX];
     unsigned made = 0;
     CUresult rc = enter(values->context, &call);
     if (rc == CUDA_SUCCESS) {

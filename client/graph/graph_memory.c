@@ -28,7 +28,7 @@ struct client_graph_memory {
 };
 
 static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER; /* of mappings and what is used */
-static struct front_graph_account accounts[CLIENT_DEVICES_MOST];
+static struct front_graph_account accounts[CLIENT_DEVICES_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows; comes last */
 static struct ga_number_map known;

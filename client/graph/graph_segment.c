@@ -9,7 +9,7 @@
 #include "client/memory/mirror.h"
 #include "front/front.h"
 
-#define AFTER_MOST 4096u /* of ga_graph_node */
+#define AFTER_MAX 4096u /* of ga_graph_node */
 
 /* ---- what nodes are as calls ---- */
 
@@ -214,9 +214,9 @@ static CUresult announce(struct segment *segment, bool empty, const uint32_t *af
 static CUresult announce_many(struct segment *segment, bool empty, uint32_t *after, uint32_t count)
 {
     CUresult rc = CUDA_SUCCESS;
-    while (count > AFTER_MOST && rc == CUDA_SUCCESS) {
-        count -= AFTER_MOST;
-        rc = announce(segment, true, after + count, AFTER_MOST);
+    while (count > AFTER_MAX && rc == CUDA_SUCCESS) {
+        count -= AFTER_MAX;
+        rc = announce(segment, true, after + count, AFTER_MAX);
         after[count++] = segment->count - 1;
     }
     return rc == CUDA_SUCCESS ? announce(segment, empty, after, count) : rc;

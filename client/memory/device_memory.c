@@ -13,7 +13,7 @@
 #include "client/memory/vmm.h"
 #include "client/alloc/window.h"
 
-#define ASKED_MOST 8u /* pieces of memory tried where there is no window */
+#define ASKED_MAX 8u /* pieces of memory tried where there is no window */
 
 /* ---- module globals: addresses that the server gave */
 
@@ -201,7 +201,7 @@ static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64
  * the useless ones are given back when one is found. */
 static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint64_t *address)
 {
-    uint64_t useless[ASKED_MOST] = {0};
+    uint64_t useless[ASKED_MAX] = {0};
     unsigned count = 0;
     CUresult rc;
     do {
@@ -209,8 +209,8 @@ static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint6
     } while (rc == CUDA_SUCCESS &&
              !client_window_reserve(
                  &(struct handshake_window){.base = useless[count], .bytes = bytes}) &&
-             ++count < ASKED_MOST);
-    if (rc == CUDA_SUCCESS && count < ASKED_MOST) {
+             ++count < ASKED_MAX);
+    if (rc == CUDA_SUCCESS && count < ASKED_MAX) {
         *address = useless[count];
     } else if (rc == CUDA_SUCCESS) {
         ga_warn("device memory of the server lies where this program has memory of its own");

@@ -13,7 +13,7 @@
 #include "front/front.h"
 
 /* Each allocation with addresses of its own counts twice for the kernel (vm.max_map_count). */
-#define PLACED_MOST 8192u
+#define PLACED_MAX 8192u
 
 struct pinned {
     struct client_range range;
@@ -96,8 +96,8 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
     struct client_session *session = context->session;
     struct client_conn *conn = session->conn;
     struct client_shared_buffer *buffer = NULL;
-    if ((conn->data.ops->pass == NULL && !client_shared_buffer_reaches(conn)) ||
-        bytes < CLIENT_ARENA_LEAST) {
+    if ((conn->data.ops->send_fd == NULL && !client_shared_buffer_reaches(conn)) ||
+        bytes < CLIENT_SHARED_BUFFER_MIN) {
         return false;
     }
     pthread_mutex_lock(&lock);
@@ -281,7 +281,7 @@ static void *host_map(void *where, uint64_t bytes, struct client_shared_buffer *
 static void *host_take(uint64_t bytes, bool *placed, struct client_shared_buffer **buffer)
 {
     uint64_t start;
-    *placed = bytes <= UINT64_MAX / 2 && atomic_fetch_add(&placed_count, 1) < PLACED_MOST;
+    *placed = bytes <= UINT64_MAX / 2 && atomic_fetch_add(&placed_count, 1) < PLACED_MAX;
     if (!*placed || !client_window_take(0, placed_bytes(bytes), CLIENT_OTHERS_UNIT, &start)) {
         atomic_fetch_sub(&placed_count, bytes <= UINT64_MAX / 2);
         *placed = false;

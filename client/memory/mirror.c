@@ -107,7 +107,7 @@ CUresult client_mirror_same(struct client_context *context, const struct client_
     if (mirror == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    mirror->asked = calloc(CLIENT_DEVICES_MOST / 64, sizeof *mirror->asked);
+    mirror->asked = calloc(CLIENT_DEVICES_MAX / 64, sizeof *mirror->asked);
     if (mirror->asked == NULL) {
         discard(mirror);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -10,7 +10,7 @@
 #include "client/alloc/window.h"
 #include "front/front.h"
 
-#define SPACE_MOST (UINT64_C(1) << 44)
+#define SPACE_MAX (UINT64_C(1) << 44)
 
 /* One call at a time: they wait for servers. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -71,7 +71,7 @@ static CUresult reserve(uint64_t bytes, uint64_t alignment, uint64_t wish, CUdev
         return CUDA_ERROR_INVALID_VALUE;
     }
     alignment = alignment > least ? alignment : least;
-    if (bytes > SPACE_MOST || alignment > SPACE_MOST ||
+    if (bytes > SPACE_MAX || alignment > SPACE_MAX ||
         !client_window_take(wish, bytes, alignment, &start)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

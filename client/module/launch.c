@@ -120,7 +120,7 @@ static uint8_t *large_room(void)
     (void)pthread_once(&large_once, large_key_make);
     uint8_t *room = pthread_getspecific(large_key);
     if (room == NULL) {
-        room = malloc(CLIENT_PARAMS_MOST);
+        room = malloc(CLIENT_PARAMS_MAX);
         (void)pthread_setspecific(large_key, room);
     }
     return room;
@@ -200,7 +200,7 @@ static CUresult from_extra(void **extra, struct params *params)
             return CUDA_ERROR_INVALID_VALUE;
         }
     }
-    if (size == NULL || *size > CLIENT_PARAMS_MOST || (params->bytes == NULL && *size != 0)) {
+    if (size == NULL || *size > CLIENT_PARAMS_MAX || (params->bytes == NULL && *size != 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     params->size = (uint32_t)*size;

@@ -21,7 +21,7 @@ static CUresult take_facts(const struct ga_module_function_results *facts,
     uint32_t end = 0;
     for (uint32_t i = 0; i < facts->param_count; i++) {
         params[i] = (struct client_param){facts->param_offset[i], facts->param_size[i]};
-        if (params[i].offset > CLIENT_PARAMS_MOST || params[i].size > CLIENT_PARAMS_MOST) {
+        if (params[i].offset > CLIENT_PARAMS_MAX || params[i].size > CLIENT_PARAMS_MAX) {
             free(params);
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -33,7 +33,7 @@ static CUresult take_facts(const struct ga_module_function_results *facts,
     function->params = params;
     function->param_count = facts->param_count;
     function->param_bytes = end;
-    return end <= CLIENT_PARAMS_MOST ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return end <= CLIENT_PARAMS_MAX ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* The facts that came with the module, if it has such a function. */
@@ -42,7 +42,7 @@ static bool find_facts(const struct client_module *module, const char *name,
 {
     struct ga_reader reader = ga_reader_of(module->facts, module->facts_bytes);
     while (reader.at < reader.size && !reader.failed) {
-        const char *at = ga_read_string(&reader, CLIENT_NAME_MOST);
+        const char *at = ga_read_string(&reader, CLIENT_NAME_MAX);
         ga_module_function_results_read(&reader, facts);
         if (!reader.failed && at != NULL && strcmp(at, name) == 0) {
             return true;
@@ -107,7 +107,7 @@ CUresult client_module_function(struct client_module *module, const char *name,
     if (*function != NULL) {
         return CUDA_SUCCESS;
     }
-    if (strlen(name) > CLIENT_NAME_MOST) {
+    if (strlen(name) > CLIENT_NAME_MAX) {
         return front_unsupported("a function whose name has more than 60000 characters, over the "
                                  "network");
     }

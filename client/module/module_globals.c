@@ -47,7 +47,7 @@ CUresult client_module_global(struct client_module *module, const char *name, ui
                               uint64_t *bytes)
 {
     struct client_global *global = known_global(module, name);
-    if (strlen(name) > CLIENT_NAME_MOST) {
+    if (strlen(name) > CLIENT_NAME_MAX) {
         return front_unsupported("a variable whose name has more than 60000 characters, over the "
                                  "network");
     }

@@ -96,7 +96,7 @@ enum client_transport client_environment_transport(void)
     return transport;
 }
 
-static enum pack_mode compression = PACK_AUTO;
+static enum compression_mode compression = COMPRESSION_AUTO;
 
 static void read_compression(void)
 {
@@ -105,15 +105,15 @@ static void read_compression(void)
         return;
     }
     if (strcmp(text, "off") == 0) {
-        compression = PACK_OFF;
+        compression = COMPRESSION_OFF;
     } else if (strcmp(text, "always") == 0) {
-        compression = PACK_ALWAYS;
+        compression = COMPRESSION_ALWAYS;
     } else {
         ga_warn("GPUAAS_COMPRESSION=%s: it can be auto (where it pays), off or always", text);
     }
 }
 
-enum pack_mode client_environment_compression(void)
+enum compression_mode client_environment_compression(void)
 {
     return compression;
 }

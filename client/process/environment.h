@@ -24,7 +24,7 @@ enum client_transport {
 };
 enum client_transport client_environment_transport(void);
 /* GPUAAS_COMPRESSION: whether bytes of copies are packed. */
-enum pack_mode client_environment_compression(void);
+enum compression_mode client_environment_compression(void);
 /* GPUAAS_CERT, GPUAAS_KEY, GPUAAS_CA: files, for connections to tls:// servers. */
 const struct transport_secret *client_environment_secret(void);
 /* GPUAAS_CLIENT_CACHE: at most so many bytes of each device are kept when they are freed. */

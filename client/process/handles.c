@@ -6,12 +6,12 @@
 #include "client/memory/mappings.h"
 #include "client/call/state.h"
 
-#define OBJECTS_MOST (1u << 24)
+#define OBJECTS_MAX (1u << 24)
 
 pthread_mutex_t client_state_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Objects are found without the lock: none of them is ever given back, only used again. */
-#define TABLE(of) [of] = {.type = (of), .limit = OBJECTS_MOST, .used = 1}
+#define TABLE(of) [of] = {.type = (of), .limit = OBJECTS_MAX, .used = 1}
 static struct ga_handle_table tables[GA_HANDLE_TYPES] = {
     TABLE(GA_HANDLE_CONTEXT), TABLE(GA_HANDLE_STREAM),   TABLE(GA_HANDLE_EVENT),
     TABLE(GA_HANDLE_MODULE),  TABLE(GA_HANDLE_FUNCTION), TABLE(GA_HANDLE_LIBRARY),

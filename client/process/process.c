@@ -9,18 +9,18 @@
 #include "client/call/state.h"
 #include "client/process/trace.h"
 
-#define DESCRIPTORS_MOST 4096
+#define DESCRIPTORS_MAX 4096
 
 atomic_bool client_dead;
 atomic_bool client_exiting;
 
-static atomic_int owned[DESCRIPTORS_MOST];
+static atomic_int owned[DESCRIPTORS_MAX];
 static atomic_uint owned_count;
 
 void client_process_own(int fd)
 {
     unsigned at = atomic_fetch_add(&owned_count, 1);
-    if (at < DESCRIPTORS_MOST) {
+    if (at < DESCRIPTORS_MAX) {
         atomic_store(&owned[at], fd + 1);
     }
 }
@@ -30,7 +30,7 @@ static void in_child(void)
 {
     atomic_store(&client_dead, true);
     unsigned count = atomic_load(&owned_count);
-    for (unsigned i = 0; i < count && i < DESCRIPTORS_MOST; i++) {
+    for (unsigned i = 0; i < count && i < DESCRIPTORS_MAX; i++) {
         int fd = atomic_load(&owned[i]) - 1;
         if (fd >= 0) {
             close(fd);

@@ -113,12 +113,12 @@ static enum ga_status wait_connected(struct opening *opening, struct transport_c
  * packed. */
 static uint32_t packing(const struct opening *opening, const struct transport_conn *transport)
 {
-    enum pack_mode mode = client_environment_compression();
-    bool does_harm = opening->device->server->tls || pack_is_near(transport);
-    if (mode == PACK_OFF || (mode == PACK_AUTO && does_harm)) {
+    enum compression_mode mode = client_environment_compression();
+    bool does_harm = opening->device->server->tls || compression_is_near(transport);
+    if (mode == COMPRESSION_OFF || (mode == COMPRESSION_AUTO && does_harm)) {
         return 0;
     }
-    return HANDSHAKE_TAKES_PACKED | (mode == PACK_ALWAYS ? HANDSHAKE_WANTS_PACKED : 0);
+    return HANDSHAKE_TAKES_PACKED | (mode == COMPRESSION_ALWAYS ? HANDSHAKE_WANTS_PACKED : 0);
 }
 
 static enum ga_status send_hello(struct opening *opening, struct transport_conn *transport,
@@ -172,11 +172,11 @@ static enum ga_status ask_window(struct opening *opening, void *user,
 }
 
 /* What cannot be made faster still works. */
-static void widen(const struct opening *opening, struct transport_conn *data)
+static void upgrade(const struct opening *opening, struct transport_conn *data)
 {
     char why[300] = "";
     const char *scheme = data->ops->scheme;
-    if (data->ops->widen != NULL && data->ops->widen(data, why, sizeof why) != GA_OK) {
+    if (data->ops->upgrade != NULL && data->ops->upgrade(data, why, sizeof why) != GA_OK) {
         ga_log(rdma_wanted(opening) ? GA_LOG_WARN : GA_LOG_DEBUG,
                "no %s to %s, data goes through the socket: %s", scheme,
                opening->device->server->address, why);
@@ -188,7 +188,7 @@ static enum ga_status greet(struct opening *opening, struct making *making)
     struct handshake_data_welcome welcome;
     GA_TRY(wait_connected(opening, &making->data));
     opening->round_trips += making->tls ? 2 : 1;
-    widen(opening, &making->data);
+    upgrade(opening, &making->data);
     GA_TRY(send_hello(opening, &making->data, HANDSHAKE_DATA));
     GA_TRY(wait_connected(opening, &making->side));
     GA_TRY(send_hello(opening, &making->side, HANDSHAKE_SIDE));
@@ -198,7 +198,7 @@ static enum ga_status greet(struct opening *opening, struct making *making)
 
 static void own(const struct transport_conn *transport)
 {
-    int fds[TRANSPORT_FDS_MOST];
+    int fds[TRANSPORT_FDS_MAX];
     unsigned count = transport->ops->descriptors(transport, fds);
     for (unsigned i = 0; i < count; i++) {
         client_process_own(fds[i]);
@@ -222,7 +222,7 @@ static enum ga_status conn_start(struct opening *opening, const struct making *m
     conn->lacks = opening->lacking_count != 0;
     conn->lacking = opening->lacking;
     snprintf(conn->name, sizeof conn->name, "%s", opening->device->server->address);
-    conn->pack.mode = opening->packs ? client_environment_compression() : PACK_OFF;
+    conn->compression.mode = opening->packs ? client_environment_compression() : COMPRESSION_OFF;
     snprintf(conn->address, sizeof conn->address, "%s", opening->address);
     own(&making->data);
     own(&making->side);

@@ -13,7 +13,7 @@
 #define DEVICES_OF_OWNER "GPUAAS_DEVICES"
 #define DEVICES_OF_USER  "CUDA_VISIBLE_DEVICES"
 
-struct client_device *client_devices[CLIENT_DEVICES_MOST];
+struct client_device *client_devices[CLIENT_DEVICES_MAX];
 int client_device_count;
 struct client_server *client_servers;
 
@@ -21,7 +21,7 @@ static void add_device(struct client_server *server, uint32_t index,
                        const struct handshake_device *facts)
 {
     struct client_device *device = calloc(1, sizeof *device);
-    if (device == NULL || client_device_count == CLIENT_DEVICES_MOST) {
+    if (device == NULL || client_device_count == CLIENT_DEVICES_MAX) {
         free(device);
         return;
     }
@@ -86,9 +86,9 @@ bool client_servers_choose_device(void)
 /* First the owner's choice, then, among those, the program's user's. */
 static void choose(const char *variable)
 {
-    static struct client_device *before[CLIENT_DEVICES_MOST];
-    static struct client_choice choices[CLIENT_DEVICES_MOST];
-    static int chosen[CLIENT_DEVICES_MOST];
+    static struct client_device *before[CLIENT_DEVICES_MAX];
+    static struct client_choice choices[CLIENT_DEVICES_MAX];
+    static int chosen[CLIENT_DEVICES_MAX];
     const char *text = getenv(variable);
     if (text == NULL) {
         return;

@@ -18,9 +18,9 @@
 #include "client/call/state.h"
 #include "client/process/trace.h"
 
-#define SERVERS_MOST   256
+#define SERVERS_MAX    256
 #define ANSWER_NS      (2 * GA_NS_PER_S)
-#define CONTROL_BUFFER (2 * WIRE_HANDSHAKE_MOST)
+#define CONTROL_BUFFER (2 * WIRE_HANDSHAKE_MAX)
 
 uint8_t client_application[16];
 
@@ -146,7 +146,7 @@ static void read_refused(struct attempt *attempt, struct ga_reader *values)
 
 static void read_welcome(struct attempt *attempt, struct ga_reader *values)
 {
-    attempt->welcome.devices = calloc(HANDSHAKE_DEVICES_MOST, sizeof(struct handshake_device));
+    attempt->welcome.devices = calloc(HANDSHAKE_DEVICES_MAX, sizeof(struct handshake_device));
     if (attempt->welcome.devices == NULL ||
         handshake_welcome_read(values, &attempt->welcome) != GA_OK) {
         fail(attempt, CLIENT_EXCHANGE_FOREIGN);
@@ -210,8 +210,8 @@ static bool watch_all(struct attempt *attempts, int count, struct pollfd *at, nf
         if (is_waiting(&attempts[i])) {
             struct transport_conn *transport = &attempts[i].server->control;
             unsigned more = /* NOLINTNEXTLINE: it has a server in these states */
-                transport->ops->await(transport, attempts[i].state == CONNECTING ? POLLOUT : POLLIN,
-                                      at + *used);
+                transport->ops->poll_prepare(
+                    transport, attempts[i].state == CONNECTING ? POLLOUT : POLLIN, at + *used);
             sleep &= more != 0;
             *used += more;
         }
@@ -226,7 +226,7 @@ static void ask_all(struct attempt *attempts, int count)
         begin(&attempts[i]);
     }
     for (;;) {
-        struct pollfd at[SERVERS_MOST * TRANSPORT_AWAIT_MOST];
+        struct pollfd at[SERVERS_MAX * TRANSPORT_POLL_MAX];
         nfds_t used = 0;
         bool waiting = false;
         for (int i = 0; i < count; i++) {
@@ -260,7 +260,7 @@ static void ask_all(struct attempt *attempts, int count)
 static int split(const char *text, struct attempt *attempts)
 {
     int count = 0;
-    while (*text != 0 && count < SERVERS_MOST) {
+    while (*text != 0 && count < SERVERS_MAX) {
         text += strspn(text, ", \t");
         size_t whole = strcspn(text, ","), length = whole;
         while (length != 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
@@ -274,7 +274,7 @@ static int split(const char *text, struct attempt *attempts)
     }
     if (text[strspn(text, ", \t")] != 0) {
         ga_warn(ENVIRONMENT_SERVERS " names more than %d servers: the rest is left out",
-                SERVERS_MOST);
+                SERVERS_MAX);
     }
     return count;
 }
@@ -331,7 +331,7 @@ static CUresult report(const struct attempt *attempts, int count)
 
 static CUresult ask_servers(const char *servers)
 {
-    struct attempt *attempts = calloc(SERVERS_MOST, sizeof *attempts);
+    struct attempt *attempts = calloc(SERVERS_MAX, sizeof *attempts);
     if (attempts == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -14,12 +14,12 @@
 #include "client/process/trace.h"
 #include "client/alloc/window.h"
 
-#define CONNS_MOST    256
+#define CONNS_MAX     256
 #define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
 #define WINDOW_ROUNDS 3
 #define CACHE_SHARE   8u /* of a device's memory may be kept: one in so many bytes */
 
-static struct client_conn *_Atomic conns[CONNS_MOST];
+static struct client_conn *_Atomic conns[CONNS_MAX];
 static atomic_uint conn_count;
 
 struct client_conn *client_conn_at_index(unsigned index)
@@ -31,7 +31,7 @@ void client_conn_add(struct client_conn *conn)
 {
     pthread_mutex_lock(&client_state_lock);
     unsigned at = atomic_load(&conn_count);
-    bool room = at < CONNS_MOST;
+    bool room = at < CONNS_MAX;
     if (room) {
         conn->index = at;
         atomic_store(&conns[at], conn);

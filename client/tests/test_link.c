@@ -231,7 +231,7 @@ Test(conn, the_first_call_after_an_answer_leaves_at_once_where_that_costs_nothin
     peer.conn->data.ops = &counted;
     wait_for_one(&peer);
     cr_expect(!leaves_at_once(&peer), "through a socket");
-    counted.sends_lightly = true;
+    counted.send_is_cheap = true;
     wait_for_one(&peer);
     cr_expect(leaves_at_once(&peer));
     cr_expect(!leaves_at_once(&peer), "it goes along with what follows");
@@ -249,7 +249,7 @@ Test(conn, what_has_left_at_once_is_looked_for)
 {
     struct peer peer = peer_connect();
     struct transport_ops light = *peer.conn->data.ops;
-    light.sends_lightly = true;
+    light.send_is_cheap = true;
     peer.conn->data.ops = &light;
     wait_for_one(&peer);
     client_conn_armed = arm;
@@ -316,7 +316,7 @@ Test(conn, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
     real = peer.conn->data.ops;
     struct transport_ops counted = *real;
     counted.send = send_unless_full;
-    counted.await = await_hole;
+    counted.poll_prepare = await_hole;
     peer.conn->data.ops = &counted;
     cr_assert_eq(pipe(hole), 0);
     atomic_store(&full, true);

@@ -13,7 +13,7 @@ static void lost_after_bulk(bool packs, uint32_t connection, uint32_t packed,
     const uint32_t values[4] = {connection, packed};
     const struct wire_header bulk = {.length = sizeof values, .opcode = WIRE_BULK};
     struct reply_action want = {.context = 1, .to = to, .bytes = 200, .width = 200, .pitch = 200};
-    peer.conn->pack.mode = packs ? PACK_AUTO : PACK_OFF;
+    peer.conn->compression.mode = packs ? COMPRESSION_AUTO : COMPRESSION_OFF;
     struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     header.sequence += record->sequence;
     peer_write(&peer, &bulk, sizeof bulk);
@@ -51,7 +51,7 @@ Test(conn_bulk, packed_pieces_are_opened)
 {
     struct peer peer = peer_connect();
     static uint8_t plain[100000], packed[100000], to[120 * 1000];
-    peer.conn->pack.mode = PACK_AUTO;
+    peer.conn->compression.mode = COMPRESSION_AUTO;
     for (size_t i = 0; i < sizeof plain; i++) {
         plain[i] = (uint8_t)(i / 100);
     }
@@ -59,7 +59,7 @@ Test(conn_bulk, packed_pieces_are_opened)
         struct reply_action want = {
             .context = 1, .to = to, .bytes = sizeof plain, .width = 100, .pitch = pitch};
         memset(to, 0, sizeof to);
-        uint32_t size = (uint32_t)pack_close(plain, sizeof plain, packed);
+        uint32_t size = (uint32_t)compress(plain, sizeof plain, packed);
         cr_assert_neq(size, 0);
         struct pending_reply *record = call_with(peer.conn, 0, true, &want);
         const struct {

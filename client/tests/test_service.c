@@ -28,7 +28,7 @@ static void conn_with_side(struct peer *peer, int *side_fd)
     if (tcp == NULL) { /* from the first connection on the service thread reads them */
         tcp = side.ops;
         ops = *tcp;
-        ops.await = await_three;
+        ops.poll_prepare = await_three;
     }
     side.ops = &ops;
     cr_assert_eq(frame_reader_init(&reader, SIDE_READ_BYTES), GA_OK);
@@ -51,8 +51,8 @@ Test(service, every_conn_is_watched, .timeout = 60)
         struct peer side = {.fd = sides[i]};
         cr_assert(peer_write(&side, &ping, sizeof ping));
         do { /* it may ping first */
-            cr_assert(peer_read(&side, &pong, sizeof pong), "link %u", i);
+            cr_assert(peer_read(&side, &pong, sizeof pong), "connection %u", i);
         } while (pong.opcode == WIRE_PING);
-        cr_assert_eq(pong.opcode, WIRE_PONG, "link %u", i);
+        cr_assert_eq(pong.opcode, WIRE_PONG, "connection %u", i);
     }
 }

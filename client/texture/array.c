@@ -26,7 +26,7 @@ CUresult client_array_shape(uint64_t handle, bool mipmapped, struct front_array 
 
 void client_array_release(struct client_array *array)
 {
-    for (unsigned i = 0; i < FRONT_LEVELS_MOST; i++) {
+    for (unsigned i = 0; i < FRONT_LEVELS_MAX; i++) {
         client_handle_drop(array->levels[i]);
     }
 }

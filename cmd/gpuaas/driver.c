@@ -14,7 +14,7 @@
 #include "api/driver_open.h"
 #include "cmd/gpuaas/cmd.h"
 
-enum { DEVICES_MOST = 1024 };
+enum { DEVICES_MAX = 1024 };
 
 /* A table may have grown since: then it has what we know, and more. */
 static const struct cuda_driver_servers *servers_of(const struct cmd_driver *driver)
@@ -57,10 +57,10 @@ bool cmd_driver_open(const char *path, struct cmd_driver *driver)
 
 CUresult cmd_driver_count(const struct cmd_driver *driver, int *count)
 {
-    char all[DEVICES_MOST * sizeof "1023,"];
+    char all[DEVICES_MAX * sizeof "1023,"];
     size_t used = 0;
     bool chosen = getenv("GPUAAS_DEVICES") != NULL;
-    for (unsigned i = 0; i < DEVICES_MOST; i++) {
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%u", i != 0 ? "," : "", i);
     }
     if (!chosen && setenv("GPUAAS_DEVICES", all, 1) != 0) {

@@ -286,7 +286,7 @@ Test(conf, limits_that_others_rely_on)
         const char *name;
         uint64_t least, most;
     } cases[] = {{"session_queue_bytes", 1u << 20, 1u << 30},
-                 {"bulk_connections", 0, WIRE_BULKS_MOST},
+                 {"bulk_connections", 0, WIRE_BULKS_MAX},
                  {"clients", 1, 65536},
                  {"data_ports", 0, 65535},
                  {"device", 0, 255},
@@ -309,7 +309,7 @@ Test(conf, texts_are_as_long_as_the_table_says_and_no_longer)
         const struct conf_key *key = &conf_keys[i];
         struct conf conf = {0};
         void *into = key->section == CONF_SECTION_SERVER ? (void *)&conf.server : (void *)conf.gpus;
-        char text[CONF_TEXT_MOST + 2] = "/";
+        char text[CONF_TEXT_MAX + 2] = "/";
         if (key->type != CONF_TYPE_TEXT) {
             continue;
         }

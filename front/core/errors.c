@@ -8,8 +8,8 @@
 #include "front/front.h"
 #include "front/core/results.h"
 
-#define RESULTS_MOST 256
-#define TEXT_MOST    64
+#define RESULTS_MAX 256
+#define TEXT_MAX    64
 
 static const struct front_result texts[] = {
     {CUDA_SUCCESS, "no error"},
@@ -58,19 +58,19 @@ static const struct front_result texts[] = {
 };
 
 /* For the others the name, in lower case: made once. */
-static char plain[RESULTS_MOST][TEXT_MOST];
+static char plain[RESULTS_MAX][TEXT_MAX];
 static pthread_once_t plain_once = PTHREAD_ONCE_INIT;
 
 static void plain_make(void)
 {
     static const char prefix[] = "CUDA_ERROR_";
-    for (size_t i = 0; i < front_result_count && i < RESULTS_MOST; i++) {
+    for (size_t i = 0; i < front_result_count && i < RESULTS_MAX; i++) {
         const char *name = front_results[i].name;
         if (strncmp(name, prefix, sizeof prefix - 1) == 0) {
             name += sizeof prefix - 1;
         }
         size_t used = 0;
-        for (; name[used] != 0 && used + 1 < TEXT_MOST; used++) {
+        for (; name[used] != 0 && used + 1 < TEXT_MAX; used++) {
             int letter = name[used] == '_' ? ' ' : tolower((unsigned char)name[used]);
             plain[i][used] = (char)letter;
         }
@@ -116,7 +116,7 @@ CUresult CUDAAPI cuGetErrorString(CUresult error, const char **pStr)
         }
     }
     size_t row = row_of(error);
-    if (row >= front_result_count || row >= RESULTS_MOST) {
+    if (row >= front_result_count || row >= RESULTS_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     pthread_once(&plain_once, plain_make);

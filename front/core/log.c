@@ -19,8 +19,8 @@
 #include "base/log_watch.h"
 #include "front/front.h"
 
-#define LOG_BYTES      25600u /* as cuda.h says */
-#define CALLBACKS_MOST 1024u
+#define LOG_BYTES     25600u /* as cuda.h says */
+#define CALLBACKS_MAX 1024u
 
 struct message {
     struct ga_list link;
@@ -172,7 +172,7 @@ CUresult CUDAAPI cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *userD
     front_log_begin();
     struct CUlogsCallbackEntry_st *entry = calloc(1, sizeof *entry);
     pthread_mutex_lock(&calling);
-    bool kept = entry != NULL && callback_count < CALLBACKS_MOST;
+    bool kept = entry != NULL && callback_count < CALLBACKS_MAX;
     if (kept) {
         entry->function = callbackFunc;
         entry->data = userData;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 
 /* A program that never makes a call which writes must not fill the machine. */
-#define WAITING_MOST ((size_t)256 << 20)
+#define WAITING_MAX ((size_t)256 << 20)
 
 _Atomic int front_output_pending;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,7 +54,7 @@ void front_output_put(struct front_output *output)
     pthread_mutex_lock(&lock);
     ga_list_append(&outputs, &output->link);
     waiting += output->end - output->begin;
-    if (waiting > WAITING_MOST) {
+    if (waiting > WAITING_MAX) {
         lost = take();
     }
     bool tell = lost != NULL && !told;

@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 
-#define NAMED_MOST 1024 /* more than there are exported symbols */
+#define NAMED_MAX 1024 /* more than there are exported symbols */
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *named[NAMED_MOST];
+static const char *named[NAMED_MAX];
 static size_t named_count;
 
 /* Names are string constants of one table: the pointer is the name. */
@@ -22,7 +22,7 @@ static bool first_time(const char *name)
     for (size_t i = 0; i < named_count && first; i++) {
         first = named[i] != name;
     }
-    if (first && named_count < NAMED_MOST) {
+    if (first && named_count < NAMED_MAX) {
         named[named_count++] = name;
     }
     pthread_mutex_unlock(&named_lock);

@@ -7,8 +7,8 @@
 
 #include "front/front.h"
 
-#define GRAPHS_MOST 1048576u
-#define NODES_MOST  16777216u
+#define GRAPHS_MAX 1048576u
+#define NODES_MAX  16777216u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_handle_table graphs, nodes;
@@ -18,8 +18,8 @@ void front_graph_lock(void)
 {
     pthread_mutex_lock(&lock);
     if (graphs.limit == 0) {
-        ga_handle_table_init(&graphs, GA_HANDLE_GRAPH, GRAPHS_MOST);
-        ga_handle_table_init(&nodes, GA_HANDLE_NODE, NODES_MOST);
+        ga_handle_table_init(&graphs, GA_HANDLE_GRAPH, GRAPHS_MAX);
+        ga_handle_table_init(&nodes, GA_HANDLE_NODE, NODES_MAX);
     }
 }
 

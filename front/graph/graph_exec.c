@@ -6,7 +6,7 @@
 
 #include "front/front.h"
 
-#define EXECS_MOST 1048576u
+#define EXECS_MAX 1048576u
 
 /* Newer than the oldest cuda.h that we build with. */
 #define CONDITIONAL_HANDLE_UNUSED ((CUgraphInstantiateResult)5)
@@ -267,7 +267,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTI
     }
     front_graph_lock();
     if (execs.limit == 0) {
-        ga_handle_table_init(&execs, GA_HANDLE_EXEC, EXECS_MOST);
+        ga_handle_table_init(&execs, GA_HANDLE_EXEC, EXECS_MAX);
     }
     if (rc == CUDA_SUCCESS && ga_handle_table_make(&execs, exec, &exec->handle) != GA_OK) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;

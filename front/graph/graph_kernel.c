@@ -163,14 +163,14 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
                                                const CUkernelNodeAttrValue *value)
 {
     struct front_node *node;
-    CUlaunchAttribute all[FRONT_NODE_ATTRIBUTES_MOST];
+    CUlaunchAttribute all[FRONT_NODE_ATTRIBUTES_MAX];
     CUresult rc = front_node_enter(hNode, CU_GRAPH_NODE_TYPE_KERNEL, value, &node);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     const struct front_kernel_node *kernel = &node->params.kernel;
     unsigned count = kernel->attribute_count;
-    if (!attribute_known(attr) || count >= FRONT_NODE_ATTRIBUTES_MOST) {
+    if (!attribute_known(attr) || count >= FRONT_NODE_ATTRIBUTES_MAX) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
     const CUlaunchAttribute *found = attribute_find(kernel, attr);

@@ -57,7 +57,7 @@ static CUresult conditional_make(const CUDA_CONDITIONAL_NODE_PARAMS *said, CUcon
         good = said->size == 1;
         break;
     case FRONT_COND_TYPE_SWITCH:
-        good = good && said->size <= FRONT_BODIES_MOST;
+        good = good && said->size <= FRONT_BODIES_MAX;
         break;
     default:
         good = false;

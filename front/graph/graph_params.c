@@ -7,7 +7,7 @@
 #include "front/front.h"
 #include "front/graph/graph_model.h"
 
-#define PARAMS_MOST 65536u /* bytes; far more than any kernel takes */
+#define PARAMS_MAX 65536u /* bytes; far more than any kernel takes */
 
 /* NULL for nothing to copy, and after a failure, which *rc tells. */
 static void *copy_of(const void *bytes, size_t size, CUresult *rc)
@@ -31,7 +31,7 @@ static CUresult layout_read(struct front_kernel_node *kernel, size_t *offsets, s
     kernel->param_bytes = 0;
     while (cuFuncGetParamInfo(kernel->function, kernel->param_count, &offset, &size) ==
            CUDA_SUCCESS) {
-        if (offset > PARAMS_MOST || size > PARAMS_MOST - offset) {
+        if (offset > PARAMS_MAX || size > PARAMS_MAX - offset) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         if (offsets != NULL) {
@@ -219,7 +219,7 @@ CUresult front_fill_node_make(struct front_node_params *params, CUcontext contex
 CUresult front_values_node_make(struct front_node_params *params, CUcontext context, unsigned count,
                                 const CUstreamBatchMemOpParams *ops, unsigned flags)
 {
-    struct front_value steps[FRONT_VALUES_MOST];
+    struct front_value steps[FRONT_VALUES_MAX];
     unsigned made;
     CUresult rc = front_values_read(count, ops, flags, steps, &made);
     if (rc != CUDA_SUCCESS) {

@@ -7,7 +7,7 @@
 #include "front/front.h"
 #include "front/graph/graph_model.h"
 
-#define OBJECTS_MOST 1048576u
+#define OBJECTS_MAX 1048576u
 
 struct front_user_object {
     struct ga_list in_dying;
@@ -112,7 +112,7 @@ CUresult CUDAAPI cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostF
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (objects.limit == 0) {
-        ga_handle_table_init(&objects, GA_HANDLE_USER_OBJECT, OBJECTS_MOST);
+        ga_handle_table_init(&objects, GA_HANDLE_USER_OBJECT, OBJECTS_MAX);
     }
     struct front_user_object *made = calloc(1, sizeof *made);
     if (made == NULL || ga_handle_table_make(&objects, made, &made->handle) != GA_OK) {

@@ -7,7 +7,7 @@
 #include "base/handle_table.h"
 #include "front/front.h"
 
-#define GREENS_MOST 65536u
+#define GREENS_MAX 65536u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_handle_table table;
@@ -67,7 +67,7 @@ CUresult front_green_enter(struct front_green *green)
     static unsigned long long ids;
     pthread_mutex_lock(&lock);
     if (table.limit == 0) {
-        ga_handle_table_init(&table, GA_HANDLE_GREEN, GREENS_MOST);
+        ga_handle_table_init(&table, GA_HANDLE_GREEN, GREENS_MAX);
     }
     CUresult rc = ga_handle_table_make(&table, green, &green->handle) == GA_OK
                       ? CUDA_SUCCESS

@@ -12,9 +12,9 @@
 
 #if CUDA_VERSION >= 12040
 
-#define RESOURCES_MOST 65536u
-#define SECRET_MAGIC   0x67702d72u
-#define CLUSTER_SMS    16u /* what the largest cluster may want */
+#define RESOURCES_MAX 65536u
+#define SECRET_MAGIC  0x67702d72u
+#define CLUSTER_SMS   16u /* what the largest cluster may want */
 
 enum kind { KIND_WHOLE = 1, KIND_GROUP, KIND_REST };
 
@@ -54,7 +54,7 @@ static unsigned pair_sms(unsigned total, unsigned pair)
 static unsigned sms_total(CUdevice device)
 {
     unsigned total = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    return total < 2 * FRONT_PAIRS_MOST ? total : 2 * FRONT_PAIRS_MOST;
+    return total < 2 * FRONT_PAIRS_MAX ? total : 2 * FRONT_PAIRS_MAX;
 }
 
 static unsigned pairs_total(unsigned total)
@@ -279,7 +279,7 @@ static CUresult keep(CUdevice device, const struct front_partition *part, uint64
     CUresult rc = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
     if (table.limit == 0) {
-        ga_handle_table_init(&table, GA_HANDLE_RESOURCES, RESOURCES_MOST);
+        ga_handle_table_init(&table, GA_HANDLE_RESOURCES, RESOURCES_MAX);
     }
     struct resources *found = all;
     while (found != NULL &&
@@ -313,7 +313,7 @@ static CUresult join(struct secret *whole, const struct secret *more)
         whole->kind == KIND_WHOLE) {
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     }
-    for (unsigned i = 0; i < FRONT_PAIRS_MOST / 64; i++) {
+    for (unsigned i = 0; i < FRONT_PAIRS_MAX / 64; i++) {
         if ((whole->part.pairs[i] & more->part.pairs[i]) != 0) {
             return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
         }

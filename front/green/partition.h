@@ -10,10 +10,10 @@
 
 #include "api/cuda_names.h"
 
-#define FRONT_PAIRS_MOST 512u /* 1024 multiprocessors */
+#define FRONT_PAIRS_MAX 512u /* 1024 multiprocessors */
 
 struct front_partition {
-    uint64_t pairs[FRONT_PAIRS_MOST / 64];
+    uint64_t pairs[FRONT_PAIRS_MAX / 64];
 };
 
 #if CUDA_VERSION >= 12040

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "front/core/unsupported.h"
 
-#define OPTIMIZATION_MOST 4u
+#define OPTIMIZATION_MAX 4u
 
 static uint32_t number(void *value)
 {
@@ -22,7 +22,7 @@ static CUresult read_one(CUjit_option option, void **value, struct front_jit *ji
         return CUDA_SUCCESS;
     case CU_JIT_OPTIMIZATION_LEVEL:
         jit->optimization = number(*value);
-        return jit->optimization <= OPTIMIZATION_MOST ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return jit->optimization <= OPTIMIZATION_MAX ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_JIT_INFO_LOG_BUFFER:
         jit->info.text = *value;
         return CUDA_SUCCESS;

@@ -5,7 +5,7 @@
 
 #include "front/front.h"
 
-#define FUNCTIONS_MOST 65536u
+#define FUNCTIONS_MAX 65536u
 
 void front_jit_verbose_begin(struct front_jit_verbose *wanted, unsigned count,
                              const CUjit_option *options, void **values)
@@ -61,7 +61,7 @@ void front_jit_verbose_end(const struct front_jit_verbose *wanted, CUmodule modu
 {
     unsigned count = 0;
     if (wanted->size == 0 || front_host.module_function_count(&count, module) != CUDA_SUCCESS ||
-        count == 0 || count > FUNCTIONS_MOST) {
+        count == 0 || count > FUNCTIONS_MAX) {
         return;
     }
     CUfunction *functions = calloc(count, sizeof(CUfunction));

@@ -15,8 +15,8 @@
 #include "front/capture/capture.h"
 #include "front/front.h"
 
-#define PARAMS_MOST 32764u /* bytes of parameters of any kernel */
-#define LOOK_FIRST  64u
+#define PARAMS_MAX 32764u /* bytes of parameters of any kernel */
+#define LOOK_FIRST 64u
 
 struct said {
     struct ga_number_node by_function; /* first */
@@ -171,7 +171,7 @@ static CUresult reach(struct said *said, size_t bytes)
 CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 {
     struct said *said;
-    CUresult rc = enter(hfunc, numbytes <= PARAMS_MOST, &said);
+    CUresult rc = enter(hfunc, numbytes <= PARAMS_MAX, &said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -185,8 +185,8 @@ CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
 {
     struct said *said;
-    bool good = offset >= 0 && (unsigned)offset <= PARAMS_MOST &&
-                numbytes <= PARAMS_MOST - (unsigned)offset && (ptr != NULL || numbytes == 0);
+    bool good = offset >= 0 && (unsigned)offset <= PARAMS_MAX &&
+                numbytes <= PARAMS_MAX - (unsigned)offset && (ptr != NULL || numbytes == 0);
     CUresult rc = enter(hfunc, good, &said);
     if (rc != CUDA_SUCCESS) {
         return rc;

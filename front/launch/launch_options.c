@@ -32,7 +32,7 @@ static CUresult clusters(const CUlaunchAttributeValue *value, unsigned cluster[3
 
 unsigned front_cluster_most(const struct front_cluster *facts)
 {
-    return !facts->possible ? 1 : facts->non_portable ? FRONT_CLUSTER_MOST : FRONT_CLUSTER_PORTABLE;
+    return !facts->possible ? 1 : facts->non_portable ? FRONT_CLUSTER_MAX : FRONT_CLUSTER_PORTABLE;
 }
 
 CUresult front_cluster_check(const struct front_cluster *facts, const unsigned grid[3],
@@ -48,7 +48,7 @@ CUresult front_cluster_check(const struct front_cluster *facts, const unsigned g
         unsigned required = facts->required[i];
         unsigned size = named ? cluster[i] : required != 0 ? required : 1;
         right = right && grid[i] % size == 0 && (required == 0 || size == required);
-        blocks *= size <= FRONT_CLUSTER_MOST ? size : FRONT_CLUSTER_MOST + 1;
+        blocks *= size <= FRONT_CLUSTER_MAX ? size : FRONT_CLUSTER_MAX + 1;
     }
     bool missing = facts->must_be_set && !named && facts->required[0] == 0;
     return right && blocks <= front_cluster_most(facts) && !missing

@@ -36,7 +36,7 @@ struct front_cluster {
 };
 
 #define FRONT_CLUSTER_PORTABLE 8u
-#define FRONT_CLUSTER_MOST     16u
+#define FRONT_CLUSTER_MAX      16u
 
 /* Blocks of a cluster, at most. */
 unsigned front_cluster_most(const struct front_cluster *facts);

@@ -14,7 +14,7 @@
 #include "front/front.h"
 #include "front/launch/linker_input.h"
 
-#define LINKS_MOST 65536u
+#define LINKS_MAX 65536u
 
 struct link {
     uint64_t handle;
@@ -113,7 +113,7 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
     made->values = optionValues;
     pthread_mutex_lock(&lock);
     if (links.limit == 0) {
-        ga_handle_table_init(&links, GA_HANDLE_LINK, LINKS_MOST);
+        ga_handle_table_init(&links, GA_HANDLE_LINK, LINKS_MAX);
     }
     if (ga_handle_table_make(&links, made, &made->handle) != GA_OK) {
         free(made);

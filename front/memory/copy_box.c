@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* The largest CU_DEVICE_ATTRIBUTE_MAX_PITCH there is. */
-#define PITCH_MOST 0x7fffffffu
+#define PITCH_MAX 0x7fffffffu
 
 /* One side as the structures of cuda.h say it. */
 struct said {
@@ -62,7 +62,7 @@ static CUresult side_read(const struct said *said, const struct front_box *box,
     }
     side->pitch = said->pitch != 0 ? said->pitch : row;
     uint64_t height = said->height != 0 || box->depth == 1 ? said->height : column;
-    bool fits = side->pitch >= row && said->pitch <= PITCH_MOST &&
+    bool fits = side->pitch >= row && said->pitch <= PITCH_MAX &&
                 (height >= column || box->depth == 1) && add(&slice, side->pitch, height);
     side->slice = slice;
     uint64_t end = 0;

@@ -96,7 +96,7 @@ static CUresult batch_step(const CUstreamBatchMemOpParams *op, struct front_valu
 CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
                            struct front_value *steps, unsigned *made)
 {
-    CUresult rc = count > FRONT_VALUES_MOST || (ops == NULL && count != 0) || flags != 0
+    CUresult rc = count > FRONT_VALUES_MAX || (ops == NULL && count != 0) || flags != 0
                       ? CUDA_ERROR_INVALID_VALUE
                       : CUDA_SUCCESS;
     *made = 0;
@@ -111,7 +111,7 @@ CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, 
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
                                        CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-    struct front_value steps[FRONT_VALUES_MOST];
+    struct front_value steps[FRONT_VALUES_MAX];
     unsigned made;
     CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {

@@ -11,9 +11,10 @@
 #include "base/handle_table.h"
 #include "front/front.h"
 
-#define POOLS_MOST 65536u
-#define GENEROUS_MOST                                                                              \
-    (UINT64_C(32) << 20) /* a pool grows by half of what it has, at most by this */
+#define POOLS_MAX 65536u
+#define GENEROUS_MAX                                                                               \
+    (UINT64_C(32) << 20) /* a pool grows by half of what it has, at most by this                   \
+                          */
 
 struct device_pools {
     struct mempool *first, *current;
@@ -31,7 +32,7 @@ static bool state_make(void)
     if (devices == NULL && front_host.device_count(&device_count) == CUDA_SUCCESS) {
         ga_list_init(&pools);
         mempool_host = front_host.mempool;
-        ga_handle_table_init(&handles, GA_HANDLE_MEMPOOL, POOLS_MOST);
+        ga_handle_table_init(&handles, GA_HANDLE_MEMPOOL, POOLS_MAX);
         devices = calloc((size_t)device_count, sizeof *devices);
     }
     return devices != NULL;
@@ -204,7 +205,7 @@ static CUresult grow_generously(struct mempool *pool, uint64_t bytes)
     if (least < bytes) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    more = more < GENEROUS_MOST ? more : GENEROUS_MOST;
+    more = more < GENEROUS_MAX ? more : GENEROUS_MAX;
     CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (more > least) {
         rc = grow(pool, more);

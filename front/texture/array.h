@@ -9,7 +9,7 @@
 #include "api/cuda_names.h"
 #include "front/memory/copy_box.h"
 
-#define FRONT_LEVELS_MOST 18u /* of the widest array there is */
+#define FRONT_LEVELS_MAX 18u /* of the widest array there is */
 
 struct front_array {
     CUDA_ARRAY3D_DESCRIPTOR shape; /* as cuArray3DGetDescriptor tells it; of the first level */

@@ -16,9 +16,9 @@
 #include "base/handle_table.h"
 #include "front/front.h"
 
-#define REFERENCES_MOST 65536u
-#define LOOK_FIRST      64u
-#define NAME_MOST       4096u
+#define REFERENCES_MAX 65536u
+#define LOOK_FIRST     64u
+#define NAME_MAX       4096u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_handle_table references;
@@ -31,7 +31,7 @@ static CUresult make(const struct front_reference *wanted, struct front_referenc
 {
     struct front_reference *made = malloc(sizeof *made);
     if (references.limit == 0) {
-        ga_handle_table_init(&references, GA_HANDLE_REFERENCE, REFERENCES_MOST);
+        ga_handle_table_init(&references, GA_HANDLE_REFERENCE, REFERENCES_MAX);
     }
     if (made != NULL) {
         *made = *wanted;
@@ -180,7 +180,7 @@ CUresult front_reference_change(struct front_reference *reference,
 static CUresult variable_find(CUmodule module, bool surface, const char *name,
                               struct front_reference *reference)
 {
-    char whole[NAME_MOST];
+    char whole[NAME_MAX];
     name = name != NULL ? name : "";
     int length =
         snprintf(whole, sizeof whole, "%s%s", surface ? API_SURFREF_NAME : API_TEXREF_NAME, name);

@@ -32,7 +32,7 @@ static enum ga_status host_ticket(void *user, const struct handshake_data_hello 
 }
 
 static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
-                                  struct channel_ticket made[WIRE_BULKS_MOST])
+                                  struct channel_ticket made[WIRE_BULKS_MAX])
 {
     struct backend *backend = user;
     uint64_t now = ga_clock_ns();
@@ -73,7 +73,7 @@ static void host_ended(void *user, const char *why)
 
 static enum ga_status host_exchange(void *user, struct channel_exchange *packet, int *fd)
 {
-    return asking_ask(user, packet, fd);
+    return control_request_ask(user, packet, fd);
 }
 
 /* ---- tickets */
@@ -109,7 +109,7 @@ void admission_tickets(struct backend *backend)
             continue;
         }
         if (packet.kind == CHANNEL_EXCHANGE) {
-            asking_answered(backend, &packet.exchange, fd);
+            control_request_answered(backend, &packet.exchange, fd);
             continue;
         }
         (void)GA_FAILPOINT("backend: ticket read");
@@ -143,24 +143,26 @@ bool admission_key(void *user, const uint8_t *id, uint8_t *key)
     return found != NULL;
 }
 
-/* ---- newcomers */
+/* ---- pending connections */
 
 bool admission_accepts(const struct backend *backend)
 {
-    return backend->newcomer_count < NEWCOMERS_MOST && ga_clock_ns() >= backend->accept_at_ns;
+    return backend->pending_conn_count < PENDING_CONNS_MAX &&
+           ga_clock_ns() >= backend->accept_at_ns;
 }
 
-static enum ga_status newcomer_accept(struct backend *backend, struct transport_listener *listener)
+static enum ga_status pending_conn_accept(struct backend *backend,
+                                          struct transport_listener *listener)
 {
-    struct newcomer newcomer = {0};
-    GA_TRY(listener->ops->accept(listener, &newcomer.conn));
+    struct pending_conn pending = {0};
+    GA_TRY(listener->ops->accept(listener, &pending.conn));
     if (GA_FAILPOINT("backend: accepted") ||
-        frame_reader_init(&newcomer.reader, CONN_BUFFER_BYTES) != GA_OK) {
-        newcomer.conn.ops->close(&newcomer.conn);
+        frame_reader_init(&pending.reader, CONN_BUFFER_BYTES) != GA_OK) {
+        pending.conn.ops->close(&pending.conn);
         return GA_NO_MEMORY;
     }
-    newcomer.deadline_ns = ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
-    backend->newcomers[backend->newcomer_count++] = newcomer;
+    pending.deadline_ns = ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
+    backend->pending_conns[backend->pending_conn_count++] = pending;
     backend->accept_at_ns = 0;
     return GA_OK;
 }
@@ -169,7 +171,7 @@ void admission_accept(struct backend *backend, struct transport_listener *listen
 {
     enum ga_status status = GA_OK;
     while (status == GA_OK && admission_accepts(backend)) {
-        status = newcomer_accept(backend, listener);
+        status = pending_conn_accept(backend, listener);
     }
     if (status != GA_OK && status != GA_AGAIN) {
         if (backend->accept_at_ns == 0) { /* told once, not five times a second */
@@ -180,12 +182,12 @@ void admission_accept(struct backend *backend, struct transport_listener *listen
 }
 
 /* A fresh connection takes so few bytes at once, or it is none. */
-static void newcomer_say(struct newcomer *newcomer, const uint8_t *frame, size_t size)
+static void pending_conn_say(struct pending_conn *pending, const uint8_t *frame, size_t size)
 {
     for (unsigned tries = 0; size != 0 && tries < 64; tries++) {
         struct iovec piece = {(void *)(uintptr_t)frame, size};
         size_t sent = 0;
-        if (newcomer->conn.ops->send(&newcomer->conn, &piece, 1, &sent) == GA_LOST) {
+        if (pending->conn.ops->send(&pending->conn, &piece, 1, &sent) == GA_LOST) {
             return;
         }
         frame += sent;
@@ -193,35 +195,35 @@ static void newcomer_say(struct newcomer *newcomer, const uint8_t *frame, size_t
     }
 }
 
-static void newcomer_warn(const struct newcomer *newcomer, const char *what, const char *why)
+static void pending_conn_warn(const struct pending_conn *pending, const char *what, const char *why)
 {
     char client[TRANSPORT_PEER_BYTES];
-    transport_peer(&newcomer->conn, client);
+    transport_peer(&pending->conn, client);
     ga_warn_of(client, "a connection %s%s", what, why);
 }
 
-static void newcomer_refuse(struct newcomer *newcomer, uint64_t sequence, CUresult rc,
-                            const char *reason)
+static void pending_conn_refuse(struct pending_conn *pending, uint64_t sequence, CUresult rc,
+                                const char *reason)
 {
     _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 512];
     struct ga_writer writer = ga_writer_of(frame + sizeof(struct wire_header), 512);
     const struct handshake_refused refused = {.result = (int32_t)rc, .reason = reason};
-    newcomer_warn(newcomer, "was refused: ", reason);
+    pending_conn_warn(pending, "was refused: ", reason);
     handshake_refused_write(&writer, &refused);
     const struct wire_header header = {
         .length = (uint32_t)writer.at, .opcode = WIRE_REFUSED, .sequence = sequence};
     memcpy(frame, &header, sizeof header);
-    newcomer_say(newcomer, frame, sizeof header + writer.at);
+    pending_conn_say(pending, frame, sizeof header + writer.at);
 }
 
-static enum ga_status side_welcome(struct backend *backend, const struct newcomer *newcomer,
+static enum ga_status side_welcome(struct backend *backend, const struct pending_conn *pending,
                                    uint64_t sequence)
 {
     _Alignas(16) uint8_t values[128];
     struct ga_writer writer = ga_writer_of(values, sizeof values);
     const struct handshake_data_welcome welcome = {0};
     handshake_data_welcome_write(&writer, &welcome);
-    transport_side_init(&backend->side, &newcomer->conn, &newcomer->reader,
+    transport_side_init(&backend->side, &pending->conn, &pending->reader,
                         backend->setup.dead_after_s * 1000);
     GA_TRY(transport_side_send(&backend->side, WIRE_DATA_WELCOME, sequence, values, writer.at));
     backend->side_open = true;
@@ -231,54 +233,54 @@ static enum ga_status side_welcome(struct backend *backend, const struct newcome
 
 /* The client reads there without frames from now on: what it has said behind its hello, it has said
  * too early. */
-static enum ga_status bulk_admit(struct backend *backend, struct newcomer *newcomer,
+static enum ga_status bulk_admit(struct backend *backend, struct pending_conn *pending,
                                  const struct wire_header *header, uint32_t number)
 {
     _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 64];
     struct ga_writer writer = ga_writer_of(frame + sizeof *header, sizeof frame - sizeof *header);
     const struct handshake_data_welcome welcome = {0};
-    frame_drop(&newcomer->reader);
-    if (newcomer->reader.start != newcomer->reader.end || backend->conn == NULL) {
+    frame_drop(&pending->reader);
+    if (pending->reader.start != pending->reader.end || backend->conn == NULL) {
         return GA_INVALID;
     }
     handshake_data_welcome_write(&writer, &welcome);
     const struct wire_header answer = {
         .length = (uint32_t)writer.at, .opcode = WIRE_DATA_WELCOME, .sequence = header->sequence};
     memcpy(frame, &answer, sizeof answer);
-    GA_TRY(bulk_attach(&backend->conn->bulk, number, &newcomer->conn));
-    newcomer_say(newcomer, frame,
-                 sizeof answer + writer.at); /* it is there when the client knows */
-    frame_reader_fini(&newcomer->reader);
+    GA_TRY(bulk_attach(&backend->conn->bulk, number, &pending->conn));
+    pending_conn_say(pending, frame,
+                     sizeof answer + writer.at); /* it is there when the client knows */
+    frame_reader_fini(&pending->reader);
     return GA_OK;
 }
 
-/* The newcomer has shown a good ticket. GA_OK: its connection has been taken over. */
-static enum ga_status newcomer_admit(struct backend *backend, struct newcomer *newcomer,
-                                     const struct wire_header *header,
-                                     const struct handshake_data_hello *hello)
+/* The pending connection has shown a good ticket. GA_OK: its connection has been taken over. */
+static enum ga_status pending_conn_admit(struct backend *backend, struct pending_conn *pending,
+                                         const struct wire_header *header,
+                                         const struct handshake_data_hello *hello)
 {
     if (hello->kind == HANDSHAKE_SIDE) {
         if (backend->side_open) {
-            newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_NOT_PERMITTED,
-                            "there is a side connection already");
+            pending_conn_refuse(pending, header->sequence, CUDA_ERROR_NOT_PERMITTED,
+                                "there is a side connection already");
             return GA_DENIED;
         }
-        frame_drop(&newcomer->reader);
-        return side_welcome(backend, newcomer, header->sequence);
+        frame_drop(&pending->reader);
+        return side_welcome(backend, pending, header->sequence);
     }
     if (hello->kind == HANDSHAKE_BULK) {
-        return bulk_admit(backend, newcomer, header, hello->device);
+        return bulk_admit(backend, pending, header, hello->device);
     }
     /* Either the client breaks the protocol, or its first connection has failed and it is quicker
      * to try again than this process is to notice, and to end: no program may see another error
      * than that there is no device for it. */
     if (backend->conn != NULL) {
-        newcomer_refuse(newcomer, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                        "there is or was a data connection: open further devices on it");
+        pending_conn_refuse(pending, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                            "there is or was a data connection: open further devices on it");
         return GA_DENIED;
     }
-    GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &newcomer->conn,
-                      &newcomer->reader, &backend->setup, hello, header->sequence));
+    GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &pending->conn,
+                      &pending->reader, &backend->setup, hello, header->sequence));
     backend->conn_since_ns = ga_clock_ns();
     return GA_OK;
 }
@@ -293,23 +295,23 @@ static bool major_differs(const uint8_t *values, uint32_t size, uint32_t *major)
 }
 
 /* GA_AGAIN: it has not said all. GA_OK: taken over. Everything else: to be closed. */
-static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *newcomer)
+static enum ga_status pending_conn_turn(struct backend *backend, struct pending_conn *pending)
 {
     struct wire_header header;
     const uint8_t *values;
-    enum ga_status status = frame_next(&newcomer->reader, &header, &values);
+    enum ga_status status = frame_next(&pending->reader, &header, &values);
     if (status == GA_AGAIN) {
-        status = frame_fill(&newcomer->reader, &newcomer->conn);
+        status = frame_fill(&pending->reader, &pending->conn);
         if (status == GA_OK) {
-            status = frame_next(&newcomer->reader, &header, &values);
+            status = frame_next(&pending->reader, &header, &values);
         }
     }
-    if (status == GA_AGAIN && ga_clock_ns() > newcomer->deadline_ns) {
-        newcomer_warn(newcomer, "has not said who it is in time", "");
+    if (status == GA_AGAIN && ga_clock_ns() > pending->deadline_ns) {
+        pending_conn_warn(pending, "has not said who it is in time", "");
         return GA_TIMEOUT;
     }
-    if (status == GA_LOST && transport_trouble(&newcomer->conn) != NULL) {
-        newcomer_warn(newcomer, "was refused: ", transport_trouble(&newcomer->conn));
+    if (status == GA_LOST && transport_error_text(&pending->conn) != NULL) {
+        pending_conn_warn(pending, "was refused: ", transport_error_text(&pending->conn));
     }
     GA_TRY(status);
     uint32_t major;
@@ -319,38 +321,38 @@ static enum ga_status newcomer_turn(struct backend *backend, struct newcomer *ne
                  "protocol %u of the client does not go with protocol %u of the server (gpuaas "
                  "%s)",
                  major, WIRE_MAJOR, GPUAAS_VERSION);
-        newcomer_refuse(newcomer, header.sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
+        pending_conn_refuse(pending, header.sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
         return GA_DENIED;
     }
     struct ga_reader reader = ga_reader_of(values, header.length);
     struct handshake_data_hello hello;
     if (header.opcode != WIRE_DATA_HELLO || handshake_data_hello_read(&reader, &hello) != GA_OK) {
-        newcomer_warn(newcomer, "was refused: ", "its bytes are no gpuaas protocol");
+        pending_conn_warn(pending, "was refused: ", "its bytes are no gpuaas protocol");
         return GA_INVALID;
     }
     (void)GA_FAILPOINT("backend: hello read");
     const char *why;
     if (host_ticket(backend, &hello, &why) != GA_OK) {
-        newcomer_refuse(newcomer, header.sequence, CUDA_ERROR_NOT_PERMITTED, why);
+        pending_conn_refuse(pending, header.sequence, CUDA_ERROR_NOT_PERMITTED, why);
         return GA_DENIED;
     }
-    return newcomer_admit(backend, newcomer, &header, &hello);
+    return pending_conn_admit(backend, pending, &header, &hello);
 }
 
-static void newcomers_turn(struct backend *backend)
+static void pending_conns_turn(struct backend *backend)
 {
     unsigned kept = 0;
-    for (unsigned i = 0; i < backend->newcomer_count; i++) {
-        struct newcomer newcomer = backend->newcomers[i];
-        enum ga_status status = newcomer_turn(backend, &newcomer);
+    for (unsigned i = 0; i < backend->pending_conn_count; i++) {
+        struct pending_conn pending = backend->pending_conns[i];
+        enum ga_status status = pending_conn_turn(backend, &pending);
         if (status == GA_AGAIN) {
-            backend->newcomers[kept++] = newcomer;
+            backend->pending_conns[kept++] = pending;
         } else if (status != GA_OK) {
-            newcomer.conn.ops->close(&newcomer.conn);
-            frame_reader_fini(&newcomer.reader);
+            pending.conn.ops->close(&pending.conn);
+            frame_reader_fini(&pending.reader);
         }
     }
-    backend->newcomer_count = kept;
+    backend->pending_conn_count = kept;
 }
 
 /* ---- who is still here */
@@ -389,7 +391,7 @@ const char *admission_turn(struct backend *backend)
     if (atomic_load(&backend->gpuaasd_gone)) {
         return "gpuaasd has closed the channel";
     }
-    newcomers_turn(backend);
+    pending_conns_turn(backend);
     if (atomic_load(&backend->conn_ended)) {
         ga_info("session ended: %s", backend->conn_why);
         return "its application is gone";

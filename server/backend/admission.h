@@ -1,6 +1,6 @@
-/* Who may connect to a backend process: newcomers that have not yet shown a ticket, the tickets,
- * and the side connection with its pings. All of it is the main thread's; only the tickets are also
- * asked by the submit thread. */
+/* Who may connect to a backend process: pending connections that have not yet shown a ticket, the
+ * tickets, and the side connection with its pings. All of it is the main thread's; only the tickets
+ * are also asked by the submit thread. */
 #ifndef SERVER_BACKEND_ADMISSION_H
 #define SERVER_BACKEND_ADMISSION_H
 
@@ -14,9 +14,11 @@
 #include "server/backend/tickets.h"
 #include "transport/transport.h"
 
-#define NEWCOMERS_MOST 16u /* connections without a ticket; more wait in the listener's queue */
+#define PENDING_CONNS_MAX                                                                          \
+    16u /* connections without a ticket; more wait in the listener's queue                         \
+         */
 
-struct newcomer {
+struct pending_conn {
     struct transport_conn conn;
     struct frame_reader reader;
     uint64_t deadline_ns;
@@ -39,8 +41,8 @@ struct backend {
     unsigned listener_count;
     int wake_fd; /* the data connection has ended */
     struct server_host host;
-    struct newcomer newcomers[NEWCOMERS_MOST];
-    unsigned newcomer_count;
+    struct pending_conn pending_conns[PENDING_CONNS_MAX];
+    unsigned pending_conn_count;
     uint64_t accept_at_ns; /* 0, or descriptors or memory had run out: not before */
     bool side_open;
     struct transport_side side;
@@ -61,7 +63,7 @@ void admission_init(struct backend *backend);
 bool admission_key(void *backend, const uint8_t *id, uint8_t *key);
 /* Reads the tickets that gpuaasd has sent. Any thread. */
 void admission_tickets(struct backend *backend);
-/* Whether there is room for a newcomer. */
+/* Whether there is room for a pending connection. */
 bool admission_accepts(const struct backend *backend);
 void admission_accept(struct backend *backend, struct transport_listener *listener);
 /* Looks at everybody. Not NULL: the process ends, and why. */
@@ -73,10 +75,11 @@ int admission_timeout_ms(const struct backend *backend);
 /* Asks gpuaasd and waits for its answer, which `*packet` becomes. A descriptor goes with it (-1:
  * none; it stays the caller's), and `*fd` becomes the answer's, the caller's to close. Not in the
  * main thread. */
-GA_CHECKED enum ga_status asking_ask(struct backend *backend, struct channel_exchange *packet,
-                                     int *fd);
+GA_CHECKED enum ga_status control_request_ask(struct backend *backend,
+                                              struct channel_exchange *packet, int *fd);
 /* An answer has come; with the ticket lock. Takes `fd`. */
-void asking_answered(struct backend *backend, const struct channel_exchange *packet, int fd);
+void control_request_answered(struct backend *backend, const struct channel_exchange *packet,
+                              int fd);
 
 /* ---- side_connection.c */
 /* Reads what the client says there, and whether it still lives. NULL: it does; else why not. */

@@ -80,7 +80,7 @@ static void application_receive(struct channel_application *application)
 /* Everything that main waits for. */
 static void backend_turn(void)
 {
-    struct pollfd fds[4 + (1 + NEWCOMERS_MOST) * TRANSPORT_AWAIT_MOST];
+    struct pollfd fds[4 + (1 + PENDING_CONNS_MAX) * TRANSPORT_POLL_MAX];
     nfds_t count = 0;
     int timeout_ms = admission_timeout_ms(&backend);
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
@@ -95,9 +95,9 @@ static void backend_turn(void)
         int listener = admission_accepts(&backend) ? backend.listeners[i].fd : -1;
         fds[count++] = (struct pollfd){.fd = listener, .events = POLLIN};
     }
-    for (unsigned i = 0; i < backend.newcomer_count; i++) {
-        struct transport_conn *conn = &backend.newcomers[i].conn;
-        unsigned more = conn->ops->await(conn, POLLIN, fds + count);
+    for (unsigned i = 0; i < backend.pending_conn_count; i++) {
+        struct transport_conn *conn = &backend.pending_conns[i].conn;
+        unsigned more = conn->ops->poll_prepare(conn, POLLIN, fds + count);
         timeout_ms = more != 0 ? timeout_ms : 0;
         count += more;
     }

@@ -8,7 +8,8 @@
 
 #define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
 
-void asking_answered(struct backend *backend, const struct channel_exchange *packet, int fd)
+void control_request_answered(struct backend *backend, const struct channel_exchange *packet,
+                              int fd)
 {
     struct backend_question *question = &backend->question;
     if (!question->waiting || packet->request != question->packet.request) {
@@ -23,7 +24,8 @@ void asking_answered(struct backend *backend, const struct channel_exchange *pac
     pthread_cond_broadcast(&question->answered);
 }
 
-enum ga_status asking_ask(struct backend *backend, struct channel_exchange *packet, int *fd)
+enum ga_status control_request_ask(struct backend *backend, struct channel_exchange *packet,
+                                   int *fd)
 {
     struct backend_question *question = &backend->question;
     uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;

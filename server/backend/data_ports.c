@@ -14,7 +14,7 @@ static enum ga_status listen_at(const char *scheme, const char *host, unsigned p
                                 const struct transport_secret *secret,
                                 struct transport_listener *listener, char *why, size_t why_size)
 {
-    char url[CONF_TEXT_MOST + 32];
+    char url[CONF_TEXT_MAX + 32];
     struct transport_address address;
     snprintf(url, sizeof url, "%s://%s%s%s:%u", scheme, bracket(host, "["), host,
              bracket(host, "]"), port);
@@ -50,7 +50,7 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
                  first, last, last_why);
         return status;
     }
-    char bound[CONF_TEXT_MOST + 32];
+    char bound[CONF_TEXT_MAX + 32];
     GA_TRY(listener->ops->local_address(listener->fd, bound, sizeof bound));
     const char *host = setup->advertise;
     const char *port = strrchr(bound, ':');
@@ -64,7 +64,7 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
     return written > 0 && (size_t)written < url_size ? GA_OK : GA_INVALID;
 }
 
-void data_ports_host(const char *url, char host[CONF_TEXT_MOST])
+void data_ports_host(const char *url, char host[CONF_TEXT_MAX])
 {
     struct transport_address address;
     char why[600];
@@ -73,7 +73,7 @@ void data_ports_host(const char *url, char host[CONF_TEXT_MOST])
         url = "127.0.0.1";
     }
     if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
-        strlen(address.host) < CONF_TEXT_MOST) {
+        strlen(address.host) < CONF_TEXT_MAX) {
         memcpy(host, address.host, strlen(address.host) + 1);
     }
 }

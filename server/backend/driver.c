@@ -193,4 +193,4 @@ enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
     return GA_OK;
 }
 
-_Static_assert(CU_DEVICE_ATTRIBUTE_MAX <= HANDSHAKE_ATTRIBUTES_MOST, "all attributes travel");
+_Static_assert(CU_DEVICE_ATTRIBUTE_MAX <= HANDSHAKE_ATTRIBUTES_MAX, "all attributes travel");

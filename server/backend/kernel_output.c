@@ -29,7 +29,7 @@ static struct {
 
 static void tell(enum to to, const char *text, size_t bytes)
 {
-    struct out_frame *frame = out_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
+    struct send_queue_frame *frame = send_queue_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
     if (frame == NULL) {
         ga_warn("no memory for what a kernel has printed: %zu bytes are lost", bytes);
         return;
@@ -37,7 +37,7 @@ static void tell(enum to to, const char *text, size_t bytes)
     ga_write_u32(&frame->writer, to);
     ga_write_u32(&frame->writer, (uint32_t)bytes);
     ga_write_array(&frame->writer, text, bytes, 1, 1);
-    out_append(&output.conn->out, frame);
+    send_queue_append(&output.conn->out, frame);
 }
 
 static void put(enum to to, const char *text, size_t bytes)

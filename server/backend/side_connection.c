@@ -33,7 +33,7 @@ const char *side_turn(struct backend *backend)
         uint64_t now_ns = ga_clock_ns();
         status = transport_side_beat(&backend->side, now_ns);
         if (backend->conn != NULL) {
-            out_rest(&backend->conn->out, now_ns);
+            send_queue_rest(&backend->conn->out, now_ns);
         }
     }
     switch (status) {

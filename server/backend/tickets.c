@@ -8,7 +8,7 @@ bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket
                  uint64_t expires_ns, uint64_t now_ns)
 {
     /* An application with many devices uses them up faster than they expire. */
-    bool full = table->count == TICKETS_MOST;
+    bool full = table->count == TICKETS_MAX;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < table->count; i++) {
         bool used_up = full && table->tickets[i].used[HANDSHAKE_DATA];
@@ -18,7 +18,7 @@ bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket
     }
     table->count = kept;
     table->arrived++;
-    if (table->count == TICKETS_MOST) {
+    if (table->count == TICKETS_MAX) {
         return false;
     }
     struct ticket *added = &table->tickets[table->count++];

@@ -10,7 +10,7 @@
 #include "api/handshake.h"
 #include "server/channel.h"
 
-#define TICKETS_MOST 256u
+#define TICKETS_MAX 256u
 
 struct ticket {
     uint8_t id[16], key[32];
@@ -21,7 +21,7 @@ struct ticket {
 
 struct ticket_table {
     uint8_t application[16];
-    struct ticket tickets[TICKETS_MOST];
+    struct ticket tickets[TICKETS_MAX];
     uint32_t count;
     uint32_t arrived; /* ever */
 };

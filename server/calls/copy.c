@@ -14,7 +14,7 @@
 /* After a fault it does not matter any more; otherwise the application cannot go on. */
 void copy_unwatched(struct server_conn *conn, CUresult rc)
 {
-    server_note(conn, rc);
+    server_check_fault(conn, rc);
     if (!server_is_fault(rc)) {
         server_fail(conn, "a copy cannot be watched");
     }
@@ -56,7 +56,7 @@ bool copy_bulk_take(struct server_conn *conn, const struct wire_header *header, 
     CUresult rc = conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
                                         : CUDA_ERROR_INVALID_CONTEXT;
     if (server_is_fault(rc)) {
-        server_note(conn, rc);
+        server_check_fault(conn, rc);
         rc = staging_make_ordinary(&conn->staging);
     }
     if (rc != CUDA_SUCCESS) {
@@ -247,7 +247,7 @@ void copy_out_reply(struct copy_out *copy, CUresult rc)
         server_fail(conn, "no memory for a reply");
         return;
     }
-    server_note(conn, rc);
+    server_check_fault(conn, rc);
     entry->rc = rc;
     entry->piece = copy->piece;
     if (copy->sent != 0 &&
@@ -267,7 +267,7 @@ CUresult copy_out_begin(struct copy_out *copy)
     return rc == CUDA_SUCCESS ? staging_make(&conn->staging, conn->current->session->real) : rc;
 }
 
-static CUresult out_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
+static CUresult send_queue_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
 {
     CUresult rc = copy_out_begin(copy);
     return rc == CUDA_SUCCESS ? server_range_check(copy->conn, src, bytes) : rc;
@@ -295,7 +295,7 @@ bool server_call_ga_copy_out(struct server_conn *conn, const struct wire_header 
     }
     struct copy_out copy = {
         .conn = conn, .header = &kept, .stream_wire = args.stream, .total = args.bytes};
-    CUresult rc = out_begin(&copy, args.src, args.bytes);
+    CUresult rc = send_queue_begin(&copy, args.src, args.bytes);
     if (rc == CUDA_SUCCESS) {
         rc = copy_out_linear(&copy, args.src, args.bytes);
     }
@@ -344,7 +344,8 @@ bool server_call_ga_copy_out_2d(struct server_conn *conn, const struct wire_head
                             .header = &kept,
                             .stream_wire = args.stream,
                             .total = api_range_times(args.width, args.rows)};
-    CUresult rc = out_begin(&copy, args.src, api_range_pitched(args.pitch, args.width, args.rows));
+    CUresult rc =
+        send_queue_begin(&copy, args.src, api_range_pitched(args.pitch, args.width, args.rows));
     if (rc == CUDA_SUCCESS && args.rows > 1 && args.pitch < args.width) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

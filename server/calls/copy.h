@@ -25,8 +25,8 @@ struct copy_out {
     const struct wire_header *header;
     uint64_t stream_wire;
     CUstream stream;
-    uint64_t sent, total;      /* bytes submitted, and of the whole copy */
-    struct arena_piece *piece; /* they go there, and the last answer gives it up; else NULL */
+    uint64_t sent, total;        /* bytes submitted, and of the whole copy */
+    struct shared_buffer *piece; /* they go there, and the last answer gives it up; else NULL */
     uint64_t piece_at;
 };
 
@@ -48,17 +48,19 @@ CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes);
 /* The reply of a copy that failed, after the pieces that did not: or of one without bytes. */
 void copy_out_reply(struct copy_out *copy, CUresult rc);
 
-/* ---- arena_reach.c: copies between the device and a piece that the network card reaches */
+/* ---- shared_buffer_reach.c: copies between the device and a piece that the network card reaches
+ */
 
 /* Makes the slots known to the card of the connection. */
 CUresult reach_prepare(struct server_conn *conn, CUdevice device);
 /* What is copied into the GPU has been submitted when it returns; a lost connection shows as
  * conn->ended. */
 CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
-                  const struct ga_arena_in_args *args, const struct arena_piece *piece,
+                  const struct ga_shared_buffer_in_args *args, const struct shared_buffer *piece,
                   CUstream stream);
 /* Answers when the bytes are there, and gives the piece up. */
 void reach_out(struct server_conn *conn, const struct wire_header *header,
-               const struct ga_arena_out_args *args, struct arena_piece *piece, CUstream stream);
+               const struct ga_shared_buffer_out_args *args, struct shared_buffer *piece,
+               CUstream stream);
 
 #endif

@@ -246,8 +246,8 @@ static void query_answer(struct server_conn *conn, const struct wire_header *hea
         server_reply(conn, header, rc);
         return;
     }
-    struct out_frame *frame =
-        out_frame_make(&conn->frames, 16, WIRE_REPLY, header->session, header->sequence);
+    struct send_queue_frame *frame =
+        send_queue_frame_make(&conn->frames, 16, WIRE_REPLY, header->session, header->sequence);
     struct completer_entry *entry = watch != NULL
                                         ? completer_entry_make(&conn->completer, COMPLETER_DONE,
                                                                header->session, header->sequence)
@@ -258,7 +258,7 @@ static void query_answer(struct server_conn *conn, const struct wire_header *hea
     }
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_u32(&frame->writer, 0);
-    out_append(&conn->out, frame);
+    send_queue_append(&conn->out, frame);
     if (entry != NULL) {
         entry->event = watch;
         entry->base.line = line;

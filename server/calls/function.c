@@ -6,9 +6,9 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-#define PARAMS_MOST    4096u /* parameters of a function, as the description of the call says */
+#define PARAMS_MAX     4096u /* parameters of a function, as the description of the call says */
 #define FUNCTION_FACTS 16    /* attributes that travel: CUfunction_attribute 0..15 */
-#define FACTS_MOST     32u   /* functions of a module whose facts come with it */
+#define FACTS_MAX      32u   /* functions of a module whose facts come with it */
 #define FACTS_BYTES    32768u
 
 /* ---- one function */
@@ -23,7 +23,7 @@ static CUresult params_read(struct server_conn *conn, struct server_function *fu
         if (rc == CUDA_ERROR_INVALID_VALUE) {
             break; /* there are no more */
         }
-        if (rc == CUDA_SUCCESS && count == PARAMS_MOST) {
+        if (rc == CUDA_SUCCESS && count == PARAMS_MAX) {
             rc = CUDA_ERROR_NOT_SUPPORTED;
         }
         if (rc == CUDA_SUCCESS && count == capacity) {
@@ -82,7 +82,7 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
 
 /* What a client is told; the arrays are in `room`. */
 struct function_room {
-    uint32_t offsets[PARAMS_MOST], sizes[PARAMS_MOST];
+    uint32_t offsets[PARAMS_MAX], sizes[PARAMS_MAX];
 };
 
 static void function_facts(struct server_conn *conn, const struct server_function *function,
@@ -174,13 +174,13 @@ static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned f
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    names->text = malloc(WIRE_NAMES_MOST);
+    names->text = malloc(WIRE_NAMES_MAX);
     rc = names->text != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (names->end = first; names->end < names->count && rc == CUDA_SUCCESS; names->end++) {
         const char *name;
         rc = conn->driver->cuFuncGetName(&name, functions[names->end]);
         size_t bytes = rc == CUDA_SUCCESS ? strlen(name) + 1 : 0;
-        if (bytes > WIRE_NAMES_MOST - names->bytes) {
+        if (bytes > WIRE_NAMES_MAX - names->bytes) {
             break;
         }
         memcpy(names->text + names->bytes, name, bytes);
@@ -261,7 +261,7 @@ bool server_call_ga_module_facts(struct server_conn *conn, const struct wire_hea
     if (rc == CUDA_SUCCESS) {
         rc = functions_read(conn, real, &count, &functions);
     }
-    void *bytes = rc == CUDA_SUCCESS && count <= FACTS_MOST ? aligned_alloc(16, FACTS_BYTES) : NULL;
+    void *bytes = rc == CUDA_SUCCESS && count <= FACTS_MAX ? aligned_alloc(16, FACTS_BYTES) : NULL;
     if (bytes != NULL) { /* else there are none: the client asks for each function by itself */
         struct ga_writer writer = ga_writer_of(bytes, FACTS_BYTES);
         bool all = true;

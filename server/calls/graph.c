@@ -48,8 +48,7 @@ static void append(struct server_graph_build *build, CUgraphNode node)
 {
     if (build->count == build->room) {
         uint32_t room = build->room != 0 ? build->room * 2 : 16;
-        CUgraphNode *nodes =
-            room <= NODES_MOST ? realloc(build->nodes, room * sizeof *nodes) : NULL;
+        CUgraphNode *nodes = room <= NODES_MAX ? realloc(build->nodes, room * sizeof *nodes) : NULL;
         if (nodes == NULL) {
             graph_build_fail(build, CUDA_ERROR_OUT_OF_MEMORY);
             return;

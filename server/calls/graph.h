@@ -7,7 +7,7 @@
 
 #include "server/session/conn.h"
 
-#define NODES_MOST 1048576u /* of a graph: they are kept, 8 bytes each */
+#define NODES_MAX 1048576u /* of a graph: they are kept, 8 bytes each */
 
 struct server_condition_graph;
 

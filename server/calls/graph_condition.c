@@ -10,8 +10,8 @@
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
 
-#define CONDITIONS_MOST 1048576u
-#define BODIES_MOST     65536u /* of a node */
+#define CONDITIONS_MAX 1048576u
+#define BODIES_MAX     65536u /* of a node */
 
 struct server_condition_graph {
     struct ga_number_node by_number; /* first; the client's */
@@ -86,7 +86,7 @@ static CUresult condition_make(struct server_conn *conn, const struct ga_graph_c
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_condition *made =
-        conn->objects.condition_count < CONDITIONS_MOST ? calloc(1, sizeof *made) : NULL;
+        conn->objects.condition_count < CONDITIONS_MAX ? calloc(1, sizeof *made) : NULL;
     CUresult rc = made != NULL ? graph_need(conn, args->graph, &of) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         free(made);
@@ -234,7 +234,7 @@ static struct server_graph_bodies *bodies_room(struct server_graph_build *build)
     if (build->bodies_count == build->bodies_room) {
         uint32_t room = build->bodies_room != 0 ? build->bodies_room * 2 : 4;
         struct server_graph_bodies *bodies =
-            room <= NODES_MOST ? realloc(build->bodies, room * sizeof *bodies) : NULL;
+            room <= NODES_MAX ? realloc(build->bodies, room * sizeof *bodies) : NULL;
         if (bodies == NULL) {
             return NULL;
         }
@@ -294,7 +294,7 @@ static CUresult conditional(struct server_conn *conn, const struct ga_graph_cond
     CUresult rc = build->rc;
     if (rc == CUDA_SUCCESS &&
         (!build->open || build->of == NULL || condition == NULL || condition->of != build->of ||
-         args->bodies == 0 || args->bodies > BODIES_MOST)) {
+         args->bodies == 0 || args->bodies > BODIES_MAX)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {

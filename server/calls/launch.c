@@ -14,7 +14,7 @@
 #define LAUNCH_CLUSTER        4u
 #define LAUNCH_CLUSTER_SHIFT  4 /* three times 4 bits, each a size less 1 */
 
-#define POINTERS_MOST 4097
+#define POINTERS_MAX 4097
 
 static bool flags_known(uint32_t flags)
 {
@@ -61,7 +61,7 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
 
 static CUresult launch(struct server_conn *conn, const struct ga_launch_args *args)
 {
-    static void *pointers[POINTERS_MOST]; /* submit thread only */
+    static void *pointers[POINTERS_MAX]; /* submit thread only */
     const struct cuda_driver *driver = conn->driver;
     const struct server_function *function =
         ga_handle_table_find(&conn->objects.functions, args->function);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "server/session/conn.h"
 
-#define LOG_MOST 65535u /* bytes of one JIT log, as the description of the call says */
+#define LOG_MAX 65535u /* bytes of one JIT log, as the description of the call says */
 
 /* ---- loading */
 
@@ -30,7 +30,7 @@ static void option_add(struct module_options *options, CUjit_option name, uintpt
 static char *log_add(struct module_options *options, CUjit_option buffer, CUjit_option size,
                      uint32_t bytes)
 {
-    bytes = bytes < LOG_MOST ? bytes : LOG_MOST;
+    bytes = bytes < LOG_MAX ? bytes : LOG_MAX;
     char *log = bytes != 0 ? calloc(1, (size_t)bytes + 1) : NULL;
     if (log != NULL) {
         option_add(options, buffer, (uintptr_t)log);
@@ -178,7 +178,7 @@ bool server_call_ga_module_load(struct server_conn *conn, const struct wire_head
     size_t values = reader->size;
     struct ga_module_load_args args;
     ga_module_load_args_read(reader, &args);
-    if (!ga_reader_done(reader) || args.image_bytes > WIRE_IMAGE_MOST ||
+    if (!ga_reader_done(reader) || args.image_bytes > WIRE_IMAGE_MAX ||
         kept.length != values + wire_padded(args.image_bytes)) {
         return false;
     }
@@ -257,7 +257,7 @@ static void unload_later(struct server_conn *conn, struct completer_entry *entry
         struct server_module *module = ga_container(at, struct server_module, link);
         if (module->leaving && module->handle == entry->job_values[1]) {
             context_apply(conn, context);
-            server_note(conn, module_free(conn, module));
+            server_check_fault(conn, module_free(conn, module));
             context_apply(conn, conn->current);
             return;
         }

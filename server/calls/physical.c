@@ -9,7 +9,7 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-#define SPACE_MOST (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
+#define SPACE_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 
 /* ---- memory */
 
@@ -116,7 +116,7 @@ static CUresult reserve(struct server_conn *conn, uint64_t space, uint64_t bytes
     if (!*fresh) {
         return CUDA_SUCCESS;
     }
-    if (bytes > SPACE_MOST) {
+    if (bytes > SPACE_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     enum ga_status status = range_table_add(&conn->reserved, &made);

@@ -12,11 +12,11 @@
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
 
-#define FETCHES_MOST 8u /* of a copy, on their way: the wire stays busy */
+#define FETCHES_MAX 8u /* of a copy, on their way: the wire stays busy */
 
 CUresult reach_prepare(struct server_conn *conn, CUdevice device)
 {
-    const struct transport_reach *reach = conn->transport.ops->reach;
+    const struct transport_one_sided *reach = conn->transport.ops->one_sided;
     size_t bytes;
     if (reach == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -56,10 +56,10 @@ struct fetch {
 struct fetches {
     struct server_conn *conn;
     const struct wire_header *header;
-    const struct ga_arena_in_args *args;
-    const struct arena_piece *piece;
+    const struct ga_shared_buffer_in_args *args;
+    const struct shared_buffer *piece;
     CUstream stream;
-    struct fetch some[FETCHES_MOST];
+    struct fetch some[FETCHES_MAX];
     unsigned begun, ended;
     uint64_t asked; /* bytes of all that have begun */
 };
@@ -70,8 +70,8 @@ static bool scratch_lend(struct server_conn *conn)
     uint8_t *memory = conn_scratch(conn);
     return conn->scratch_lent.state != NULL ||
            (memory != NULL &&
-            conn->transport.ops->reach->share(&conn->transport, memory, WIRE_CHUNK, TRANSPORT_OWN,
-                                              &conn->scratch_lent) == GA_OK);
+            conn->transport.ops->one_sided->share(&conn->transport, memory, WIRE_CHUNK,
+                                                  TRANSPORT_OWN, &conn->scratch_lent) == GA_OK);
 }
 
 /* Whoever holds slots waits for none: those may be the last ones. GA_AGAIN: there is none. */
@@ -103,23 +103,23 @@ static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
     uint64_t left = fetches->args->bytes - fetches->asked;
     struct fetch fetch = {.offset = fetches->asked,
                           .bytes = (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK)};
-    if (fetches->begun - fetches->ended == FETCHES_MOST) {
+    if (fetches->begun - fetches->ended == FETCHES_MAX) {
         return GA_AGAIN;
     }
     GA_TRY(room_for(fetches, &fetch, rc));
     bool lands = fetch.room.slot->of != NULL;
-    const struct transport_reaching copy = {.own = lands ? &conn->scratch_lent : &conn->out.lent,
-                                            .here = fetch.at,
-                                            .there = fetches->piece->address +
-                                                     fetches->args->offset + fetch.offset,
-                                            .key = fetches->piece->key,
-                                            .bytes = fetch.bytes};
-    if (conn->transport.ops->reach->fetch(&conn->transport, &copy) != GA_OK) {
+    const struct transport_one_sided_copy copy = {
+        .own = lands ? &conn->scratch_lent : &conn->out.lent,
+        .here = fetch.at,
+        .there = fetches->piece->address + fetches->args->offset + fetch.offset,
+        .key = fetches->piece->key,
+        .bytes = fetch.bytes};
+    if (conn->transport.ops->one_sided->fetch(&conn->transport, &copy) != GA_OK) {
         conn_room_leave(conn, &fetch.room);
         return GA_LOST;
     }
     fetch.number = ++conn->fetches;
-    fetches->some[fetches->begun++ % FETCHES_MOST] = fetch;
+    fetches->some[fetches->begun++ % FETCHES_MAX] = fetch;
     fetches->asked += fetch.bytes;
     return GA_OK;
 }
@@ -129,7 +129,7 @@ static enum ga_status fetched_wait(struct server_conn *conn, uint64_t number)
 {
     uint64_t count, until = ga_clock_ns() + GA_SPIN_NS;
     for (unsigned looks = 0; !atomic_load(&conn->ended);) {
-        GA_TRY(conn->transport.ops->reach->fetched(&conn->transport, &count));
+        GA_TRY(conn->transport.ops->one_sided->fetched(&conn->transport, &count));
         if (count >= number) {
             return GA_OK;
         }
@@ -147,8 +147,8 @@ static enum ga_status fetched_wait(struct server_conn *conn, uint64_t number)
 static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
 {
     struct server_conn *conn = fetches->conn;
-    const struct ga_arena_in_args *args = fetches->args;
-    const struct fetch *fetch = &fetches->some[fetches->ended % FETCHES_MOST];
+    const struct ga_shared_buffer_in_args *args = fetches->args;
+    const struct fetch *fetch = &fetches->some[fetches->ended % FETCHES_MAX];
     GA_TRY(fetched_wait(conn, fetch->number));
     fetches->ended++;
     const struct conn_room *room = &fetch->room;
@@ -172,7 +172,7 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
 }
 
 CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
-                  const struct ga_arena_in_args *args, const struct arena_piece *piece,
+                  const struct ga_shared_buffer_in_args *args, const struct shared_buffer *piece,
                   CUstream stream)
 {
     struct fetches fetches = {
@@ -196,7 +196,8 @@ CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
 /* ---- from the GPU */
 
 void reach_out(struct server_conn *conn, const struct wire_header *header,
-               const struct ga_arena_out_args *args, struct arena_piece *piece, CUstream stream)
+               const struct ga_shared_buffer_out_args *args, struct shared_buffer *piece,
+               CUstream stream)
 {
     struct copy_out copy = {.conn = conn,
                             .header = header,

@@ -6,54 +6,56 @@
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
 
-bool server_call_ga_arena_open(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
+bool server_call_ga_shared_buffer_open(struct server_conn *conn, const struct wire_header *header,
+                                       struct ga_reader *reader)
 {
-    struct ga_arena_open_args args;
-    ga_arena_open_args_read(reader, &args);
+    struct ga_shared_buffer_open_args args;
+    ga_shared_buffer_open_args_read(reader, &args);
     if (!ga_reader_done(reader)) {
         return false;
     }
     int fd;
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
-    if (conn->transport.ops->take != NULL &&
-        conn->transport.ops->take(&conn->transport, &fd) == GA_OK) {
-        rc = arena_open(&conn->arena, conn->driver, conn_session(conn, header)->real, args.piece,
-                        fd, args.bytes, args.inode);
+    if (conn->transport.ops->receive_fd != NULL &&
+        conn->transport.ops->receive_fd(&conn->transport, &fd) == GA_OK) {
+        rc = shared_buffer_open(&conn->shared_buffers, conn->driver,
+                                conn_session(conn, header)->real, args.piece, fd, args.bytes,
+                                args.inode);
         close(fd);
     }
-    server_note(conn, rc);
+    server_check_fault(conn, rc);
     server_reply(conn, header, rc);
     return true;
 }
 
-bool server_call_ga_arena_reach(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+bool server_call_ga_shared_buffer_reach(struct server_conn *conn, const struct wire_header *header,
+                                        struct ga_reader *reader)
 {
-    struct ga_arena_reach_args args;
-    ga_arena_reach_args_read(reader, &args);
+    struct ga_shared_buffer_reach_args args;
+    ga_shared_buffer_reach_args_read(reader, &args);
     if (!ga_reader_done(reader)) {
         return false;
     }
     CUresult rc = reach_prepare(conn, conn_session(conn, header)->real);
     if (rc == CUDA_SUCCESS) {
-        rc = arena_reach(&conn->arena, args.piece, args.bytes, args.address, args.key);
+        rc = shared_buffer_reach(&conn->shared_buffers, args.piece, args.bytes, args.address,
+                                 args.key);
     }
-    server_note(conn, rc);
+    server_check_fault(conn, rc);
     server_reply(conn, header, rc);
     return true;
 }
 
 /* False, which ends the connection: what a copy uses is given up. */
-bool server_call_ga_arena_close(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+bool server_call_ga_shared_buffer_close(struct server_conn *conn, const struct wire_header *header,
+                                        struct ga_reader *reader)
 {
-    struct ga_arena_close_args args;
-    ga_arena_close_args_read(reader, &args);
+    struct ga_shared_buffer_close_args args;
+    ga_shared_buffer_close_args_read(reader, &args);
     if (!ga_reader_done(reader)) {
         return false;
     }
-    CUresult rc = arena_close(&conn->arena, conn->driver, args.piece);
+    CUresult rc = shared_buffer_close(&conn->shared_buffers, conn->driver, args.piece);
     if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_ILLEGAL_STATE) {
         server_async_error(conn, header, rc);
     }
@@ -63,7 +65,7 @@ bool server_call_ga_arena_close(struct server_conn *conn, const struct wire_head
 /* The copy has been submitted, or `rc` says why not: the answer comes when the stream has got so
  * far. */
 static void answer_after(struct server_conn *conn, const struct wire_header *header,
-                         uint64_t stream, struct arena_piece *piece, CUresult rc)
+                         uint64_t stream, struct shared_buffer *piece, CUresult rc)
 {
     struct completer_entry *entry =
         completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
@@ -79,7 +81,7 @@ static void answer_after(struct server_conn *conn, const struct wire_header *hea
             return;
         }
     } else {
-        server_note(conn, rc);
+        server_check_fault(conn, rc);
     }
     entry->piece = piece;
     entry->rc = rc;
@@ -98,26 +100,26 @@ static CUresult stream_and_range(struct server_conn *conn, uint64_t wire, uint64
 
 /* Finds the bytes of a copy, which keeps its piece. */
 static CUresult piece_keep(struct server_conn *conn, uint32_t number, uint64_t offset,
-                           uint64_t bytes, struct arena_piece **piece)
+                           uint64_t bytes, struct shared_buffer **piece)
 {
-    *piece = arena_find(&conn->arena, number, offset, bytes);
+    *piece = shared_buffer_find(&conn->shared_buffers, number, offset, bytes);
     if (*piece == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    arena_keep(*piece);
+    shared_buffer_keep(*piece);
     return CUDA_SUCCESS;
 }
 
-bool server_call_ga_arena_in(struct server_conn *conn, const struct wire_header *header,
-                             struct ga_reader *reader)
+bool server_call_ga_shared_buffer_in(struct server_conn *conn, const struct wire_header *header,
+                                     struct ga_reader *reader)
 {
-    struct ga_arena_in_args args;
-    ga_arena_in_args_read(reader, &args);
+    struct ga_shared_buffer_in_args args;
+    ga_shared_buffer_in_args_read(reader, &args);
     if (!ga_reader_done(reader)) {
         return false;
     }
     CUstream stream;
-    struct arena_piece *piece = NULL;
+    struct shared_buffer *piece = NULL;
     CUresult rc = stream_and_range(conn, args.stream, args.dst, args.bytes, &stream);
     if (rc == CUDA_SUCCESS) {
         rc = piece_keep(conn, args.piece, args.offset, args.bytes, &piece);
@@ -138,16 +140,16 @@ bool server_call_ga_arena_in(struct server_conn *conn, const struct wire_header 
     return true;
 }
 
-bool server_call_ga_arena_out(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
+bool server_call_ga_shared_buffer_out(struct server_conn *conn, const struct wire_header *header,
+                                      struct ga_reader *reader)
 {
-    struct ga_arena_out_args args;
-    ga_arena_out_args_read(reader, &args);
+    struct ga_shared_buffer_out_args args;
+    ga_shared_buffer_out_args_read(reader, &args);
     if (!ga_reader_done(reader)) {
         return false;
     }
     CUstream stream;
-    struct arena_piece *piece = NULL;
+    struct shared_buffer *piece = NULL;
     CUresult rc = stream_and_range(conn, args.stream, args.src, args.bytes, &stream);
     if (rc == CUDA_SUCCESS) {
         rc = piece_keep(conn, args.piece, args.offset, args.bytes, &piece);

@@ -18,16 +18,16 @@
 #define PROCESS_END_MS    2000 /* between closing its channel and SIGKILL */
 #define PROCESS_ANSWER_MS 3000 /* of a warm process, which takes milliseconds to be ready */
 
-void process_table_init(struct process_table *table, uv_loop_t *loop)
+void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop)
 {
-    *table = (struct process_table){.loop = loop};
+    *table = (struct backend_process_table){.loop = loop};
     ga_list_init(&table->processes);
-    exchange_init(&table->exchange);
+    sharing_init(&table->sharing);
 }
 
-static void process_free(struct process *process)
+static void backend_process_free(struct backend_process *process)
 {
-    struct process_table *table = process->table;
+    struct backend_process_table *table = process->table;
     ga_list_remove(&process->link);
     free(process);
     table->count--;
@@ -38,9 +38,9 @@ static void process_free(struct process *process)
 
 static void handle_closed(uv_handle_t *handle)
 {
-    struct process *process = handle->data;
+    struct backend_process *process = handle->data;
     if (--process->handles == 0) {
-        process_free(process);
+        backend_process_free(process);
     }
 }
 
@@ -51,9 +51,9 @@ static void handle_close(uv_handle_t *handle)
     }
 }
 
-static void channel_close(struct process *process)
+static void channel_close(struct backend_process *process)
 {
-    exchange_share_end(&process->share);
+    sharing_share_end(&process->share);
     if (process->fd >= 0) {
         (void)uv_poll_stop(&process->poll);
         handle_close((uv_handle_t *)&process->poll);
@@ -63,17 +63,18 @@ static void channel_close(struct process *process)
 }
 
 /* A process that does not read its answers goes without. */
-static void exchange_take(struct process *process, const union channel_packet *packet, int fd)
+static void sharing_take(struct backend_process *process, const union channel_packet *packet,
+                         int fd)
 {
     struct channel_exchange answer = packet->exchange;
     if (!trim_answer(process, &answer, &fd)) {
-        exchange_answer(&process->table->exchange, &process->share, &answer, &fd);
+        sharing_answer(&process->table->sharing, &process->share, &answer, &fd);
     }
     (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
     explicit_bzero(&answer, sizeof answer);
 }
 
-static void packet_take(struct process *process, const union channel_packet *packet)
+static void packet_take(struct backend_process *process, const union channel_packet *packet)
 {
     if (packet->kind == CHANNEL_WARM && !process->warm) {
         process->warm = true;
@@ -96,7 +97,7 @@ static void packet_take(struct process *process, const union channel_packet *pac
 }
 
 /* What it said before it died is read first. */
-static void channel_drain(struct process *process)
+static void channel_drain(struct backend_process *process)
 {
     union channel_packet packet;
     while (process->fd >= 0 && channel_receive(process->fd, &packet) == GA_OK) {
@@ -106,9 +107,9 @@ static void channel_drain(struct process *process)
     }
 }
 
-static void process_exited(uv_process_t *child, int64_t status, int signal)
+static void backend_process_exited(uv_process_t *child, int64_t status, int signal)
 {
-    struct process *process = child->data;
+    struct backend_process *process = child->data;
     (void)GA_FAILPOINT("gpuaasd: backend process ended");
     channel_drain(process);
     char why[sizeof process->why + 16];
@@ -136,9 +137,9 @@ static void process_exited(uv_process_t *child, int64_t status, int signal)
     handle_close((uv_handle_t *)&process->child);
 }
 
-static void process_overdue(uv_timer_t *timer)
+static void backend_process_overdue(uv_timer_t *timer)
 {
-    struct process *process = timer->data;
+    struct backend_process *process = timer->data;
     bool late = process->assigned ? !process->ready : !process->warm;
     if (!process->ending && late) {
         const char *what = process->prompt ? "has not answered" : "is not ready in time";
@@ -149,16 +150,16 @@ static void process_overdue(uv_timer_t *timer)
     (void)uv_process_kill(&process->child, SIGKILL);
 }
 
-static void channel_read(struct process *process, int status)
+static void channel_read(struct backend_process *process, int status)
 {
     union channel_packet packet;
     int fd;
     enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
     if (got == GA_LOST) {
-        exchange_share_end(&process->share);
+        sharing_share_end(&process->share);
         (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
-            (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
+            (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
         }
         return;
     }
@@ -166,7 +167,7 @@ static void channel_read(struct process *process, int status)
         return;
     }
     if (packet.kind == CHANNEL_EXCHANGE) {
-        exchange_take(process, &packet, fd);
+        sharing_take(process, &packet, fd);
     } else {
         packet_take(process, &packet);
     }
@@ -174,7 +175,7 @@ static void channel_read(struct process *process, int status)
 
 static void channel_ready(uv_poll_t *poll, int status, int events)
 {
-    struct process *process = poll->data;
+    struct backend_process *process = poll->data;
     bool room = status == 0 && (events & UV_WRITABLE) != 0;
     if (room) {
         (void)uv_poll_start(poll, UV_READABLE, channel_ready);
@@ -187,7 +188,8 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
     }
 }
 
-enum ga_status process_send(struct process *process, const void *packet, size_t size)
+enum ga_status backend_process_send(struct backend_process *process, const void *packet,
+                                    size_t size)
 {
     enum ga_status status = channel_send(process->fd, packet, size);
     if (status == GA_AGAIN) {
@@ -205,7 +207,7 @@ static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
     return GA_OK;
 }
 
-static int process_spawn(struct process *process, int their_end, char *const *env)
+static int backend_process_spawn(struct backend_process *process, int their_end, char *const *env)
 {
     char name[] = "gpuaasd", mode[] = "--backend";
     char *args[] = {name, mode, NULL};
@@ -216,7 +218,7 @@ static int process_spawn(struct process *process, int their_end, char *const *en
         {.flags = UV_INHERIT_FD, .data.fd = their_end},
     };
     uv_process_options_t options = {
-        .exit_cb = process_exited,
+        .exit_cb = backend_process_exited,
         .file = "/proc/self/exe",
         .args = args,
         .env = (char **)(uintptr_t)env,
@@ -229,34 +231,35 @@ static int process_spawn(struct process *process, int their_end, char *const *en
     return uv_spawn(process->table->loop, &process->child, &options);
 }
 
-enum ga_status process_start(struct process_table *table, const struct channel_setup *setup,
-                             char *const *env, unsigned timeout_s,
-                             const struct process_events *events, void *owner, struct process **out,
-                             char *why, size_t why_size)
+enum ga_status backend_process_start(struct backend_process_table *table,
+                                     const struct channel_setup *setup, char *const *env,
+                                     unsigned timeout_s,
+                                     const struct backend_process_events *events, void *owner,
+                                     struct backend_process **out, char *why, size_t why_size)
 {
     static uint64_t last_number;
-    struct process *process = calloc(1, sizeof *process);
+    struct backend_process *process = calloc(1, sizeof *process);
     int ends[2];
     snprintf(why, why_size, "no memory");
     if (process == NULL || socketpair_make(ends, why, why_size) != GA_OK) {
         free(process);
         return GA_NO_MEMORY;
     }
-    *process = (struct process){.table = table,
-                                .events = events,
-                                .owner = owner,
-                                .fd = ends[0],
-                                .number = ++last_number,
-                                .started_ns = ga_clock_ns(),
-                                .handles = 3};
+    *process = (struct backend_process){.table = table,
+                                        .events = events,
+                                        .owner = owner,
+                                        .fd = ends[0],
+                                        .number = ++last_number,
+                                        .started_ns = ga_clock_ns(),
+                                        .handles = 3};
     snprintf(process->label, sizeof process->label, "gpuaasd");
-    exchange_share_init(&process->share, process->number);
+    sharing_share_init(&process->share, process->number);
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;
     (void)uv_timer_init(table->loop, &process->timer);
     int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
-    int rc = process_spawn(process, ends[1], env);
+    int rc = backend_process_spawn(process, ends[1], env);
     (void)GA_FAILPOINT("gpuaasd: backend process forked");
     close(ends[1]);
     ga_list_append(&table->processes, &process->link);
@@ -275,21 +278,23 @@ enum ga_status process_start(struct process_table *table, const struct channel_s
         }
         return GA_LOST;
     }
-    (void)uv_timer_start(&process->timer, process_overdue, (uint64_t)timeout_s * 1000, 0);
+    (void)uv_timer_start(&process->timer, backend_process_overdue, (uint64_t)timeout_s * 1000, 0);
     (void)uv_poll_start(&process->poll, UV_READABLE, channel_ready);
     if (GA_FAILPOINT("gpuaasd: before the setup") ||
         channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
         snprintf(why, why_size, "a backend process died while it was started");
-        process_end(process);
+        backend_process_end(process);
         return GA_LOST;
     }
     *out = process;
     return GA_OK;
 }
 
-enum ga_status process_assign(struct process *process,
-                              const struct channel_application *application, unsigned timeout_s,
-                              const struct process_events *events, void *owner, const char *label)
+enum ga_status backend_process_assign(struct backend_process *process,
+                                      const struct channel_application *application,
+                                      unsigned timeout_s,
+                                      const struct backend_process_events *events, void *owner,
+                                      const char *label)
 {
     process->events = events;
     process->owner = owner;
@@ -298,21 +303,21 @@ enum ga_status process_assign(struct process *process,
     snprintf(process->label, sizeof process->label, "%s", label);
     memcpy(process->client, application->client, sizeof process->client);
     if (channel_send(process->fd, application, sizeof *application) != GA_OK) {
-        process_end(process);
+        backend_process_end(process);
         return GA_LOST;
     }
     uint64_t limit_ms = (uint64_t)timeout_s * 1000;
     if (process->prompt && limit_ms > PROCESS_ANSWER_MS) {
         limit_ms = PROCESS_ANSWER_MS;
     }
-    (void)uv_timer_start(&process->timer, process_overdue, limit_ms, 0);
+    (void)uv_timer_start(&process->timer, backend_process_overdue, limit_ms, 0);
     return GA_OK;
 }
 
-void process_report(const struct process_table *table)
+void backend_process_report(const struct backend_process_table *table)
 {
     ga_list_each (at, next, &table->processes) {
-        const struct process *process = ga_container(at, struct process, link);
+        const struct backend_process *process = ga_container(at, struct backend_process, link);
         ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
                      process->child.pid, process->label,
                      process->ending     ? "ending"
@@ -324,7 +329,7 @@ void process_report(const struct process_table *table)
     }
 }
 
-void process_end(struct process *process)
+void backend_process_end(struct backend_process *process)
 {
     process->owner = NULL;
     if (!process->ending) {
@@ -332,16 +337,16 @@ void process_end(struct process *process)
         process->ending = true;
         channel_close(process);
         if (!uv_is_closing((uv_handle_t *)&process->timer)) {
-            (void)uv_timer_start(&process->timer, process_overdue, PROCESS_END_MS, 0);
+            (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
         }
     }
 }
 
-void process_table_end(struct process_table *table, bool at_once)
+void backend_process_table_end(struct backend_process_table *table, bool at_once)
 {
     ga_list_each (at, next, &table->processes) {
-        struct process *process = ga_container(at, struct process, link);
-        process_end(process);
+        struct backend_process *process = ga_container(at, struct backend_process, link);
+        backend_process_end(process);
         if (at_once && uv_is_active((uv_handle_t *)&process->child)) {
             (void)uv_process_kill(&process->child, SIGKILL);
         }

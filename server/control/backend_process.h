@@ -1,8 +1,8 @@
 /* Backend processes as gpuaasd sees them: started, asked, ended, buried.
  *
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
- * wrong: a struct process outlives process_end; it is freed by itself when the kernel has reported
- * the death and libuv has let go of its handles. */
+ * wrong: a struct process outlives backend_process_end; it is freed by itself when the kernel has
+ * reported the death and libuv has let go of its handles. */
 #ifndef SERVER_CONTROL_BACKEND_PROCESS_H
 #define SERVER_CONTROL_BACKEND_PROCESS_H
 
@@ -13,31 +13,32 @@
 #include "server/channel.h"
 #include "server/control/sharing.h"
 
-struct process;
+struct backend_process;
 
 /* What its owner hears. `owner` may be cleared at any time to hear nothing more. */
-struct process_events {
+struct backend_process_events {
     /* A packet came. */
-    void (*packet)(struct process *process, const union channel_packet *packet);
-    /* There is room again in its channel, where process_send has found none. */
-    void (*room)(struct process *process);
+    void (*packet)(struct backend_process *process, const union channel_packet *packet);
+    /* There is room again in its channel, where backend_process_send has found none. */
+    void (*room)(struct backend_process *process);
     /* It is no more; `why` in words ("exit status 1", "killed by signal 9"). Called once, and not
      * after the owner was cleared. */
-    void (*ended)(struct process *process, const char *why);
+    void (*ended)(struct backend_process *process, const char *why);
 };
 
-struct process_table {
+struct backend_process_table {
     uv_loop_t *loop;
     struct ga_list processes;
     unsigned count;
-    struct exchange exchange;                     /* what their applications share */
-    void (*emptied)(struct process_table *table); /* called when the last one has gone; or NULL */
+    struct sharing sharing; /* what their applications share */
+    void (*emptied)(
+        struct backend_process_table *table); /* called when the last one has gone; or NULL */
 };
 
-struct process {
+struct backend_process {
     struct ga_list link;
-    struct process_table *table;
-    const struct process_events *events;
+    struct backend_process_table *table;
+    const struct backend_process_events *events;
     void *owner;                                  /* NULL: nobody listens */
     char client[TRANSPORT_PEER_BYTES], label[96]; /* for the log: whose it is */
     uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
@@ -46,49 +47,52 @@ struct process {
     bool assigned; /* to an application; else it is a spare or a probe */
     bool prompt;   /* it was warm then: it is ready at once, or does not answer */
     bool ready, ending;
-    char url[CHANNEL_TEXT_MOST + 16]; /* once it is ready */
-    char local[CHANNEL_TEXT_MOST];    /* the same */
-    uint32_t ways;                    /* the same */
+    char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
+    char local[CHANNEL_TEXT_MAX];    /* the same */
+    uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
-    struct exchange_share share;
+    struct sharing_share share;
     uint64_t trim_ns; /* when it was asked to give memory back and has not yet; 0: not */
     int fd;           /* our end of the channel; -1: closed */
     uv_process_t child;
     uv_poll_t poll;
     uv_timer_t timer; /* until warm, and until ready: the limit; when ending: until it is killed */
     unsigned handles; /* of libuv, still open */
-    char why[2 * CHANNEL_TEXT_MOST]; /* it failed by its own account; empty: no account */
+    char why[2 * CHANNEL_TEXT_MAX]; /* it failed by its own account; empty: no account */
 };
 
-void process_table_init(struct process_table *table, uv_loop_t *loop);
+void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop);
 
 /* Starts a backend process with the environment `env` (NULL-ended) and sends it `setup`. GA_LOST
  * with `why` when it cannot be started. It must be WARM or have exited within timeout_s. */
-GA_CHECKED enum ga_status process_start(struct process_table *table,
-                                        const struct channel_setup *setup, char *const *env,
-                                        unsigned timeout_s, const struct process_events *events,
-                                        void *owner, struct process **out, char *why,
-                                        size_t why_size);
+GA_CHECKED enum ga_status backend_process_start(struct backend_process_table *table,
+                                                const struct channel_setup *setup, char *const *env,
+                                                unsigned timeout_s,
+                                                const struct backend_process_events *events,
+                                                void *owner, struct backend_process **out,
+                                                char *why, size_t why_size);
 
 /* Gives a process to an application: it must be READY within timeout_s, a warm one within 3 s. A
  * warm one that ends before has not answered: another may take its place. GA_LOST: it is dying.
  * From here on `owner` hears of it. */
-GA_CHECKED enum ga_status process_assign(struct process *process,
-                                         const struct channel_application *application,
-                                         unsigned timeout_s, const struct process_events *events,
-                                         void *owner, const char *label);
+GA_CHECKED enum ga_status backend_process_assign(struct backend_process *process,
+                                                 const struct channel_application *application,
+                                                 unsigned timeout_s,
+                                                 const struct backend_process_events *events,
+                                                 void *owner, const char *label);
 
 /* Sends a packet. GA_AGAIN: it does not read what is there; `room` is called when it has. GA_LOST:
  * it is dying. */
-GA_CHECKED enum ga_status process_send(struct process *process, const void *packet, size_t size);
+GA_CHECKED enum ga_status backend_process_send(struct backend_process *process, const void *packet,
+                                               size_t size);
 
 /* Asks it to end, by closing its channel, and kills it if it does not within 2 s. May be repeated.
  * The owner hears nothing more. */
-void process_end(struct process *process);
+void backend_process_end(struct backend_process *process);
 /* Ends all; `at_once`: by SIGKILL. */
-void process_table_end(struct process_table *table, bool at_once);
+void backend_process_table_end(struct backend_process_table *table, bool at_once);
 
 /* Logs a line for each (info). */
-void process_report(const struct process_table *table);
+void backend_process_report(const struct backend_process_table *table);
 
 #endif

@@ -6,10 +6,10 @@
 #include "server/control/control.h"
 
 /* Takes over the connection. `tls`: it is encrypted, and so must be its data. */
-void peer_accept(struct control *control, const struct transport_conn *conn, bool tls);
+void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls);
 /* Logs a line for each (info). */
-void peer_report(const struct control *control);
+void control_client_report(const struct control *control);
 /* Closes all. */
-void peer_close_all(struct control *control);
+void control_client_close_all(struct control *control);
 
 #endif

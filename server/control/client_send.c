@@ -4,20 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PEER_OUT_MOST (4u << 20) /* a client that reads nothing is given up here */
+#define CLIENT_OUT_MAX (4u << 20) /* a client that reads nothing is given up here */
 
-void peer_out_fini(struct peer_out *out)
+void control_client_out_fini(struct control_client_out *out)
 {
     free(out->bytes);
-    *out = (struct peer_out){0};
+    *out = (struct control_client_out){0};
 }
 
-struct ga_writer *peer_out_begin(struct peer_out *out)
+struct ga_writer *control_client_out_begin(struct control_client_out *out)
 {
-    size_t needed = out->size + sizeof(struct wire_header) + WIRE_HANDSHAKE_MOST;
+    size_t needed = out->size + sizeof(struct wire_header) + WIRE_HANDSHAKE_MAX;
     if (needed > out->capacity && !out->failed) {
         size_t capacity = (needed + 65535) & ~(size_t)65535;
-        uint8_t *bytes = capacity <= PEER_OUT_MOST ? aligned_alloc(16, capacity) : NULL;
+        uint8_t *bytes = capacity <= CLIENT_OUT_MAX ? aligned_alloc(16, capacity) : NULL;
         if (bytes == NULL) {
             out->failed = true;
         } else {
@@ -31,11 +31,11 @@ struct ga_writer *peer_out_begin(struct peer_out *out)
     }
     out->writer = out->failed ? ga_writer_of(NULL, 0)
                               : ga_writer_of(out->bytes + out->size + sizeof(struct wire_header),
-                                             WIRE_HANDSHAKE_MOST);
+                                             WIRE_HANDSHAKE_MAX);
     return &out->writer;
 }
 
-void peer_out_end(struct peer_out *out, uint16_t opcode, uint64_t sequence)
+void control_client_out_end(struct control_client_out *out, uint16_t opcode, uint64_t sequence)
 {
     if (out->writer.failed || out->failed) {
         out->failed = true;
@@ -47,7 +47,7 @@ void peer_out_end(struct peer_out *out, uint16_t opcode, uint64_t sequence)
     out->size += sizeof header + out->writer.at;
 }
 
-enum ga_status peer_out_send(struct peer_out *out, struct transport_conn *conn)
+enum ga_status control_client_out_send(struct control_client_out *out, struct transport_conn *conn)
 {
     if (out->failed) {
         return GA_LOST;
@@ -58,6 +58,6 @@ enum ga_status peer_out_send(struct peer_out *out, struct transport_conn *conn)
         GA_TRY(conn->ops->send(conn, &piece, 1, &sent));
         out->sent += sent;
     }
-    peer_out_fini(out); /* the next message may be minutes away */
+    control_client_out_fini(out); /* the next message may be minutes away */
     return GA_OK;
 }

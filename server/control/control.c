@@ -16,17 +16,17 @@ static void control_stop(struct control *control, int exit_status)
     control->stopping = true;
     control->exit_status = again ? control->exit_status : exit_status;
     control_listeners_close(control);
-    peer_close_all(control);
+    control_client_close_all(control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        spares_stop(&control->spares[i]);
+        warm_pool_stop(&control->spares[i]);
     }
-    process_table_end(&control->processes, again);
+    backend_process_table_end(&control->processes, again);
     if (control->processes.count == 0 || again) {
         uv_stop(&control->loop);
     }
 }
 
-static void control_emptied(struct process_table *table)
+static void control_emptied(struct backend_process_table *table)
 {
     struct control *control = ga_container(table, struct control, processes);
     if (control->stopping) {
@@ -38,14 +38,14 @@ static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
     if (number == SIGUSR1) {
-        peer_report(control);
-        process_report(&control->processes);
+        control_client_report(control);
+        backend_process_report(&control->processes);
         unsigned spare = 0;
         for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
             spare += control->spares[i].count;
         }
         ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare",
-                     control->peer_count, control->processes.count - spare, spare);
+                     control->client_count, control->processes.count - spare, spare);
         return;
     }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
@@ -74,12 +74,12 @@ static void control_serve(struct control *control)
         return;
     }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
-        spares_start(&control->spares[driver], control, (enum conf_driver)driver);
+        warm_pool_start(&control->spares[driver], control, (enum conf_driver)driver);
     }
     control_accept_start(control);
 }
 
-static void probe_packet(struct process *process, const union channel_packet *packet)
+static void probe_packet(struct backend_process *process, const union channel_packet *packet)
 {
     struct control *control = process->owner;
     if (packet->kind == CHANNEL_FACTS) {
@@ -89,7 +89,7 @@ static void probe_packet(struct process *process, const union channel_packet *pa
     }
 }
 
-static void probe_ended(struct process *process, const char *why)
+static void probe_ended(struct backend_process *process, const char *why)
 {
     struct control *control = process->owner;
     bool last = true;
@@ -105,7 +105,8 @@ static void probe_ended(struct process *process, const char *why)
     }
 }
 
-static const struct process_events probe_events = {.packet = probe_packet, .ended = probe_ended};
+static const struct backend_process_events probe_events = {.packet = probe_packet,
+                                                           .ended = probe_ended};
 
 static enum ga_status probe_start(struct control *control, enum conf_driver driver)
 {
@@ -117,9 +118,9 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
         return GA_NO_MEMORY;
     }
     char why[300];
-    enum ga_status status =
-        process_start(&control->processes, &setup, env, control->conf->server.open_timeout_s,
-                      &probe_events, control, &control->probes[driver], why, sizeof why);
+    enum ga_status status = backend_process_start(
+        &control->processes, &setup, env, control->conf->server.open_timeout_s, &probe_events,
+        control, &control->probes[driver], why, sizeof why);
     devices_env_free(env);
     if (status != GA_OK) {
         ga_error("%s", why);
@@ -159,12 +160,12 @@ int control_run(struct conf *conf)
     control = (struct control){.conf = conf};
     control_names(&conf->server);
     control_descriptors(conf);
-    ga_list_init(&control.peers);
+    ga_list_init(&control.clients);
     if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {
         ga_error("no memory, or no event loop");
         return 1;
     }
-    process_table_init(&control.processes, &control.loop);
+    backend_process_table_init(&control.processes, &control.loop);
     control.processes.emptied = control_emptied;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);

@@ -30,15 +30,16 @@ struct control {
     uv_loop_t loop;
     struct conf *conf;
     struct devices devices;
-    struct process_table processes;
-    struct ga_list peers;              /* struct peer */
-    struct ga_number_map applications; /* struct peer, greeted ones, by the application's number */
-    uint32_t peer_count;
-    struct control_listener listeners[CONF_LISTENS_MOST];
+    struct backend_process_table processes;
+    struct ga_list clients; /* struct client */
+    struct ga_number_map
+        applications; /* struct client, greeted ones, by the application's number */
+    uint32_t client_count;
+    struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */
-    struct process *probes[DEVICES_DRIVERS];
-    struct spares spares[DEVICES_DRIVERS];
+    struct backend_process *probes[DEVICES_DRIVERS];
+    struct warm_pool spares[DEVICES_DRIVERS];
     uv_signal_t signals[3];
     bool stopping;
     int exit_status;

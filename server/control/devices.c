@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define ENV_MOST 16u
+#define ENV_MAX 16u
 
 /* What a backend process may inherit: where software GPUs write what they did, and the options of
  * sanitizers, in builds with one. */
@@ -89,7 +89,7 @@ void devices_setup(const struct devices *devices, enum conf_driver driver, bool 
 /* The same GPU of the same node keeps its uuid; two gpuaasd on one machine do not share any. */
 static void uuid_write(FILE *out, const struct conf *conf, unsigned number)
 {
-    char seed[2 * CONF_TEXT_MOST + 32];
+    char seed[2 * CONF_TEXT_MAX + 32];
     int length = snprintf(seed, sizeof seed, "%s/%s/%u", conf->server.node,
                           conf->server.listen[0].url, number);
     for (unsigned half = 0; half < 2; half++) {
@@ -129,7 +129,7 @@ static char *softgpu_devices(const struct devices *devices, const struct conf *c
 
 char **devices_env(const struct devices *devices, const struct conf *conf, enum conf_driver driver)
 {
-    char **env = calloc(ENV_MOST, sizeof *env);
+    char **env = calloc(ENV_MAX, sizeof *env);
     size_t used = 0;
     if (env == NULL) {
         return NULL;
@@ -190,7 +190,7 @@ void devices_publish(struct devices *devices)
     }
 }
 
-/* The driver's numbers are those of all devices; clients count the visible ones. */
+/* The driver's numbers are those of all devices; peers count the visible ones. */
 static uint64_t peers_visible(const struct devices *devices, uint64_t peers)
 {
     uint64_t seen = 0;

@@ -159,7 +159,7 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
         enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
         if (got == GA_OK) {
             listener->exhausted = false;
-            peer_accept(listener->control, &conn, listener->tls);
+            control_client_accept(listener->control, &conn, listener->tls);
         } else if (got == GA_AGAIN) {
             return;
         } else {

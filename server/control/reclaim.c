@@ -8,7 +8,7 @@
 
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */
 
-static void ask(struct process *process, uint64_t now)
+static void ask(struct backend_process *process, uint64_t now)
 {
     const struct channel_exchange packet = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIM};
     if (channel_send(process->fd, &packet, sizeof packet) == GA_OK) {
@@ -17,11 +17,11 @@ static void ask(struct process *process, uint64_t now)
 }
 
 /* How many others have not given theirs back. */
-static uint64_t others(const struct process *asker, bool start)
+static uint64_t others(const struct backend_process *asker, bool start)
 {
     uint64_t pending = 0, now = ga_clock_ns();
     ga_list_each (at, next, &asker->table->processes) {
-        struct process *process = ga_container(at, struct process, link);
+        struct backend_process *process = ga_container(at, struct backend_process, link);
         if (process == asker || !process->assigned || !process->ready || process->ending ||
             process->fd < 0) {
             continue;
@@ -36,7 +36,7 @@ static uint64_t others(const struct process *asker, bool start)
     return pending;
 }
 
-bool trim_answer(struct process *process, struct channel_exchange *packet, int *fd)
+bool trim_answer(struct backend_process *process, struct channel_exchange *packet, int *fd)
 {
     if (packet->verb != CHANNEL_TRIM && packet->verb != CHANNEL_TRIMMED) {
         return false;

@@ -8,25 +8,25 @@
 
 #include "api/cuda_names.h"
 
-struct exchange_entry {
+struct sharing_entry {
     struct ga_list link, of_owner;
-    struct exchange_share *owner;
+    struct sharing_share *owner;
     int fd; /* of memory; else -1 */
     struct channel_exchange what;
 };
 
-void exchange_init(struct exchange *exchange)
+void sharing_init(struct sharing *sharing)
 {
-    ga_list_init(&exchange->entries);
+    ga_list_init(&sharing->entries);
 }
 
-void exchange_share_init(struct exchange_share *share, uint64_t number)
+void sharing_share_init(struct sharing_share *share, uint64_t number)
 {
-    *share = (struct exchange_share){.number = number};
+    *share = (struct sharing_share){.number = number};
     ga_list_init(&share->entries);
 }
 
-static void entry_free(struct exchange_entry *entry)
+static void entry_free(struct sharing_entry *entry)
 {
     ga_list_remove(&entry->link);
     ga_list_remove(&entry->of_owner);
@@ -38,10 +38,10 @@ static void entry_free(struct exchange_entry *entry)
     free(entry);
 }
 
-void exchange_share_end(struct exchange_share *share)
+void sharing_share_end(struct sharing_share *share)
 {
     ga_list_each (at, next, &share->entries) {
-        entry_free(ga_container(at, struct exchange_entry, of_owner));
+        entry_free(ga_container(at, struct sharing_entry, of_owner));
     }
 }
 
@@ -55,10 +55,10 @@ static bool key_same(const uint8_t *one, const uint8_t *other)
     return difference == 0;
 }
 
-static struct exchange_entry *find(const struct exchange *exchange, const uint8_t *key)
+static struct sharing_entry *find(const struct sharing *sharing, const uint8_t *key)
 {
-    ga_list_each (at, next, &exchange->entries) {
-        struct exchange_entry *entry = ga_container(at, struct exchange_entry, link);
+    ga_list_each (at, next, &sharing->entries) {
+        struct sharing_entry *entry = ga_container(at, struct sharing_entry, link);
         if (key_same(entry->what.key, key)) {
             return entry;
         }
@@ -67,20 +67,20 @@ static struct exchange_entry *find(const struct exchange *exchange, const uint8_
 }
 
 /* A process may not open what it shares itself; and every other one has the same tenant. */
-static int32_t exchange_may(const struct exchange_entry *entry, const struct exchange_share *asker)
+static int32_t sharing_may(const struct sharing_entry *entry, const struct sharing_share *asker)
 {
     return entry->owner == asker ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
 /* Takes `fd` if it answers CUDA_SUCCESS. */
-static int32_t put(struct exchange *exchange, struct exchange_share *share,
+static int32_t put(struct sharing *sharing, struct sharing_share *share,
                    struct channel_exchange *packet, int fd)
 {
     bool memory = packet->what == CHANNEL_MEMORY || packet->what == CHANNEL_PHYSICAL;
     if ((!memory && packet->what != CHANNEL_EVENT) || memory != (fd >= 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct exchange_entry *entry = share->count < EXCHANGE_MOST ? calloc(1, sizeof *entry) : NULL;
+    struct sharing_entry *entry = share->count < EXCHANGE_MAX ? calloc(1, sizeof *entry) : NULL;
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -88,21 +88,21 @@ static int32_t put(struct exchange *exchange, struct exchange_share *share,
         free(entry);
         return CUDA_ERROR_UNKNOWN;
     }
-    *entry = (struct exchange_entry){.owner = share, .fd = fd, .what = *packet};
-    ga_list_append(&exchange->entries, &entry->link);
+    *entry = (struct sharing_entry){.owner = share, .fd = fd, .what = *packet};
+    ga_list_append(&sharing->entries, &entry->link);
     ga_list_append(&share->entries, &entry->of_owner);
     share->count++;
     return CUDA_SUCCESS;
 }
 
-static int32_t get(const struct exchange *exchange, const struct exchange_share *share,
+static int32_t get(const struct sharing *sharing, const struct sharing_share *share,
                    struct channel_exchange *packet, int *fd)
 {
-    const struct exchange_entry *entry = find(exchange, packet->key);
+    const struct sharing_entry *entry = find(sharing, packet->key);
     if (entry == NULL || entry->what.what != packet->what) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    int32_t result = exchange_may(entry, share);
+    int32_t result = sharing_may(entry, share);
     if (result == CUDA_SUCCESS) {
         const uint32_t request = packet->request;
         *packet = entry->what;
@@ -113,10 +113,10 @@ static int32_t get(const struct exchange *exchange, const struct exchange_share 
 }
 
 /* What begins in these addresses of its owner, or is this memory without an address. */
-static void withdraw(struct exchange_share *share, const struct channel_exchange *packet)
+static void withdraw(struct sharing_share *share, const struct channel_exchange *packet)
 {
     ga_list_each (at, next, &share->entries) {
-        struct exchange_entry *entry = ga_container(at, struct exchange_entry, of_owner);
+        struct sharing_entry *entry = ga_container(at, struct sharing_entry, of_owner);
         if (entry->what.what == packet->what &&
             entry->what.address - packet->address < packet->bytes) {
             entry_free(entry);
@@ -124,19 +124,19 @@ static void withdraw(struct exchange_share *share, const struct channel_exchange
     }
 }
 
-void exchange_answer(struct exchange *exchange, struct exchange_share *share,
-                     struct channel_exchange *packet, int *fd)
+void sharing_answer(struct sharing *sharing, struct sharing_share *share,
+                    struct channel_exchange *packet, int *fd)
 {
     int given = *fd;
     bool taken = false;
     *fd = -1;
     switch (packet->verb) {
     case CHANNEL_SHARE:
-        packet->result = put(exchange, share, packet, given);
+        packet->result = put(sharing, share, packet, given);
         taken = packet->result == CUDA_SUCCESS;
         break;
     case CHANNEL_OPEN:
-        packet->result = get(exchange, share, packet, fd);
+        packet->result = get(sharing, share, packet, fd);
         break;
     case CHANNEL_WITHDRAW:
         withdraw(share, packet);

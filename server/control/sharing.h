@@ -4,7 +4,7 @@
  * Who may open something: whoever knows its key, 256 bits of randomness that gpuaasd made for it
  * and told its owner alone; handles of clients are these keys. Nothing of the driver, no address
  * and no number that could be guessed goes to clients. All clients of a gpuaasd are of one tenant
- * as long as it authenticates nobody; exchange_may is where others are told apart.
+ * as long as it authenticates nobody; sharing_may is where others are told apart.
  *
  * An entry lives until its owner withdraws it or is no more, however it ends. */
 #ifndef SERVER_CONTROL_SHARING_H
@@ -15,28 +15,28 @@
 #include "base/list.h"
 #include "server/channel.h"
 
-#define EXCHANGE_MOST 1024u /* of one backend process: each may be a descriptor of gpuaasd */
+#define EXCHANGE_MAX 1024u /* of one backend process: each may be a descriptor of gpuaasd */
 
-struct exchange {
-    struct ga_list entries; /* struct exchange_entry */
+struct sharing {
+    struct ga_list entries; /* struct sharing_entry */
 };
 
 /* What a process has there. */
-struct exchange_share {
+struct sharing_share {
     struct ga_list entries;
     uint64_t number; /* the process's */
     uint32_t count;
 };
 
-void exchange_init(struct exchange *exchange);
-void exchange_share_init(struct exchange_share *share, uint64_t number);
+void sharing_init(struct sharing *sharing);
+void sharing_share_init(struct sharing_share *share, uint64_t number);
 /* Everything that the process let others have is withdrawn. */
-void exchange_share_end(struct exchange_share *share);
+void sharing_share_end(struct sharing_share *share);
 
 /* Answers a packet of a backend process: `*packet` becomes the answer. `*fd` comes with the
  * question (or -1) and is taken; it becomes what goes with the answer (or -1), which stays the
  * table's. */
-void exchange_answer(struct exchange *exchange, struct exchange_share *share,
-                     struct channel_exchange *packet, int *fd);
+void sharing_answer(struct sharing *sharing, struct sharing_share *share,
+                    struct channel_exchange *packet, int *fd);
 
 #endif

@@ -11,20 +11,21 @@
 #define REFILL_MOST_MS 30000u
 #define YOUNG_NS       (10 * GA_NS_PER_S) /* a process that dies before may have a lasting cause */
 
-static void spare_ended(struct process *process, const char *why);
+static void spare_ended(struct backend_process *process, const char *why);
 
 /* What a spare says is taken note of in backend_process.c. */
-static void spare_packet(struct process *process, const union channel_packet *packet)
+static void spare_packet(struct backend_process *process, const union channel_packet *packet)
 {
     if (packet->kind == CHANNEL_FAILED) {
         ga_error("backend process %d: %s", process->child.pid, packet->failed.reason);
     }
 }
 
-static const struct process_events spare_events = {.packet = spare_packet, .ended = spare_ended};
+static const struct backend_process_events spare_events = {.packet = spare_packet,
+                                                           .ended = spare_ended};
 
-static enum ga_status spare_start(struct spares *spares, struct process **process, char *why,
-                                  size_t why_size)
+static enum ga_status spare_start(struct warm_pool *spares, struct backend_process **process,
+                                  char *why, size_t why_size)
 {
     struct control *control = spares->control;
     const struct conf_server *server = &control->conf->server;
@@ -51,15 +52,16 @@ static enum ga_status spare_start(struct spares *spares, struct process **proces
         snprintf(why, why_size, "no memory");
         return GA_NO_MEMORY;
     }
-    enum ga_status status = process_start(&control->processes, &setup, env, server->open_timeout_s,
-                                          &spare_events, spares, process, why, why_size);
+    enum ga_status status =
+        backend_process_start(&control->processes, &setup, env, server->open_timeout_s,
+                              &spare_events, spares, process, why, why_size);
     devices_env_free(env);
     return status;
 }
 
 static void refill(uv_timer_t *timer);
 
-static void refill_later(struct spares *spares)
+static void refill_later(struct warm_pool *spares)
 {
     uint64_t delay_ms = REFILL_MS;
     for (unsigned i = 0; i < spares->deaths && delay_ms < REFILL_MOST_MS; i++) {
@@ -71,7 +73,7 @@ static void refill_later(struct spares *spares)
     }
 }
 
-static void spare_died(struct spares *spares, bool young)
+static void spare_died(struct warm_pool *spares, bool young)
 {
     spares->deaths = young ? spares->deaths + 1 : 0;
     refill_later(spares);
@@ -79,10 +81,10 @@ static void spare_died(struct spares *spares, bool young)
 
 static void refill(uv_timer_t *timer)
 {
-    struct spares *spares = timer->data;
+    struct warm_pool *spares = timer->data;
     while (spares->count < spares->wanted) {
         char why[300];
-        struct process *process;
+        struct backend_process *process;
         if (spare_start(spares, &process, why, sizeof why) != GA_OK) {
             ga_warn("%s", why);
             spare_died(spares, true);
@@ -92,7 +94,7 @@ static void refill(uv_timer_t *timer)
     }
 }
 
-static void forget(struct spares *spares, unsigned index)
+static void forget(struct warm_pool *spares, unsigned index)
 {
     spares->count--;
     for (unsigned i = index; i < spares->count; i++) {
@@ -100,9 +102,9 @@ static void forget(struct spares *spares, unsigned index)
     }
 }
 
-static void spare_ended(struct process *process, const char *why)
+static void spare_ended(struct backend_process *process, const char *why)
 {
-    struct spares *spares = process->owner;
+    struct warm_pool *spares = process->owner;
     (void)why; /* logged in backend_process.c */
     for (unsigned i = 0; i < spares->count; i++) {
         if (spares->processes[i] == process) {
@@ -113,19 +115,19 @@ static void spare_ended(struct process *process, const char *why)
     }
 }
 
-void spares_start(struct spares *spares, struct control *control, enum conf_driver driver)
+void warm_pool_start(struct warm_pool *spares, struct control *control, enum conf_driver driver)
 {
     uint32_t wanted = control->conf->server.spare_backends;
-    *spares = (struct spares){.control = control, .driver = driver};
+    *spares = (struct warm_pool){.control = control, .driver = driver};
     spares->refill.data = spares;
     (void)uv_timer_init(&control->loop, &spares->refill);
     if (devices_seen(&control->devices, driver)) {
-        spares->wanted = wanted < SPARES_MOST ? wanted : SPARES_MOST;
+        spares->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
         refill(&spares->refill);
     }
 }
 
-void spares_stop(struct spares *spares)
+void warm_pool_stop(struct warm_pool *spares)
 {
     spares->wanted = 0;
     if (spares->control != NULL && !uv_is_closing((uv_handle_t *)&spares->refill)) {
@@ -133,8 +135,8 @@ void spares_stop(struct spares *spares)
     }
 }
 
-enum ga_status spares_take(struct spares *spares, struct process **process, char *why,
-                           size_t why_size)
+enum ga_status warm_pool_take(struct warm_pool *spares, struct backend_process **process, char *why,
+                              size_t why_size)
 {
     if (spares->count == 0) {
         return spare_start(spares, process, why, why_size);

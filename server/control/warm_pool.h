@@ -8,27 +8,27 @@
 #include "server/control/devices.h"
 #include "server/control/backend_process.h"
 
-#define SPARES_MOST 64u
+#define WARM_POOL_MAX 64u
 
 struct control;
 
-struct spares {
+struct warm_pool {
     struct control *control;
     enum conf_driver driver;
-    struct process *processes[SPARES_MOST]; /* the oldest first */
+    struct backend_process *processes[WARM_POOL_MAX]; /* the oldest first */
     unsigned count, wanted;
     unsigned deaths; /* in a row, of young ones */
     uv_timer_t refill;
 };
 
 /* Begins to keep as many as the configuration says; none if no GPU has this driver. */
-void spares_start(struct spares *spares, struct control *control, enum conf_driver driver);
+void warm_pool_start(struct warm_pool *spares, struct control *control, enum conf_driver driver);
 /* Keeps no more. The processes end with the process table. */
-void spares_stop(struct spares *spares);
+void warm_pool_stop(struct warm_pool *spares);
 
 /* A process that no application has: the oldest spare, else a new one. The caller owns it and gives
- * it to the application next (process_assign). GA_LOST or GA_NO_MEMORY with `why`. */
-GA_CHECKED enum ga_status spares_take(struct spares *spares, struct process **process, char *why,
-                                      size_t why_size);
+ * it to the application next (backend_process_assign). GA_LOST or GA_NO_MEMORY with `why`. */
+GA_CHECKED enum ga_status warm_pool_take(struct warm_pool *spares, struct backend_process **process,
+                                         char *why, size_t why_size);
 
 #endif

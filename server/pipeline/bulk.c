@@ -11,8 +11,8 @@
 
 #define TICKET_BYTES (sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES)
 
-#define FAR_NS   (3 * GA_NS_PER_MS) /* round trip where one connection may not fill the wire */
-#define FAR_MOST 4u
+#define FAR_NS  (3 * GA_NS_PER_MS) /* round trip where one connection may not fill the wire */
+#define FAR_MAX 4u
 
 /* What limits a connection on a long way is how much may be under way at a time; on a short one it
  * is the processors, and more connections only cost. What does not travel by TCP is shared memory,
@@ -23,7 +23,7 @@ unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured)
     if (configured == 1 || strcmp(conn->ops->scheme, "rdma") == 0 || round_trip_ns == 0) {
         return 0;
     }
-    return configured != 0 ? configured : round_trip_ns >= FAR_NS ? FAR_MOST : 0;
+    return configured != 0 ? configured : round_trip_ns >= FAR_NS ? FAR_MAX : 0;
 }
 
 void bulk_init(struct server_bulk *bulk)
@@ -53,7 +53,8 @@ uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
     if (!conn->bulk.packs) {
         return 0;
     }
-    conn->out.pack.mode = (client_takes & HANDSHAKE_WANTS_PACKED) != 0 ? PACK_ALWAYS : PACK_AUTO;
+    conn->out.compression.mode =
+        (client_takes & HANDSHAKE_WANTS_PACKED) != 0 ? COMPRESSION_ALWAYS : COMPRESSION_AUTO;
     return HANDSHAKE_TAKES_PACKED;
 }
 
@@ -64,14 +65,14 @@ bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header
                               struct ga_reader *reader)
 {
     struct server_bulk *bulk = &conn->bulk;
-    char tickets[WIRE_BULKS_MOST * TICKET_BYTES];
+    char tickets[WIRE_BULKS_MAX * TICKET_BYTES];
     struct ga_bulk_open_results results = {.tickets = tickets};
     if (!ga_reader_done(reader)) {
         return false;
     }
     pthread_mutex_lock(&bulk->lock);
     if (bulk->granted == 0 && conn->host->bulk_tickets != NULL) {
-        struct channel_ticket made[WIRE_BULKS_MOST];
+        struct channel_ticket made[WIRE_BULKS_MAX];
         bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
         results.connections = bulk->granted;
         results.ticket_bytes = (uint32_t)(bulk->granted * TICKET_BYTES);
@@ -97,7 +98,7 @@ bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header 
     if (!ga_reader_done(reader)) {
         return false;
     }
-    bool all = bulk->used == 0 && args.connections != 0 && args.connections <= WIRE_BULKS_MOST;
+    bool all = bulk->used == 0 && args.connections != 0 && args.connections <= WIRE_BULKS_MAX;
     pthread_mutex_lock(&bulk->lock);
     for (unsigned i = 0; all && i < args.connections; i++) {
         all = bulk->there[i];
@@ -109,7 +110,7 @@ bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header 
     }
     bulk->used = args.connections;
     for (unsigned i = 0; i < bulk->used; i++) {
-        out_bulk_use(&conn->out, &bulk->conns[i]);
+        send_queue_bulk_use(&conn->out, &bulk->conns[i]);
     }
     return true;
 }
@@ -179,7 +180,7 @@ static enum ga_status packed_take(struct server_conn *conn, size_t values, void 
         return GA_LOST;
     }
     GA_TRY(plain_take(conn, values, from, packed));
-    return pack_open(from, packed, to, bytes);
+    return decompress(from, packed, to, bytes);
 }
 
 enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes)

@@ -18,12 +18,12 @@
 struct server_conn;
 
 struct server_bulk {
-    pthread_mutex_t lock;        /* of what the main thread puts in */
-    bool there[WIRE_BULKS_MOST]; /* connected */
-    unsigned granted;            /* connections that the client may open */
-    bool packs;                  /* both ends take packed bytes */
-    unsigned used;               /* the submit thread's */
-    struct transport_conn conns[WIRE_BULKS_MOST];
+    pthread_mutex_t lock;       /* of what the main thread puts in */
+    bool there[WIRE_BULKS_MAX]; /* connected */
+    unsigned granted;           /* connections that the client may open */
+    bool packs;                 /* both ends take packed bytes */
+    unsigned used;              /* the submit thread's */
+    struct transport_conn conns[WIRE_BULKS_MAX];
     /* What WIRE_BULK has said of the next frame; all 0: nothing. */
     struct bulk_apart {
         bool said;

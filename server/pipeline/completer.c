@@ -23,7 +23,7 @@
 #define NAP_MOST_NS  GA_NS_PER_MS
 #define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
 #define UNUSED_BATCH 64u
-#define UNUSED_MOST  1024u
+#define UNUSED_MAX   1024u
 
 struct completer_entry *completer_entry_make(struct completer *completer, enum completer_kind kind,
                                              uint16_t session, uint64_t sequence)
@@ -75,7 +75,7 @@ static CUresult event_query(struct completer *completer, struct event_ref *ref)
 {
     CUresult rc = completer->conn->driver->cuEventQuery(ref->real);
     if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY) {
-        server_note(completer->conn, rc);
+        server_check_fault(completer->conn, rc);
     }
     return rc;
 }
@@ -120,14 +120,15 @@ static bool entry_poll_in_thread(void *user, struct completion *base)
 static void result_send(struct completer *completer, struct ga_pool *frames,
                         const struct completer_entry *entry, uint16_t opcode)
 {
-    struct out_frame *frame = out_frame_make(frames, 16, opcode, entry->session, entry->sequence);
+    struct send_queue_frame *frame =
+        send_queue_frame_make(frames, 16, opcode, entry->session, entry->sequence);
     if (frame == NULL) {
         server_fail(completer->conn, "no memory for a reply");
         return;
     }
     ga_write_i32(&frame->writer, (int32_t)entry->rc);
     ga_write_u32(&frame->writer, entry->ticket);
-    out_append(&completer->conn->out, frame);
+    send_queue_append(&completer->conn->out, frame);
 }
 
 static void job_send(struct completer *completer, struct completer_entry *entry)
@@ -167,7 +168,7 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
     switch (entry->kind) {
     case COMPLETER_REPLY:
         if (entry->piece != NULL) {
-            arena_drop(entry->piece); /* who has read the reply may give it up */
+            shared_buffer_drop(entry->piece); /* who has read the reply may give it up */
         }
         break;
     case COMPLETER_DONE:
@@ -178,7 +179,7 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_FRAME:
-        out_append(&completer->conn->out, entry->frame);
+        send_queue_append(&completer->conn->out, entry->frame);
         break;
     case COMPLETER_DATA:
         piece_send(completer, frames, entry);
@@ -186,7 +187,7 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
     case COMPLETER_STORE:
         piece_store(completer, frames, entry);
         if (entry->last) {
-            arena_drop(entry->piece);
+            shared_buffer_drop(entry->piece);
         }
         break;
     case COMPLETER_SLOT:
@@ -207,7 +208,7 @@ static void entry_emit_in_thread(void *user, struct completion *base)
 {
     struct completer *completer = user;
     entry_emit(completer, &completer->frames, ga_container(base, struct completer_entry, base));
-    if (atomic_fetch_sub(&completer->outstanding, 1) == COMPLETIONS_MOST) {
+    if (atomic_fetch_sub(&completer->outstanding, 1) == COMPLETIONS_MAX) {
         pthread_mutex_lock(&completer->lock);
         pthread_cond_broadcast(&completer->shrunk);
         pthread_mutex_unlock(&completer->lock);
@@ -279,11 +280,11 @@ bool completer_is_idle(struct completer *completer)
 
 enum ga_status completer_wait_room(struct completer *completer)
 {
-    if (atomic_load(&completer->outstanding) < COMPLETIONS_MOST) {
+    if (atomic_load(&completer->outstanding) < COMPLETIONS_MAX) {
         return GA_OK;
     }
     pthread_mutex_lock(&completer->lock);
-    while (atomic_load(&completer->outstanding) >= COMPLETIONS_MOST && !completer->ended) {
+    while (atomic_load(&completer->outstanding) >= COMPLETIONS_MAX && !completer->ended) {
         pthread_cond_wait(&completer->shrunk, &completer->lock);
     }
     enum ga_status status = completer->ended ? GA_LOST : GA_OK;
@@ -322,7 +323,7 @@ static void completer_sleep(struct completer *completer, bool writable)
 {
     const struct timespec *timeout = NULL;
     struct timespec nap;
-    if (completer->entries.count != 0 || out_is_storing(&completer->conn->out)) {
+    if (completer->entries.count != 0 || send_queue_is_storing(&completer->conn->out)) {
         uint64_t ns = nap_ns(completer);
         if (ns == 0 && !writable) {
             sched_yield();
@@ -338,8 +339,8 @@ static void completer_sleep(struct completer *completer, bool writable)
     if (!sleep) {
         return;
     }
-    struct pollfd fds[1 + OUT_AWAIT_MOST] = {{.fd = completer->wake_fd, .events = POLLIN}};
-    unsigned count = writable ? out_await(&completer->conn->out, fds + 1) : 0;
+    struct pollfd fds[1 + OUT_AWAIT_MAX] = {{.fd = completer->wake_fd, .events = POLLIN}};
+    unsigned count = writable ? send_queue_await(&completer->conn->out, fds + 1) : 0;
     if (writable && count == 0) {
         return;
     }
@@ -365,7 +366,7 @@ static void *completer_run(void *argument)
         }
         size_t told = completion_list_run(&completer->entries, entry_poll_in_thread,
                                           entry_emit_in_thread, completer);
-        enum ga_status status = out_flush(&completer->conn->out);
+        enum ga_status status = send_queue_flush(&completer->conn->out);
         if (status == GA_LOST) {
             conn_end(completer->conn); /* the submit thread may be waiting for room */
         }
@@ -380,8 +381,8 @@ enum ga_status completer_start(struct completer *completer, struct server_conn *
     *completer = (struct completer){.conn = conn};
     completion_list_init(&completer->incoming);
     completion_list_init(&completer->entries);
-    ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MOST);
-    out_pool_init(&completer->frames);
+    ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MAX);
+    send_queue_pool_init(&completer->frames);
     pthread_mutex_init(&completer->lock, NULL);
     pthread_cond_init(&completer->shrunk, NULL);
     completer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -409,7 +410,7 @@ void completer_stop(struct completer *completer)
             staging_give(&completer->conn->staging, entry->slot);
         }
         if (entry->frame != NULL) {
-            out_frame_free(entry->frame);
+            send_queue_frame_free(entry->frame);
         }
         completer_entry_free(completer, entry);
     }

@@ -15,7 +15,7 @@
 struct server_conn;
 
 /* More entries than this, and the submit thread reads no further. */
-#define COMPLETIONS_MOST 16384u
+#define COMPLETIONS_MAX 16384u
 
 #define COMPLETER_FEW 4u
 
@@ -40,14 +40,14 @@ struct completer_entry {
     struct event_ref **events; /* when there are several: `few`, or an owned array */
     struct event_ref *few[COMPLETER_FEW];
     unsigned event_count, events_done;
-    struct staging_slot *slot; /* DATA, STORE, SLOT */
-    struct arena_piece *piece; /* REPLY, STORE: what it copied from or to; NULL: nothing */
-    uint8_t *bulk;             /* DATA, STORE: in the slot */
-    uint64_t offset;           /* DATA: in the copy; STORE: in the piece */
+    struct staging_slot *slot;   /* DATA, STORE, SLOT */
+    struct shared_buffer *piece; /* REPLY, STORE: what it copied from or to; NULL: nothing */
+    uint8_t *bulk;               /* DATA, STORE: in the slot */
+    uint64_t offset;             /* DATA: in the copy; STORE: in the piece */
     uint32_t bytes;
     bool last;
     uint32_t ticket;                                                      /* HOST */
-    struct out_frame *frame;                                              /* FRAME */
+    struct send_queue_frame *frame;                                       /* FRAME */
     void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; keeps it */
     uint64_t job_values[2];
 };
@@ -96,7 +96,7 @@ bool completer_look(struct completer *completer);
 void completer_hand_over(struct completer *completer);
 /* Whether everything that was handed in has been emitted. Submit thread only. */
 bool completer_is_idle(struct completer *completer);
-/* Waits until there are fewer than COMPLETIONS_MOST. GA_LOST: ended. */
+/* Waits until there are fewer than COMPLETIONS_MAX. GA_LOST: ended. */
 GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 
 /* ---- copy_chunks.c: COMPLETER_DATA and COMPLETER_STORE, done or failed. `frames`: the pool of the

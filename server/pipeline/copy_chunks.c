@@ -7,25 +7,25 @@
 #include "server/session/conn.h"
 
 /* Not into another slot: where the wire is slow, all of them wait for it. */
-static void data_pack(struct completer *completer, struct out_frame *frame)
+static void data_pack(struct completer *completer, struct send_queue_frame *frame)
 {
     struct server_out *out = &completer->conn->out;
     uint32_t bytes = frame->bulk_bytes - frame->padding;
-    if (!out_pack_wanted(out, bytes)) {
+    if (!send_queue_pack_wanted(out, bytes)) {
         return;
     }
     if (completer->packed == NULL) {
-        completer->packed = malloc(pack_room(WIRE_CHUNK));
+        completer->packed = malloc(compression_room(WIRE_CHUNK));
         if (completer->packed == NULL) {
             return;
         }
     }
     uint64_t start = ga_clock_ns();
-    size_t packed = pack_close(frame->bulk, bytes, completer->packed);
-    out_pack_tried(out, bytes, packed, ga_clock_ns() - start);
+    size_t packed = compress(frame->bulk, bytes, completer->packed);
+    send_queue_pack_tried(out, bytes, packed, ga_clock_ns() - start);
     if (packed != 0) {
         memcpy(frame->bulk, completer->packed, packed);
-        out_frame_packed(frame, (uint32_t)packed);
+        send_queue_frame_packed(frame, (uint32_t)packed);
     }
 }
 
@@ -34,8 +34,8 @@ static void chunk_send(struct completer *completer, struct ga_pool *frames,
                        const struct completer_entry *entry, uint32_t at, uint32_t bytes)
 {
     struct server_conn *conn = completer->conn;
-    struct out_frame *frame =
-        out_frame_make(frames, 16, WIRE_DATA, entry->session, entry->sequence);
+    struct send_queue_frame *frame =
+        send_queue_frame_make(frames, 16, WIRE_DATA, entry->session, entry->sequence);
     if (frame == NULL) {
         server_fail(conn, "no memory for a reply");
         staging_give(&conn->staging, entry->slot);
@@ -51,7 +51,7 @@ static void chunk_send(struct completer *completer, struct ga_pool *frames,
     frame->padding = frame->bulk_bytes - bytes;
     frame->slot = entry->slot;
     data_pack(completer, frame);
-    out_append(&conn->out, frame);
+    send_queue_append(&conn->out, frame);
 }
 
 void piece_send(struct completer *completer, struct ga_pool *frames,
@@ -74,9 +74,9 @@ void piece_store(struct completer *completer, struct ga_pool *frames,
                  const struct completer_entry *entry)
 {
     struct server_conn *conn = completer->conn;
-    struct out_frame *store = NULL;
+    struct send_queue_frame *store = NULL;
     if (entry->rc == CUDA_SUCCESS) {
-        store = out_frame_make(frames, 0, 0, entry->session, entry->sequence);
+        store = send_queue_frame_make(frames, 0, 0, entry->session, entry->sequence);
         if (store == NULL) {
             server_fail(conn, "no memory for a copy");
         }
@@ -89,6 +89,6 @@ void piece_store(struct completer *completer, struct ga_pool *frames,
         store->bulk_bytes = entry->bytes;
         store->address = entry->piece->address + entry->offset;
         store->key = entry->piece->key;
-        out_store(&conn->out, store);
+        send_queue_store(&conn->out, store);
     }
 }

@@ -159,7 +159,7 @@ static CUresult turn_add(struct staging *staging, CUdevice device, uint64_t line
     struct overflow *overflow = &staging->overflow;
     struct overflow_slot *slot = found->shortest;
     CUresult rc = CUDA_SUCCESS;
-    if (overflow->turns == OVERFLOW_TURNS_MOST) {
+    if (overflow->turns == OVERFLOW_TURNS_MAX) {
         return CUDA_ERROR_NOT_READY;
     }
     if (found->count < OVERFLOW_SLOTS) {

@@ -16,9 +16,9 @@
 #include "base/list.h"
 #include "server/pipeline/staging.h"
 
-#define OVERFLOW_BYTES      (2u << 20) /* of a slot */
-#define OVERFLOW_SLOTS      2u         /* of a stream: one is filled while the other is emptied */
-#define OVERFLOW_TURNS_MOST 256u       /* a driver's queues have an end, and block who finds it */
+#define OVERFLOW_BYTES     (2u << 20) /* of a slot */
+#define OVERFLOW_SLOTS     2u         /* of a stream: one is filled while the other is emptied */
+#define OVERFLOW_TURNS_MAX 256u       /* a driver's queues have an end, and block who finds it */
 
 struct overflow_slot {
     struct ga_list link; /* of all */

@@ -73,8 +73,8 @@ void conn_room_leave(struct server_conn *conn, struct conn_room *room)
 static bool turn_lend(struct server_conn *conn, struct overflow_slot *slot)
 {
     return slot->lent.state != NULL ||
-           conn->transport.ops->reach->share(&conn->transport, slot->memory, OVERFLOW_BYTES,
-                                             TRANSPORT_OWN, &slot->lent) == GA_OK;
+           conn->transport.ops->one_sided->share(&conn->transport, slot->memory, OVERFLOW_BYTES,
+                                                 TRANSPORT_OWN, &slot->lent) == GA_OK;
 }
 
 static CUresult turn_await(struct server_conn *conn, uint64_t stream,
@@ -140,7 +140,7 @@ static CUresult give_up(struct server_conn *conn, struct staging_moves seen)
                       "gpuaasd: copies get error 2 (out of memory): what waits behind streams that "
                       "stand still takes all that it may (copy_overflow, or %u MiB of copies to "
                       "the host), and nothing has gone on for %llu s\n",
-                      OVERFLOW_TURNS_MOST * (OVERFLOW_BYTES >> 20),
+                      OVERFLOW_TURNS_MAX * (OVERFLOW_BYTES >> 20),
                       (unsigned long long)(conn->overflow_wait_ns / GA_NS_PER_S));
     }
     conn->hopeless = seen.all;
@@ -154,7 +154,7 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
         return CUDA_SUCCESS;
     }
     conn_flush(conn); /* what is not sent may hold all of them */
-    if (out_is_storing(&conn->out)) {
+    if (send_queue_is_storing(&conn->out)) {
         completer_wake(&conn->completer); /* it looks when they are free */
     }
     uint64_t line = stream_line(conn, stream);

@@ -77,7 +77,7 @@ CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t s
                         struct host_wait *wait)
 {
     pthread_mutex_lock(&host->lock);
-    bool grow = host->free == 0 && host->block_count < HOST_BLOCKS_MOST;
+    bool grow = host->free == 0 && host->block_count < HOST_BLOCKS_MAX;
     pthread_mutex_unlock(&host->lock);
     CUresult rc = grow ? block_add(host, device) : CUDA_SUCCESS;
     if (rc != CUDA_SUCCESS) {

@@ -15,8 +15,8 @@
 
 #include "server/backend/driver.h"
 
-#define HOST_BLOCK       1024u /* words that are pinned at once */
-#define HOST_BLOCKS_MOST 64u   /* more functions under way, and the submit thread waits */
+#define HOST_BLOCK      1024u /* words that are pinned at once */
+#define HOST_BLOCKS_MAX 64u   /* more functions under way, and the submit thread waits */
 
 enum host_state { HOST_FREE, HOST_SUBMITTED, HOST_CALLED };
 
@@ -37,7 +37,7 @@ struct host_functions {
     const struct cuda_driver *driver;
     pthread_mutex_t lock;
     pthread_cond_t given_back;
-    struct host_block *blocks[HOST_BLOCKS_MOST];
+    struct host_block *blocks[HOST_BLOCKS_MAX];
     unsigned block_count;
     uint32_t free;   /* first free ticket + 1; 0: none */
     uint32_t called; /* leases in that state */

@@ -9,15 +9,15 @@
 #include "server/pipeline/copy_overflow.h"
 
 #define OUT_PIECES 64     /* of one system call */
-#define BULK_LEAST 65536u /* less is not worth a connection of its own */
+#define BULK_MIN   65536u /* less is not worth a connection of its own */
 
 /* Of a frame in a pool: the answers to most calls. */
 #define POOLED_VALUES 96u
-#define POOLED_BYTES  (sizeof(struct out_frame) + sizeof(struct wire_header) + POOLED_VALUES)
+#define POOLED_BYTES  (sizeof(struct send_queue_frame) + sizeof(struct wire_header) + POOLED_VALUES)
 #define POOLED_BATCH  64u /* more than there are slots of staging memory by default */
-#define POOLED_MOST   1024u
+#define POOLED_MAX    1024u
 
-void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging)
+void send_queue_init(struct server_out *out, struct transport_conn *conn, struct staging *staging)
 {
     *out = (struct server_out){.conn = conn, .staging = staging};
     pthread_mutex_init(&out->lock, NULL);
@@ -26,15 +26,15 @@ void out_init(struct server_out *out, struct transport_conn *conn, struct stagin
     ga_list_init(&out->stores);
 }
 
-void out_pool_init(struct ga_pool *pool)
+void send_queue_pool_init(struct ga_pool *pool)
 {
-    ga_pool_init(pool, POOLED_BYTES, POOLED_BATCH, POOLED_MOST);
+    ga_pool_init(pool, POOLED_BYTES, POOLED_BATCH, POOLED_MAX);
 }
 
-struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
-                                 uint16_t session, uint64_t sequence)
+struct send_queue_frame *send_queue_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
+                                               uint16_t session, uint64_t sequence)
 {
-    struct out_frame *frame;
+    struct send_queue_frame *frame;
     values = (values + 15) & ~(size_t)15;
     pool = values <= POOLED_VALUES ? pool : NULL;
     if (pool != NULL) {
@@ -46,13 +46,14 @@ struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t o
         return NULL;
     }
     const struct wire_header header = {.opcode = opcode, .session = session, .sequence = sequence};
-    *frame = (struct out_frame){.home = pool, .head_bytes = sizeof header, .start = frame->head};
+    *frame =
+        (struct send_queue_frame){.home = pool, .head_bytes = sizeof header, .start = frame->head};
     memcpy(frame->head, &header, sizeof header);
     frame->writer = ga_writer_of(frame->head + sizeof header, values);
     return frame;
 }
 
-void out_frame_free(struct out_frame *frame)
+void send_queue_frame_free(struct send_queue_frame *frame)
 {
     if (frame->home != NULL) {
         ga_pool_give(frame->home, frame);
@@ -62,13 +63,13 @@ void out_frame_free(struct out_frame *frame)
 }
 
 /* One of its queues is done with it. */
-static void frame_done(struct server_out *out, struct out_frame *frame)
+static void frame_done(struct server_out *out, struct send_queue_frame *frame)
 {
     if (--frame->queues == 0) {
         if (frame->slot != NULL) {
             staging_give(out->staging, frame->slot);
         }
-        out_frame_free(frame);
+        send_queue_frame_free(frame);
     }
 }
 
@@ -85,7 +86,7 @@ static unsigned bulk_choose(const struct server_out *out)
     return best;
 }
 
-static void prefix_put(struct out_frame *frame, uint32_t connection, uint32_t packed_bytes)
+static void prefix_put(struct send_queue_frame *frame, uint32_t connection, uint32_t packed_bytes)
 {
     const struct wire_header header = {.opcode = WIRE_BULK,
                                        .length = OUT_PREFIX_BYTES - sizeof header};
@@ -95,7 +96,7 @@ static void prefix_put(struct out_frame *frame, uint32_t connection, uint32_t pa
     frame->start = frame->prefix;
 }
 
-static void bulk_append(struct server_out *out, struct out_frame *frame, bool packed)
+static void bulk_append(struct server_out *out, struct send_queue_frame *frame, bool packed)
 {
     unsigned chosen = bulk_choose(out);
     frame->apart = true;
@@ -108,19 +109,20 @@ static void bulk_append(struct server_out *out, struct out_frame *frame, bool pa
     ga_list_append(&out->bulks[chosen].frames, &frame->bulk_link);
 }
 
-void out_bulk_use(struct server_out *out, struct transport_conn *conn)
+void send_queue_bulk_use(struct server_out *out, struct transport_conn *conn)
 {
     pthread_mutex_lock(&out->lock);
-    struct out_bulk *bulk = &out->bulks[out->bulk_count];
-    *bulk = (struct out_bulk){.conn = conn};
+    struct send_queue_bulk *bulk = &out->bulks[out->bulk_count];
+    *bulk = (struct send_queue_bulk){.conn = conn};
     ga_list_init(&bulk->frames);
     out->bulk_count++;
     pthread_mutex_unlock(&out->lock);
 }
 
-static void bulk_frame_done(struct server_out *out, struct out_bulk *bulk)
+static void bulk_frame_done(struct server_out *out, struct send_queue_bulk *bulk)
 {
-    struct out_frame *frame = ga_container(bulk->frames.next, struct out_frame, bulk_link);
+    struct send_queue_frame *frame =
+        ga_container(bulk->frames.next, struct send_queue_frame, bulk_link);
     ga_list_remove(&frame->bulk_link);
     bulk->bytes -= frame->bulk_bytes;
     bulk->sent = 0;
@@ -128,17 +130,17 @@ static void bulk_frame_done(struct server_out *out, struct out_bulk *bulk)
     frame_done(out, frame);
 }
 
-static enum ga_status bulk_send(struct server_out *out, struct out_bulk *bulk, bool *some)
+static enum ga_status bulk_send(struct server_out *out, struct send_queue_bulk *bulk, bool *some)
 {
     while (!ga_list_empty(&bulk->frames)) {
-        const struct out_frame *frame =
-            ga_container(bulk->frames.next, struct out_frame, bulk_link);
+        const struct send_queue_frame *frame =
+            ga_container(bulk->frames.next, struct send_queue_frame, bulk_link);
         const struct iovec piece = {frame->bulk + bulk->sent, frame->bulk_bytes - bulk->sent};
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
         GA_TRY(bulk->conn->ops->send(bulk->conn, &piece, 1, &sent));
         *some = true;
-        pack_took(&out->pack, sent);
+        compression_took(&out->compression, sent);
         bulk->sent += sent;
         if (bulk->sent == frame->bulk_bytes) {
             bulk_frame_done(out, bulk);
@@ -150,7 +152,7 @@ static enum ga_status bulk_send(struct server_out *out, struct out_bulk *bulk, b
 /* ---- the queue */
 
 /* Header and values, and the bulk if it is not apart. */
-static size_t frame_whole(const struct out_frame *frame)
+static size_t frame_whole(const struct send_queue_frame *frame)
 {
     return frame->stores ? frame->bulk_bytes
                          : (size_t)frame->head_bytes + (frame->apart ? 0 : frame->bulk_bytes);
@@ -158,7 +160,7 @@ static size_t frame_whole(const struct out_frame *frame)
 
 static void first_done(struct server_out *out)
 {
-    struct out_frame *frame = ga_container(out->frames.next, struct out_frame, link);
+    struct send_queue_frame *frame = ga_container(out->frames.next, struct send_queue_frame, link);
     ga_list_remove(&frame->link);
     out->bytes -= frame_whole(frame);
     frame_done(out, frame);
@@ -183,7 +185,7 @@ static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_P
     size_t skip = out->sent;
     for (struct ga_list *at = out->frames.next; at != &out->frames && count + 2 <= OUT_PIECES;
          at = at->next) {
-        struct out_frame *frame = ga_container(at, struct out_frame, link);
+        struct send_queue_frame *frame = ga_container(at, struct send_queue_frame, link);
         if (frame->stores) {
             break;
         }
@@ -205,7 +207,8 @@ static void sent_account(struct server_out *out, size_t sent)
 {
     out->sent += sent;
     while (!ga_list_empty(&out->frames)) {
-        struct out_frame *frame = ga_container(out->frames.next, struct out_frame, link);
+        struct send_queue_frame *frame =
+            ga_container(out->frames.next, struct send_queue_frame, link);
         size_t whole = frame_whole(frame);
         if (frame->stores || out->sent < whole) {
             break;
@@ -218,15 +221,16 @@ static void sent_account(struct server_out *out, size_t sent)
 /* ---- bytes that go into the client's memory; under the lock */
 
 /* The first of the queue: from now on the card reads its slot. */
-static enum ga_status store_send(struct server_out *out, struct out_frame *frame)
+static enum ga_status store_send(struct server_out *out, struct send_queue_frame *frame)
 {
     const struct overflow_slot *turn_of = frame->slot->of;
-    const struct transport_reaching copy = {.own = turn_of != NULL ? &turn_of->lent : &out->lent,
-                                            .here = frame->bulk,
-                                            .there = frame->address,
-                                            .key = frame->key,
-                                            .bytes = frame->bulk_bytes};
-    GA_TRY(out->conn->ops->reach->store(out->conn, &copy));
+    const struct transport_one_sided_copy copy = {.own =
+                                                      turn_of != NULL ? &turn_of->lent : &out->lent,
+                                                  .here = frame->bulk,
+                                                  .there = frame->address,
+                                                  .key = frame->key,
+                                                  .bytes = frame->bulk_bytes};
+    GA_TRY(out->conn->ops->one_sided->store(out->conn, &copy));
     ga_list_remove(&frame->link);
     out->bytes -= frame->bulk_bytes;
     ga_list_append(&out->stores, &frame->link);
@@ -239,18 +243,20 @@ static enum ga_status store_send(struct server_out *out, struct out_frame *frame
 static void stores_reap(struct server_out *out)
 {
     uint64_t count;
-    if (ga_list_empty(&out->stores) || out->conn->ops->reach->stored(out->conn, &count) != GA_OK) {
+    if (ga_list_empty(&out->stores) ||
+        out->conn->ops->one_sided->stored(out->conn, &count) != GA_OK) {
         return;
     }
     for (; out->stored != count; out->stored++) {
-        struct out_frame *frame = ga_container(out->stores.next, struct out_frame, link);
+        struct send_queue_frame *frame =
+            ga_container(out->stores.next, struct send_queue_frame, link);
         ga_list_remove(&frame->link);
         frame_done(out, frame);
         atomic_fetch_sub(&out->storing, 1);
     }
 }
 
-void out_store(struct server_out *out, struct out_frame *store)
+void send_queue_store(struct server_out *out, struct send_queue_frame *store)
 {
     store->stores = true;
     store->queues = 1;
@@ -263,7 +269,7 @@ void out_store(struct server_out *out, struct out_frame *store)
     pthread_mutex_unlock(&out->lock);
 }
 
-bool out_is_storing(struct server_out *out)
+bool send_queue_is_storing(struct server_out *out)
 {
     return atomic_load(&out->storing) != 0;
 }
@@ -273,7 +279,8 @@ bool out_is_storing(struct server_out *out)
 static enum ga_status frames_send(struct server_out *out, bool *some)
 {
     while (!ga_list_empty(&out->frames)) {
-        struct out_frame *first = ga_container(out->frames.next, struct out_frame, link);
+        struct send_queue_frame *first =
+            ga_container(out->frames.next, struct send_queue_frame, link);
         if (first->stores) {
             GA_TRY(store_send(out, first));
             *some = true;
@@ -284,22 +291,23 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
         enum ga_status status = out->conn->ops->send(out->conn, pieces, count, &sent);
-        if (status == GA_AGAIN && out->pack.mode != PACK_OFF && out->bulk_count == 0) {
-            pack_full(&out->pack, ga_clock_ns());
+        if (status == GA_AGAIN && out->compression.mode != COMPRESSION_OFF &&
+            out->bulk_count == 0) {
+            compression_full(&out->compression, ga_clock_ns());
         }
         GA_TRY(status);
         (void)GA_FAILPOINT("backend: sent");
-        pack_took(&out->pack, sent);
+        compression_took(&out->compression, sent);
         sent_account(out, sent);
         *some = true;
     }
     if (out->bulk_count == 0) {
-        pack_emptied(&out->pack);
+        compression_emptied(&out->compression);
     }
     return GA_OK;
 }
 
-static void append(struct server_out *out, struct out_frame *frame, bool hurries)
+static void append(struct server_out *out, struct send_queue_frame *frame, bool hurries)
 {
     ga_writer_finish(&frame->writer);
     bool packed = frame->start == frame->prefix;
@@ -307,7 +315,7 @@ static void append(struct server_out *out, struct out_frame *frame, bool hurries
         (uint32_t)(sizeof(struct wire_header) + frame->writer.at) + (packed ? OUT_PREFIX_BYTES : 0);
     frame->queues = 1;
     pthread_mutex_lock(&out->lock);
-    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_LEAST) {
+    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_MIN) {
         bulk_append(out, frame, packed);
     }
     uint32_t length = (uint32_t)frame->writer.at + (frame->apart ? 0 : frame->bulk_bytes);
@@ -317,44 +325,45 @@ static void append(struct server_out *out, struct out_frame *frame, bool hurries
     ga_list_append(&out->frames, &frame->link);
     if (out->lost) {
         all_done(out);
-    } else if (hurries && alone && out->conn->ops->sends_lightly) {
+    } else if (hurries && alone && out->conn->ops->send_is_cheap) {
         bool some = false;              /* nobody waits for room: nothing was here */
         (void)!frames_send(out, &some); /* what it says, whoever flushes is told as well */
     }
     pthread_mutex_unlock(&out->lock);
 }
 
-void out_append(struct server_out *out, struct out_frame *frame)
+void send_queue_append(struct server_out *out, struct send_queue_frame *frame)
 {
     append(out, frame, false);
 }
 
-void out_hurry(struct server_out *out, struct out_frame *frame)
+void send_queue_hurry(struct server_out *out, struct send_queue_frame *frame)
 {
     append(out, frame, true);
 }
 
 /* ---- packing */
 
-bool out_pack_wanted(struct server_out *out, uint32_t bytes)
+bool send_queue_pack_wanted(struct server_out *out, uint32_t bytes)
 {
-    if (bytes < BULK_LEAST || out->pack.mode == PACK_OFF) {
+    if (bytes < BULK_MIN || out->compression.mode == COMPRESSION_OFF) {
         return false;
     }
     pthread_mutex_lock(&out->lock);
-    bool wanted = pack_wanted(&out->pack);
+    bool wanted = compression_wanted(&out->compression);
     pthread_mutex_unlock(&out->lock);
     return wanted;
 }
 
-void out_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes, uint64_t took_ns)
+void send_queue_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes,
+                           uint64_t took_ns)
 {
     pthread_mutex_lock(&out->lock);
-    pack_tried(&out->pack, bytes, packed_bytes, took_ns);
+    compression_tried(&out->compression, bytes, packed_bytes, took_ns);
     pthread_mutex_unlock(&out->lock);
 }
 
-void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes)
+void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_bytes)
 {
     prefix_put(frame, 0, packed_bytes);
     frame->bulk_bytes = wire_padded(packed_bytes);
@@ -370,16 +379,16 @@ static void pack_notice(struct server_out *out)
         full += !ga_list_empty(&out->bulks[i].frames);
     }
     if (full == out->bulk_count) {
-        pack_full(&out->pack, ga_clock_ns());
+        compression_full(&out->compression, ga_clock_ns());
     } else if (full == 0) {
-        pack_emptied(&out->pack);
+        compression_emptied(&out->compression);
     }
 }
 
-enum ga_status out_flush(struct server_out *out)
+enum ga_status send_queue_flush(struct server_out *out)
 {
     bool some = false;
-    if (atomic_load(&out->bytes) == 0 && !out_is_storing(out) && !atomic_load(&out->lost)) {
+    if (atomic_load(&out->bytes) == 0 && !send_queue_is_storing(out) && !atomic_load(&out->lost)) {
         return GA_OK;
     }
     pthread_mutex_lock(&out->lock);
@@ -388,7 +397,7 @@ enum ga_status out_flush(struct server_out *out)
         enum ga_status bulk = bulk_send(out, &out->bulks[i], &some);
         status = bulk == GA_OK ? status : bulk;
     }
-    if (out->bulk_count != 0 && out->pack.mode != PACK_OFF) {
+    if (out->bulk_count != 0 && out->compression.mode != COMPRESSION_OFF) {
         pack_notice(out);
     }
     stores_reap(out);
@@ -400,19 +409,19 @@ enum ga_status out_flush(struct server_out *out)
     return status;
 }
 
-unsigned out_await(struct server_out *out, struct pollfd *fds)
+unsigned send_queue_await(struct server_out *out, struct pollfd *fds)
 {
     unsigned count = 0, more;
     bool now = false;
     pthread_mutex_lock(&out->lock);
     if (!ga_list_empty(&out->frames)) {
-        count = out->conn->ops->await(out->conn, POLLOUT, fds);
+        count = out->conn->ops->poll_prepare(out->conn, POLLOUT, fds);
         now = count == 0;
     }
     for (unsigned i = 0; i < out->bulk_count; i++) {
         if (!ga_list_empty(&out->bulks[i].frames)) {
             struct transport_conn *conn = out->bulks[i].conn;
-            count += more = conn->ops->await(conn, POLLOUT, fds + count);
+            count += more = conn->ops->poll_prepare(conn, POLLOUT, fds + count);
             now = now || more == 0;
         }
     }
@@ -420,7 +429,7 @@ unsigned out_await(struct server_out *out, struct pollfd *fds)
     return now ? 0 : count;
 }
 
-bool out_is_empty(struct server_out *out)
+bool send_queue_is_empty(struct server_out *out)
 {
     pthread_mutex_lock(&out->lock);
     bool empty = out->bytes == 0;
@@ -428,24 +437,24 @@ bool out_is_empty(struct server_out *out)
     return empty;
 }
 
-void out_rest(struct server_out *out, uint64_t now_ns)
+void send_queue_rest(struct server_out *out, uint64_t now_ns)
 {
     pthread_mutex_lock(&out->lock);
-    if (out->conn->ops->rest != NULL && ga_list_empty(&out->frames) && !out->lost) {
-        out->conn->ops->rest(out->conn, now_ns);
+    if (out->conn->ops->idle != NULL && ga_list_empty(&out->frames) && !out->lost) {
+        out->conn->ops->idle(out->conn, now_ns);
     }
     pthread_mutex_unlock(&out->lock);
 }
 
-bool out_is_full(const struct server_out *out, uint64_t bytes)
+bool send_queue_is_full(const struct server_out *out, uint64_t bytes)
 {
     return atomic_load(&out->bytes) >= bytes;
 }
 
-enum ga_status out_wait_room(struct server_out *out, uint64_t bytes)
+enum ga_status send_queue_wait_room(struct server_out *out, uint64_t bytes)
 {
     pthread_mutex_lock(&out->lock);
-    while (out_is_full(out, bytes) && !out->lost) {
+    while (send_queue_is_full(out, bytes) && !out->lost) {
         pthread_cond_wait(&out->drained, &out->lock);
     }
     enum ga_status status = out->lost ? GA_LOST : GA_OK;
@@ -453,7 +462,7 @@ enum ga_status out_wait_room(struct server_out *out, uint64_t bytes)
     return status;
 }
 
-void out_end(struct server_out *out)
+void send_queue_end(struct server_out *out)
 {
     pthread_mutex_lock(&out->lock);
     out->lost = true;

@@ -19,7 +19,7 @@
 #define OUT_PREFIX_BYTES 32u /* a WIRE_BULK frame */
 
 /* One frame: header and values in one piece, then perhaps bulk bytes in a leased slot. */
-struct out_frame {
+struct send_queue_frame {
     struct ga_list link;       /* in the queue, until header and values are sent */
     struct ga_list bulk_link;  /* in that of a bulk connection, until its bulk is sent */
     unsigned queues;           /* in how many it is */
@@ -40,7 +40,7 @@ struct out_frame {
 };
 
 /* The way out of a bulk connection. */
-struct out_bulk {
+struct send_queue_bulk {
     struct transport_conn *conn;
     struct ga_list frames; /* by bulk_link */
     uint64_t bytes;        /* of their bulk that are not sent */
@@ -53,10 +53,10 @@ struct server_out {
     struct transport_conn *conn;
     struct staging *staging;
     struct ga_list frames;
-    _Atomic uint64_t bytes; /* queued; changed under the lock */
-    size_t sent;            /* of the first frame */
-    struct pack pack;       /* of bulk that goes by the queue */
-    struct out_bulk bulks[WIRE_BULKS_MOST];
+    _Atomic uint64_t bytes;         /* queued; changed under the lock */
+    size_t sent;                    /* of the first frame */
+    struct compression compression; /* of bulk that goes by the queue */
+    struct send_queue_bulk bulks[WIRE_BULKS_MAX];
     unsigned bulk_count, bulk_last; /* of those in use, and the one chosen last */
     struct transport_memory lent;   /* the slots, for the network card; state NULL: they are not */
     struct ga_list stores;          /* on their way: the card reads their slots */
@@ -65,48 +65,50 @@ struct server_out {
     _Atomic bool lost;              /* nothing is sent any more, nobody waits */
 };
 
-void out_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);
+void send_queue_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);
 
 /* Frames that a thread makes ready: few of them wait at a time, and most have few values. */
-void out_pool_init(struct ga_pool *pool);
+void send_queue_pool_init(struct ga_pool *pool);
 /* A frame with room for `values` bytes, out of the calling thread's own pool or, if that is NULL or
  * the frame is larger than most, of the allocator. NULL: no memory. */
-struct out_frame *out_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
-                                 uint16_t session, uint64_t sequence);
+struct send_queue_frame *send_queue_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
+                                               uint16_t session, uint64_t sequence);
 /* Completes the values (padding, length) and queues the frame: takes it over. */
-void out_append(struct server_out *out, struct out_frame *frame);
+void send_queue_append(struct server_out *out, struct send_queue_frame *frame);
 /* The same for one that somebody waits for: where sending costs nothing but that, and nothing is
  * before it, it leaves at once. Who waits for none of many would be woken by each. */
-void out_hurry(struct server_out *out, struct out_frame *frame);
+void send_queue_hurry(struct server_out *out, struct send_queue_frame *frame);
 /* Queues bytes that go into the client's memory, ahead of the frames behind them: of
- * `out_frame_make` without values, `slot`, `bulk`, `bulk_bytes`, `address` and `key` are set. */
-void out_store(struct server_out *out, struct out_frame *store);
+ * `send_queue_frame_make` without values, `slot`, `bulk`, `bulk_bytes`, `address` and `key` are
+ * set. */
+void send_queue_store(struct server_out *out, struct send_queue_frame *store);
 /* Whether slots become free by themselves, some time after they have been sent: flush again. */
-bool out_is_storing(struct server_out *out);
+bool send_queue_is_storing(struct server_out *out);
 /* Whether to try to pack `bytes` bulk bytes, and what came of that: packed_bytes 0, nothing. */
-bool out_pack_wanted(struct server_out *out, uint32_t bytes);
-void out_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes, uint64_t took_ns);
+bool send_queue_pack_wanted(struct server_out *out, uint32_t bytes);
+void send_queue_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes,
+                           uint64_t took_ns);
 /* The frame's bulk, which is there already, is so many packed bytes, and what fills up. */
-void out_frame_packed(struct out_frame *frame, uint32_t packed_bytes);
+void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_bytes);
 /* Throws a frame away that was not queued. */
-void out_frame_free(struct out_frame *frame);
+void send_queue_frame_free(struct send_queue_frame *frame);
 
 /* Large bulk goes over this connection, too, from the next frame on; it stays the caller's. */
-void out_bulk_use(struct server_out *out, struct transport_conn *conn);
-/* What to poll for until more can be sent: OUT_AWAIT_MOST at most; 0: ask now. */
-#define OUT_AWAIT_MOST ((1 + WIRE_BULKS_MOST) * TRANSPORT_AWAIT_MOST)
-unsigned out_await(struct server_out *out, struct pollfd *fds);
+void send_queue_bulk_use(struct server_out *out, struct transport_conn *conn);
+/* What to poll for until more can be sent: OUT_AWAIT_MAX at most; 0: ask now. */
+#define OUT_AWAIT_MAX ((1 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX)
+unsigned send_queue_await(struct server_out *out, struct pollfd *fds);
 
 /* Sends what the socket takes. GA_OK: all. GA_AGAIN: some is left. GA_LOST. */
-GA_CHECKED enum ga_status out_flush(struct server_out *out);
-bool out_is_empty(struct server_out *out);
+GA_CHECKED enum ga_status send_queue_flush(struct server_out *out);
+bool send_queue_is_empty(struct server_out *out);
 /* Now and then: memory of a connection that carries nothing goes back. */
-void out_rest(struct server_out *out, uint64_t now_ns);
+void send_queue_rest(struct server_out *out, uint64_t now_ns);
 /* Whether `bytes` or more are queued. */
-bool out_is_full(const struct server_out *out, uint64_t bytes);
+bool send_queue_is_full(const struct server_out *out, uint64_t bytes);
 /* Waits until fewer than `bytes` are queued. GA_LOST: the connection has ended. */
-GA_CHECKED enum ga_status out_wait_room(struct server_out *out, uint64_t bytes);
+GA_CHECKED enum ga_status send_queue_wait_room(struct server_out *out, uint64_t bytes);
 /* The connection has ended: frees what is queued and wakes whoever waits. */
-void out_end(struct server_out *out);
+void send_queue_end(struct server_out *out);
 
 #endif

@@ -19,31 +19,33 @@ static CUresult map(int fd, uint64_t bytes, uint8_t **memory)
 }
 
 /* A number that is free, for so many bytes. */
-static CUresult piece_new(struct server_arena *arena, uint32_t number, uint64_t bytes,
-                          struct arena_piece **piece)
+static CUresult piece_new(struct shared_buffers *shared_buffers, uint32_t number, uint64_t bytes,
+                          struct shared_buffer **piece)
 {
-    if (arena->pieces == NULL) {
-        arena->pieces = calloc(ARENA_PIECES_MOST, sizeof *arena->pieces);
+    if (shared_buffers->buffers == NULL) {
+        shared_buffers->buffers = calloc(SHARED_BUFFERS_MAX, sizeof *shared_buffers->buffers);
     }
-    if (arena->pieces == NULL) {
+    if (shared_buffers->buffers == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (number >= ARENA_PIECES_MOST || arena->pieces[number].bytes != 0 || bytes == 0) {
+    if (number >= SHARED_BUFFERS_MAX || shared_buffers->buffers[number].bytes != 0 || bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *piece = &arena->pieces[number];
-    return bytes <= arena->most - arena->bytes ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    *piece = &shared_buffers->buffers[number];
+    return bytes <= shared_buffers->most - shared_buffers->bytes ? CUDA_SUCCESS
+                                                                 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver, CUdevice device,
-                    uint32_t number, int fd, uint64_t bytes, uint64_t inode)
+CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct cuda_driver *driver,
+                            CUdevice device, uint32_t number, int fd, uint64_t bytes,
+                            uint64_t inode)
 {
-    struct arena_piece *piece;
+    struct shared_buffer *piece;
     if (bytes % 4096 != 0 || !ga_shared_memory_is(fd, bytes) ||
         ga_shared_memory_inode(fd) != inode) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = piece_new(arena, number, bytes, &piece);
+    CUresult rc = piece_new(shared_buffers, number, bytes, &piece);
     uint8_t *memory = NULL;
     if (rc == CUDA_SUCCESS) {
         rc = map(fd, bytes, &memory);
@@ -55,30 +57,31 @@ CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver
         }
     }
     if (rc == CUDA_SUCCESS) {
-        *piece = (struct arena_piece){.memory = memory, .bytes = bytes, .device = device};
-        arena->bytes += bytes;
+        *piece = (struct shared_buffer){.memory = memory, .bytes = bytes, .device = device};
+        shared_buffers->bytes += bytes;
     }
     return rc;
 }
 
-CUresult arena_reach(struct server_arena *arena, uint32_t number, uint64_t bytes, uint64_t address,
-                     uint32_t key)
+CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t number, uint64_t bytes,
+                             uint64_t address, uint32_t key)
 {
-    struct arena_piece *piece;
+    struct shared_buffer *piece;
     if (bytes > UINT64_MAX - address) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = piece_new(arena, number, bytes, &piece);
+    CUresult rc = piece_new(shared_buffers, number, bytes, &piece);
     if (rc == CUDA_SUCCESS) {
-        *piece = (struct arena_piece){.address = address, .key = key, .bytes = bytes};
-        arena->bytes += bytes;
+        *piece = (struct shared_buffer){.address = address, .key = key, .bytes = bytes};
+        shared_buffers->bytes += bytes;
     }
     return rc;
 }
 
-CUresult arena_close(struct server_arena *arena, const struct cuda_driver *driver, uint32_t number)
+CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
+                             const struct cuda_driver *driver, uint32_t number)
 {
-    struct arena_piece *piece = arena_find(arena, number, 0, 0);
+    struct shared_buffer *piece = shared_buffer_find(shared_buffers, number, 0, 0);
     if (piece == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -92,18 +95,18 @@ CUresult arena_close(struct server_arena *arena, const struct cuda_driver *drive
             munmap(piece->memory, piece->bytes);
         }
     }
-    arena->bytes -= piece->bytes;
-    *piece = (struct arena_piece){.bytes = 0};
+    shared_buffers->bytes -= piece->bytes;
+    *piece = (struct shared_buffer){.bytes = 0};
     return rc;
 }
 
-struct arena_piece *arena_find(const struct server_arena *arena, uint32_t number, uint64_t offset,
-                               uint64_t bytes)
+struct shared_buffer *shared_buffer_find(const struct shared_buffers *shared_buffers,
+                                         uint32_t number, uint64_t offset, uint64_t bytes)
 {
-    if (arena->pieces == NULL || number >= ARENA_PIECES_MOST) {
+    if (shared_buffers->buffers == NULL || number >= SHARED_BUFFERS_MAX) {
         return NULL;
     }
-    struct arena_piece *piece = &arena->pieces[number];
+    struct shared_buffer *piece = &shared_buffers->buffers[number];
     return piece->bytes != 0 && bytes <= piece->bytes && offset <= piece->bytes - bytes ? piece
                                                                                         : NULL;
 }

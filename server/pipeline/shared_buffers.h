@@ -13,9 +13,9 @@
 
 #include "server/backend/driver.h"
 
-#define ARENA_PIECES_MOST 1024u
+#define SHARED_BUFFERS_MAX 1024u
 
-struct arena_piece {
+struct shared_buffer {
     uint8_t *memory;  /* mapped here; NULL: it is the card that reaches it, */
     uint64_t address; /* by these */
     uint32_t key;
@@ -24,29 +24,31 @@ struct arena_piece {
     _Atomic uint32_t uses; /* copies on their way */
 };
 
-struct server_arena {           /* of the submit thread, but for `uses` */
-    struct arena_piece *pieces; /* ARENA_PIECES_MOST; NULL: none yet */
-    uint64_t bytes, most;       /* of all; allowed */
+struct shared_buffers {            /* of the submit thread, but for `uses` */
+    struct shared_buffer *buffers; /* SHARED_BUFFERS_MAX; NULL: none yet */
+    uint64_t bytes, most;          /* of all; allowed */
 };
 
 /* Maps and pins what `fd` (the caller's) is. CUDA_ERROR_INVALID_VALUE: it is no such memory.
  * CUDA_ERROR_OUT_OF_MEMORY: it would be more than is allowed, or than there is. */
-CUresult arena_open(struct server_arena *arena, const struct cuda_driver *driver, CUdevice device,
-                    uint32_t number, int fd, uint64_t bytes, uint64_t inode);
+CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct cuda_driver *driver,
+                            CUdevice device, uint32_t number, int fd, uint64_t bytes,
+                            uint64_t inode);
 /* What the network card reaches by this address and key. The same errors. */
-CUresult arena_reach(struct server_arena *arena, uint32_t number, uint64_t bytes, uint64_t address,
-                     uint32_t key);
+CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t number, uint64_t bytes,
+                             uint64_t address, uint32_t key);
 /* CUDA_ERROR_ILLEGAL_STATE: a copy is on its way, which the client should know. */
-CUresult arena_close(struct server_arena *arena, const struct cuda_driver *driver, uint32_t number);
+CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
+                             const struct cuda_driver *driver, uint32_t number);
 /* NULL: there is no such piece, or it has not these bytes. */
-struct arena_piece *arena_find(const struct server_arena *arena, uint32_t number, uint64_t offset,
-                               uint64_t bytes);
-static inline void arena_keep(struct arena_piece *piece)
+struct shared_buffer *shared_buffer_find(const struct shared_buffers *shared_buffers,
+                                         uint32_t number, uint64_t offset, uint64_t bytes);
+static inline void shared_buffer_keep(struct shared_buffer *piece)
 {
     atomic_fetch_add_explicit(&piece->uses, 1, memory_order_relaxed);
 }
 /* Any thread. */
-static inline void arena_drop(struct arena_piece *piece)
+static inline void shared_buffer_drop(struct shared_buffer *piece)
 {
     atomic_fetch_sub_explicit(&piece->uses, 1, memory_order_release);
 }

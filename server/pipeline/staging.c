@@ -8,14 +8,14 @@
 #include "base/wait.h"
 #include "server/pipeline/copy_overflow.h"
 
-#define STAGING_LEAST 4u /* slots; fewer would make each copy wait for the one before */
+#define STAGING_MIN 4u /* slots; fewer would make each copy wait for the one before */
 
 void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes,
                   uint64_t overflow_bytes)
 {
     *staging = (struct staging){.driver = driver, .count = (unsigned)(bytes / WIRE_CHUNK)};
-    if (staging->count < STAGING_LEAST) {
-        staging->count = STAGING_LEAST;
+    if (staging->count < STAGING_MIN) {
+        staging->count = STAGING_MIN;
     }
     pthread_mutex_init(&staging->lock, NULL);
     ga_cond_init(&staging->given_back);
@@ -97,13 +97,13 @@ static CUresult slots_make(struct staging *staging, CUdevice device, bool ordina
         free(slots);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    void *arena = NULL;
+    void *shared_buffers = NULL;
     CUresult rc;
     if (ordinary) {
-        arena = malloc(bytes);
-        rc = arena != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        shared_buffers = malloc(bytes);
+        rc = shared_buffers != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     } else {
-        rc = staging_pin(staging->driver, device, bytes, CU_MEMHOSTALLOC_PORTABLE, &arena);
+        rc = staging_pin(staging->driver, device, bytes, CU_MEMHOSTALLOC_PORTABLE, &shared_buffers);
     }
     if (rc != CUDA_SUCCESS) {
         free(slots);
@@ -112,7 +112,7 @@ static CUresult slots_make(struct staging *staging, CUdevice device, bool ordina
     pthread_mutex_lock(&staging->lock);
     staging->slots = slots;
     for (unsigned i = staging->count; i-- > 0;) {
-        slots[i].bytes = (uint8_t *)arena + (size_t)i * WIRE_CHUNK;
+        slots[i].bytes = (uint8_t *)shared_buffers + (size_t)i * WIRE_CHUNK;
         slots[i].next = staging->free;
         staging->free = &slots[i];
     }

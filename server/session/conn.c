@@ -20,7 +20,7 @@
 
 void conn_flush(struct server_conn *conn)
 {
-    enum ga_status status = out_flush(&conn->out);
+    enum ga_status status = send_queue_flush(&conn->out);
     if (status == GA_AGAIN) {
         completer_wake(&conn->completer);
     } else if (status == GA_LOST) {
@@ -44,10 +44,10 @@ void conn_run_jobs(struct server_conn *conn)
 
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted)
 {
-    struct pollfd fds[1 + TRANSPORT_AWAIT_MOST] = {{.fd = conn->wake_fd, .events = POLLIN}};
+    struct pollfd fds[1 + TRANSPORT_POLL_MAX] = {{.fd = conn->wake_fd, .events = POLLIN}};
     unsigned count = 0;
     if (from != NULL) {
-        count = from->ops->await(from, wanted, fds + 1);
+        count = from->ops->poll_prepare(from, wanted, fds + 1);
         if (count == 0) {
             return;
         }
@@ -136,18 +136,18 @@ enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t
 static enum ga_status conn_wait_room(struct server_conn *conn)
 {
     GA_TRY(completer_wait_room(&conn->completer));
-    if (!out_is_full(&conn->out, conn->queue_bytes)) {
+    if (!send_queue_is_full(&conn->out, conn->queue_bytes)) {
         return GA_OK;
     }
     conn_flush(conn);
-    return out_wait_room(&conn->out, conn->queue_bytes);
+    return send_queue_wait_room(&conn->out, conn->queue_bytes);
 }
 
 /* ---- frames */
 
 struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header)
 {
-    if (header->session == 0 || header->session > CONF_GPUS_MOST) {
+    if (header->session == 0 || header->session > CONF_GPUS_MAX) {
         return NULL;
     }
     struct server_session *session = conn->sessions[header->session];
@@ -176,7 +176,7 @@ void context_switch(struct server_conn *conn, uint64_t handle)
 {
     conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
     CUcontext real = conn->current != NULL ? conn->current->real : NULL;
-    server_note(conn, conn->driver->cuCtxSetCurrent(real));
+    server_check_fault(conn, conn->driver->cuCtxSetCurrent(real));
 }
 
 static bool context_frame(struct server_conn *conn, struct ga_reader *reader)
@@ -298,11 +298,11 @@ static enum ga_status conn_frame(struct server_conn *conn)
         GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
         if ((conn->bulk.next.said && header.opcode == API_OP_ga_module_load) ||
             header.length - bulk >
-                (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MOST : WIRE_CHUNK)) {
+                (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MAX : WIRE_CHUNK)) {
             return GA_INVALID;
         }
     } else {
-        if (header.length > WIRE_VALUES_MOST || conn->bulk.next.said) {
+        if (header.length > WIRE_VALUES_MAX || conn->bulk.next.said) {
             return GA_INVALID;
         }
         GA_TRY(frame_next(&conn->reader, &header, &values));
@@ -376,7 +376,7 @@ void conn_end(struct server_conn *conn)
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
     host_functions_end(&conn->host_functions);
-    out_end(&conn->out);
+    send_queue_end(&conn->out);
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
@@ -400,13 +400,13 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     conn->reader = *reader;
     frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = setup->session_queue_bytes;
-    conn->arena.most = setup->shared_memory_bytes;
+    conn->shared_buffers.most = setup->shared_memory_bytes;
     conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
     staging_init(&conn->staging, driver, conn->queue_bytes, setup->copy_overflow);
     bulk_init(&conn->bulk);
     host_functions_init(&conn->host_functions, driver);
-    out_init(&conn->out, &conn->transport, &conn->staging);
-    out_pool_init(&conn->frames);
+    send_queue_init(&conn->out, &conn->transport, &conn->staging);
+    send_queue_pool_init(&conn->frames);
     objects_init(&conn->objects);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);

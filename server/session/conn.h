@@ -28,7 +28,7 @@
 #include "server/pipeline/staging.h"
 #include "transport/transport.h"
 
-#define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MOST (see frame_values) */
+#define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
 
 /* What the process does for its connection. */
 struct server_host {
@@ -45,7 +45,7 @@ struct server_host {
     bool (*packs)(void *user);
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
     unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
-                             struct channel_ticket made[WIRE_BULKS_MOST]);
+                             struct channel_ticket made[WIRE_BULKS_MAX]);
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
@@ -61,17 +61,17 @@ struct server_conn {
     struct ga_pool frames; /* of the submit thread */
     struct staging staging;
     struct server_bulk bulk;
-    struct server_arena arena;
+    struct shared_buffers shared_buffers;
     struct completer completer;
     struct host_functions host_functions;
     struct server_objects objects;
     struct range_table ranges;
     struct range_table reserved; /* besides windows, for what the program maps */
-    struct server_session *sessions[CONF_GPUS_MOST + 1]; /* by number, from 1; NULL: never used */
-    bool takes_trim;                                     /* the client understands WIRE_TRIM */
-    bool lacks;                                          /* any of the following */
-    struct api_op_set lacking, silent;                   /* calls that the client means otherwise */
-    uint64_t calls;                                      /* that have come: the last one's number */
+    struct server_session *sessions[CONF_GPUS_MAX + 1]; /* by number, from 1; NULL: never used */
+    bool takes_trim;                                    /* the client understands WIRE_TRIM */
+    bool lacks;                                         /* any of the following */
+    struct api_op_set lacking, silent;                  /* calls that the client means otherwise */
+    uint64_t calls;                                     /* that have come: the last one's number */
     struct server_context *current;
     bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;
@@ -86,7 +86,7 @@ struct server_conn {
     uint32_t small_copies;                /* see calls/copy.c */
     uint64_t fetches;                     /* begun ever, see rdma_copy.c */
     bool unlent;                          /* the slots cannot be registered with the network card */
-    struct out_frame *reply;              /* between server_reply_begin and _end */
+    struct send_queue_frame *reply;       /* between server_reply_begin and _end */
     struct ga_spin spin;                  /* of the submit thread, for the next call */
     pthread_t thread;
     int wake_fd; /* wakes the submit thread: a job, or the end */
@@ -202,7 +202,7 @@ void server_reply_after(struct server_conn *conn, const struct wire_header *head
 /* Whether the driver's answer condemns the process. */
 bool server_is_fault(CUresult rc);
 /* Looks at any result code of the driver: a fault is told to the client, once. Any thread. */
-void server_note(struct server_conn *conn, CUresult rc);
+void server_check_fault(struct server_conn *conn, CUresult rc);
 /* Memory is gone or the protocol is broken: ends the connection with a log line. */
 void server_fail(struct server_conn *conn, const char *why);
 

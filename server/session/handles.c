@@ -5,17 +5,17 @@
 
 void objects_init(struct server_objects *objects)
 {
-    ga_handle_table_init(&objects->contexts, GA_HANDLE_CONTEXT, CONTEXTS_MOST);
-    ga_handle_table_init(&objects->streams, GA_HANDLE_STREAM, STREAMS_MOST);
-    ga_handle_table_init(&objects->events, GA_HANDLE_EVENT, EVENTS_MOST);
-    ga_handle_table_init(&objects->modules, GA_HANDLE_MODULE, MODULES_MOST);
-    ga_handle_table_init(&objects->functions, GA_HANDLE_FUNCTION, FUNCTIONS_MOST);
-    ga_handle_table_init(&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MOST);
-    ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MOST);
-    ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MOST);
-    ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MOST);
-    ga_handle_table_init(&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MOST);
-    ga_handle_table_init(&objects->greens, GA_HANDLE_GREEN, GREENS_MOST);
+    ga_handle_table_init(&objects->contexts, GA_HANDLE_CONTEXT, CONTEXTS_MAX);
+    ga_handle_table_init(&objects->streams, GA_HANDLE_STREAM, STREAMS_MAX);
+    ga_handle_table_init(&objects->events, GA_HANDLE_EVENT, EVENTS_MAX);
+    ga_handle_table_init(&objects->modules, GA_HANDLE_MODULE, MODULES_MAX);
+    ga_handle_table_init(&objects->functions, GA_HANDLE_FUNCTION, FUNCTIONS_MAX);
+    ga_handle_table_init(&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MAX);
+    ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MAX);
+    ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MAX);
+    ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MAX);
+    ga_handle_table_init(&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MAX);
+    ga_handle_table_init(&objects->greens, GA_HANDLE_GREEN, GREENS_MAX);
     ga_list_init(&objects->context_list);
     ga_list_init(&objects->peers);
     objects->last_line = 0;
@@ -80,7 +80,7 @@ CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunct
 
 CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real)
 {
-    for (uint32_t i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+    for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
         const struct server_session *session = conn->sessions[i];
         if (session->agreed && ordinal >= 0 && session->device == (uint32_t)ordinal) {
             *real = session->real;

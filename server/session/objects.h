@@ -153,16 +153,16 @@ struct server_function {
 };
 
 /* Live objects of one application; a greedy one ends here with OUT_OF_MEMORY. */
-#define CONTEXTS_MOST  1024u
-#define GREENS_MOST    1024u
-#define STREAMS_MOST   65536u
-#define EVENTS_MOST    1048576u
-#define MODULES_MOST   65536u
-#define FUNCTIONS_MOST 1048576u
-#define ARRAYS_MOST    65536u /* of either kind */
-#define TEXTURES_MOST  1048576u
-#define GRAPHS_MOST    65536u /* executable ones */
-#define PHYSICALS_MOST 262144u
+#define CONTEXTS_MAX  1024u
+#define GREENS_MAX    1024u
+#define STREAMS_MAX   65536u
+#define EVENTS_MAX    1048576u
+#define MODULES_MAX   65536u
+#define FUNCTIONS_MAX 1048576u
+#define ARRAYS_MAX    65536u /* of either kind */
+#define TEXTURES_MAX  1048576u
+#define GRAPHS_MAX    65536u /* executable ones */
+#define PHYSICALS_MAX 262144u
 
 struct server_objects {
     struct ga_handle_table contexts, streams, events, modules, functions;

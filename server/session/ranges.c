@@ -40,7 +40,7 @@ enum ga_status range_table_add(struct range_table *table, const struct range *ra
     if (table->count == table->capacity) {
         size_t capacity = table->capacity != 0 ? 2 * table->capacity : 64;
         struct range *items =
-            capacity <= RANGES_MOST ? realloc(table->items, capacity * sizeof *items) : NULL;
+            capacity <= RANGES_MAX ? realloc(table->items, capacity * sizeof *items) : NULL;
         if (items == NULL) {
             return GA_NO_MEMORY;
         }

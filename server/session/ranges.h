@@ -11,7 +11,7 @@
 
 struct server_physical;
 
-#define RANGES_MOST 262144u /* per application; 2 MiB each are half a terabyte */
+#define RANGES_MAX 262144u /* per application; 2 MiB each are half a terabyte */
 
 struct range {
     uint64_t base, bytes;
@@ -32,7 +32,7 @@ struct range_table {
 
 void range_table_fini(struct range_table *table);
 /* GA_INVALID: empty, wraps around, or overlaps one that is there. GA_NO_MEMORY: also at
- * RANGES_MOST. */
+ * RANGES_MAX. */
 GA_CHECKED enum ga_status range_table_add(struct range_table *table, const struct range *range);
 /* Whether [address, address + bytes) lies within one range, or within mappings that the program has
  * made side by side. Zero bytes lie anywhere. */

@@ -41,7 +41,7 @@ bool server_is_fault(CUresult rc)
     }
 }
 
-void server_note(struct server_conn *conn, CUresult rc)
+void server_check_fault(struct server_conn *conn, CUresult rc)
 {
     int none = 0;
     if (!server_is_fault(rc) || atomic_load(&conn->fault) != 0) {
@@ -55,23 +55,24 @@ void server_note(struct server_conn *conn, CUresult rc)
     snprintf(text, sizeof text, "execution fault on the GPU: %s",
              driver_result_name(conn->driver, rc, room));
     ga_warn("%s; this backend process serves nothing more", text);
-    struct out_frame *frame = out_frame_make(NULL, sizeof text + 32, WIRE_FAULT, 0, 0);
+    struct send_queue_frame *frame =
+        send_queue_frame_make(NULL, sizeof text + 32, WIRE_FAULT, 0, 0);
     if (frame == NULL) {
         server_fail(conn, "no memory to tell a fault");
         return;
     }
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_string(&frame->writer, text);
-    out_append(&conn->out, frame);
+    send_queue_append(&conn->out, frame);
     completer_wake(&conn->completer);
 }
 
 struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
                                      CUresult rc, size_t bound)
 {
-    server_note(conn, rc);
-    conn->reply = out_frame_make(&conn->frames, 8 + bound + 32, WIRE_REPLY, header->session,
-                                 header->sequence);
+    server_check_fault(conn, rc);
+    conn->reply = send_queue_frame_make(&conn->frames, 8 + bound + 32, WIRE_REPLY, header->session,
+                                        header->sequence);
     if (conn->reply == NULL) {
         server_fail(conn, "no memory for a reply");
         return NULL;
@@ -83,18 +84,18 @@ struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire
 
 void server_reply_end(struct server_conn *conn)
 {
-    struct out_frame *frame = conn->reply;
+    struct send_queue_frame *frame = conn->reply;
     conn->reply = NULL;
     if (frame == NULL) {
         return;
     }
     if (completer_is_idle(&conn->completer)) {
-        out_hurry(&conn->out, frame);
+        send_queue_hurry(&conn->out, frame);
         return;
     }
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_FRAME, 0, 0);
     if (entry == NULL) {
-        out_frame_free(frame);
+        send_queue_frame_free(frame);
         server_fail(conn, "no memory for a reply");
         return;
     }
@@ -124,11 +125,11 @@ void server_reply_after(struct server_conn *conn, const struct wire_header *head
 
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc)
 {
-    server_note(conn, rc);
+    server_check_fault(conn, rc);
     char room[16];
     ga_debug("%s: %s", api_op_name(header->opcode), driver_result_name(conn->driver, rc, room));
-    struct out_frame *frame =
-        out_frame_make(&conn->frames, 16, WIRE_ERROR, header->session, header->sequence);
+    struct send_queue_frame *frame =
+        send_queue_frame_make(&conn->frames, 16, WIRE_ERROR, header->session, header->sequence);
     if (frame == NULL) {
         server_fail(conn, "no memory for an error");
         return;
@@ -136,5 +137,5 @@ void server_async_error(struct server_conn *conn, const struct wire_header *head
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_u32(&frame->writer, header->opcode);
     ga_write_u64(&frame->writer, conn->current != NULL ? conn->current->handle : 0);
-    out_append(&conn->out, frame);
+    send_queue_append(&conn->out, frame);
 }

@@ -9,20 +9,20 @@
 #include "server/session/conn.h"
 
 #define WINDOW_ROUNDS 3u
-#define WINDOW_MOST   (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
+#define WINDOW_MAX    (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 
 static bool session_refuse(struct server_conn *conn, uint64_t sequence, CUresult rc,
                            const char *reason)
 {
     ga_warn("session refused: %s", reason);
-    struct out_frame *frame =
-        out_frame_make(NULL, HANDSHAKE_STRING_MOST + 32, WIRE_REFUSED, 0, sequence);
+    struct send_queue_frame *frame =
+        send_queue_frame_make(NULL, HANDSHAKE_STRING_MAX + 32, WIRE_REFUSED, 0, sequence);
     if (frame == NULL) {
         return false;
     }
     const struct handshake_refused refused = {.result = (int32_t)rc, .reason = reason};
     handshake_refused_write(&frame->writer, &refused);
-    out_append(&conn->out, frame);
+    send_queue_append(&conn->out, frame);
     return true;
 }
 
@@ -62,7 +62,7 @@ static void context_wanted(struct server_conn *conn, struct server_session *sess
     CUresult rc = context_open(conn, session, &args);
     welcome->context_made = true;
     welcome->context_result = (int32_t)rc;
-    server_note(conn, rc);
+    server_check_fault(conn, rc);
     if (rc != CUDA_SUCCESS || wanted.block_bytes == 0 || session->window.bytes == 0) {
         return;
     }
@@ -80,8 +80,8 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
 {
     uint16_t lacking[API_OPS];
     size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
-    struct out_frame *frame = out_frame_make(NULL, 144 + count * sizeof *lacking, WIRE_DATA_WELCOME,
-                                             session->number, sequence);
+    struct send_queue_frame *frame = send_queue_frame_make(
+        NULL, 144 + count * sizeof *lacking, WIRE_DATA_WELCOME, session->number, sequence);
     if (frame == NULL) {
         return false;
     }
@@ -96,7 +96,7 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
     }
     (void)GA_FAILPOINT("backend: session made");
     handshake_data_welcome_write(&frame->writer, &welcome);
-    out_append(&conn->out, frame);
+    send_queue_append(&conn->out, frame);
     return true;
 }
 
@@ -115,7 +115,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
 {
     char reason[200], room[16];
     uint64_t granularity = session->granularity_bytes;
-    if (wanted->bytes > WINDOW_MOST || wanted->bytes % granularity != 0 ||
+    if (wanted->bytes > WINDOW_MAX || wanted->bytes % granularity != 0 ||
         wanted->base % granularity != 0) {
         window_release(conn, session);
         session->number = 0;
@@ -177,7 +177,7 @@ static CUresult session_facts(struct server_conn *conn, struct server_session *s
 
 static bool device_is_open(const struct server_conn *conn, uint32_t device)
 {
-    for (uint32_t i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+    for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
         if (conn->sessions[i]->number != 0 && conn->sessions[i]->device == device) {
             return true;
         }
@@ -188,7 +188,7 @@ static bool device_is_open(const struct server_conn *conn, uint32_t device)
 /* The smallest free number; 0: there is none, or no memory. */
 static uint16_t number_take(struct server_conn *conn)
 {
-    for (uint16_t i = 1; i <= CONF_GPUS_MOST; i++) {
+    for (uint16_t i = 1; i <= CONF_GPUS_MAX; i++) {
         if (conn->sessions[i] == NULL) {
             conn->sessions[i] = calloc(1, sizeof *conn->sessions[i]);
             return conn->sessions[i] != NULL ? i : 0;
@@ -234,7 +234,7 @@ bool session_window(struct server_conn *conn, const struct wire_header *header,
 {
     struct handshake_window wanted;
     if (handshake_window_read(reader, &wanted) != GA_OK || header->session == 0 ||
-        header->session > CONF_GPUS_MOST) {
+        header->session > CONF_GPUS_MAX) {
         return false;
     }
     struct server_session *session = conn->sessions[header->session];

@@ -15,7 +15,7 @@
 static struct script_server server;
 static struct script_app app;
 static struct script_conn bulks[BULKS];
-static uint8_t tickets[WIRE_BULKS_MOST * TICKET];
+static uint8_t tickets[WIRE_BULKS_MAX * TICKET];
 static uint8_t from[MIB], to[MIB];
 static unsigned packed_and_beside; /* pieces that came so */
 
@@ -146,7 +146,7 @@ static inline unsigned copy_out(uint64_t bytes)
             receive_beside(connection, came, size);
         }
         if (packed != 0) {
-            cr_assert_eq(pack_open(came, packed, to + offset, piece), GA_OK);
+            cr_assert_eq(decompress(came, packed, to + offset, piece), GA_OK);
         } else {
             memcpy(to + offset, came, size);
         }

@@ -16,7 +16,7 @@ enum field_kind {
     FIELD_NEW, /* the handle of what the call makes */
 };
 
-enum { FIELDS_MOST = 24 };
+enum { FIELDS_MAX = 24 };
 
 struct field {
     const char *name;
@@ -29,7 +29,7 @@ struct field_call {
     uint16_t opcode;
     bool bulk; /* one byte follows the values */
     unsigned count;
-    struct field fields[FIELDS_MOST];
+    struct field fields[FIELDS_MAX];
     void (*write)(struct ga_writer *writer, const uint64_t *values); /* NULL: no values */
 };
 

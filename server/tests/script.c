@@ -15,8 +15,8 @@
 
 static void conn_sleep(struct script_conn *conn, short wanted)
 {
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
-    unsigned count = conn->conn.ops->await(&conn->conn, wanted, fds);
+    struct pollfd fds[TRANSPORT_POLL_MAX];
+    unsigned count = conn->conn.ops->poll_prepare(&conn->conn, wanted, fds);
     cr_assert(count == 0 || poll(fds, count, LIMIT_MS) > 0, "nothing happens in time");
 }
 
@@ -181,7 +181,7 @@ void script_connect_backend(struct script_app *app, struct script_conn *conn, bo
     snprintf(rdma, sizeof rdma, "rdma%s", app->address + strlen("tcp"));
     connect_by(conn, data && script_rdma != NULL ? rdma : app->address, &secret);
     if (data && (script_shm || script_rdma != NULL)) {
-        cr_assert_eq(conn->conn.ops->widen(&conn->conn, why, sizeof why), GA_OK, "%s", why);
+        cr_assert_eq(conn->conn.ops->upgrade(&conn->conn, why, sizeof why), GA_OK, "%s", why);
     }
 }
 

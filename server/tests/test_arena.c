@@ -40,11 +40,11 @@ static void stop(void)
     script_server_stop(&server);
 }
 
-TestSuite(arena, .init = start, .fini = stop, .timeout = 60);
+TestSuite(shared_buffers, .init = start, .fini = stop, .timeout = 60);
 
 static void pass(int fd)
 {
-    cr_assert_eq(app.data.conn.ops->pass(&app.data.conn, fd), GA_OK);
+    cr_assert_eq(app.data.conn.ops->send_fd(&app.data.conn, fd), GA_OK);
 }
 
 static uint64_t inode_of(int fd)
@@ -56,9 +56,9 @@ static uint64_t inode_of(int fd)
 
 static int32_t offer(uint32_t piece, uint64_t bytes, uint64_t inode)
 {
-    const struct ga_arena_open_args args = {.piece = piece, .bytes = bytes, .inode = inode};
-    ga_arena_open_args_write(script_begin(&app.data), &args);
-    script_send(&app.data, API_OP_ga_arena_open, 1, app.sequence);
+    const struct ga_shared_buffer_open_args args = {.piece = piece, .bytes = bytes, .inode = inode};
+    ga_shared_buffer_open_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_shared_buffer_open, 1, app.sequence);
     return script_wait(&app, app.sequence++);
 }
 
@@ -76,33 +76,34 @@ static uint8_t *share(uint32_t piece, uint64_t bytes)
 
 static void end_piece(uint32_t piece)
 {
-    const struct ga_arena_close_args args = {.piece = piece};
-    ga_arena_close_args_write(script_begin(&app.data), &args);
-    script_send(&app.data, API_OP_ga_arena_close, 1, app.sequence++);
+    const struct ga_shared_buffer_close_args args = {.piece = piece};
+    ga_shared_buffer_close_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_shared_buffer_close, 1, app.sequence++);
 }
 
 static uint64_t send_copy(bool in, uint64_t device, uint32_t piece, uint64_t offset, uint64_t bytes,
                           uint64_t stream)
 {
     const uint32_t waits = (uint32_t)app.sequence % 3; /* whatever it says, the answer comes */
-    const struct ga_arena_in_args args = {.dst = device,
-                                          .piece = piece,
-                                          .waits = waits,
-                                          .offset = offset,
-                                          .bytes = bytes,
-                                          .stream = stream};
-    const struct ga_arena_out_args back = {.src = device,
-                                           .piece = piece,
-                                           .waits = waits,
-                                           .offset = offset,
-                                           .bytes = bytes,
-                                           .stream = stream};
+    const struct ga_shared_buffer_in_args args = {.dst = device,
+                                                  .piece = piece,
+                                                  .waits = waits,
+                                                  .offset = offset,
+                                                  .bytes = bytes,
+                                                  .stream = stream};
+    const struct ga_shared_buffer_out_args back = {.src = device,
+                                                   .piece = piece,
+                                                   .waits = waits,
+                                                   .offset = offset,
+                                                   .bytes = bytes,
+                                                   .stream = stream};
     if (in) {
-        ga_arena_in_args_write(script_begin(&app.data), &args);
+        ga_shared_buffer_in_args_write(script_begin(&app.data), &args);
     } else {
-        ga_arena_out_args_write(script_begin(&app.data), &back);
+        ga_shared_buffer_out_args_write(script_begin(&app.data), &back);
     }
-    script_send(&app.data, in ? API_OP_ga_arena_in : API_OP_ga_arena_out, 1, app.sequence);
+    script_send(&app.data, in ? API_OP_ga_shared_buffer_in : API_OP_ga_shared_buffer_out, 1,
+                app.sequence);
     return app.sequence++;
 }
 
@@ -131,7 +132,7 @@ static void let_go(void)
     script_copy_in(&app, app.window + 4 * MIB - 16, &one, sizeof one, script_stream(&app, 2));
 }
 
-Test(arena, bytes_go_there_and_back)
+Test(shared_buffers, bytes_go_there_and_back)
 {
     uint8_t *memory = share(7, BYTES);
     for (size_t i = 0; i < BYTES / 2; i++) {
@@ -150,7 +151,7 @@ Test(arena, bytes_go_there_and_back)
     cr_assert_eq(got, 9);
 }
 
-Test(arena, a_copy_is_answered_when_its_stream_has_got_there)
+Test(shared_buffers, a_copy_is_answered_when_its_stream_has_got_there)
 {
     uint8_t *memory = share(0, MIB);
     memset(memory, 3, MIB);
@@ -168,7 +169,7 @@ Test(arena, a_copy_is_answered_when_its_stream_has_got_there)
     cr_assert_eq(got, 4);
 }
 
-Test(arena, what_is_not_there_is_refused)
+Test(shared_buffers, what_is_not_there_is_refused)
 {
     (void)share(1, MIB);
     cr_expect_eq(copy(true, app.window, 2, 0, 16), CUDA_ERROR_INVALID_VALUE);
@@ -185,7 +186,7 @@ Test(arena, what_is_not_there_is_refused)
     cr_expect_eq(copy(true, app.window, 1, MIB - 16, 16), 0);
 }
 
-Test(arena, memory_that_could_go_away_is_not_taken)
+Test(shared_buffers, memory_that_could_go_away_is_not_taken)
 {
     int good = ga_shared_memory_make("test", MIB), null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int shrinks = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -215,7 +216,7 @@ Test(arena, memory_that_could_go_away_is_not_taken)
     close(good), close(null), close(shrinks), close(read_only);
 }
 
-Test(arena, no_more_than_is_allowed)
+Test(shared_buffers, no_more_than_is_allowed)
 {
     (void)share(0, 5 * MIB);
     int more = ga_shared_memory_make("test", 4 * MIB), rest = ga_shared_memory_make("test", BYTES);
@@ -229,7 +230,7 @@ Test(arena, no_more_than_is_allowed)
     close(more), close(rest);
 }
 
-Test(arena, what_a_copy_uses_cannot_be_given_up)
+Test(shared_buffers, what_a_copy_uses_cannot_be_given_up)
 {
     (void)share(3, MIB);
     uint64_t stream = held_stream();
@@ -238,7 +239,7 @@ Test(arena, what_a_copy_uses_cannot_be_given_up)
     script_expect_end(&app.data);
 }
 
-Test(arena, an_unknown_piece_that_ends_is_a_late_error)
+Test(shared_buffers, an_unknown_piece_that_ends_is_a_late_error)
 {
     end_piece(3);
     script_expect(&app.data, WIRE_ERROR);
@@ -248,7 +249,7 @@ Test(arena, an_unknown_piece_that_ends_is_a_late_error)
 }
 
 /* Its pages are gone, and the copies find zeros. */
-Test(arena, a_client_that_punches_holes_hurts_nobody)
+Test(shared_buffers, a_client_that_punches_holes_hurts_nobody)
 {
     uint8_t *memory = share(2, BYTES);
     memset(memory, 8, BYTES);
@@ -263,16 +264,16 @@ Test(arena, a_client_that_punches_holes_hurts_nobody)
     cr_assert_eq(got, 0);
 }
 
-Test(arena, over_tcp_nothing_can_be_shared)
+Test(shared_buffers, over_tcp_nothing_can_be_shared)
 {
     struct script_app other;
     int fd = ga_shared_memory_make("test", MIB);
     script_shm = false;
     script_app_start(&other, server.url, 0);
-    cr_assert_null(other.data.conn.ops->pass);
-    const struct ga_arena_open_args args = {.bytes = MIB, .inode = inode_of(fd)};
-    ga_arena_open_args_write(script_begin(&other.data), &args);
-    script_send(&other.data, API_OP_ga_arena_open, 1, other.sequence);
+    cr_assert_null(other.data.conn.ops->send_fd);
+    const struct ga_shared_buffer_open_args args = {.bytes = MIB, .inode = inode_of(fd)};
+    ga_shared_buffer_open_args_write(script_begin(&other.data), &args);
+    script_send(&other.data, API_OP_ga_shared_buffer_open, 1, other.sequence);
     cr_expect_eq(script_wait(&other, other.sequence++), CUDA_ERROR_INVALID_VALUE);
     script_app_close(&other);
     close(fd);

@@ -8,20 +8,20 @@
 #include "api/cuda_names.h"
 #include "server/control/sharing.h"
 
-static struct exchange exchange;
-static struct exchange_share one, other;
+static struct sharing exchange;
+static struct sharing_share one, other;
 
 static void setup(void)
 {
-    exchange_init(&exchange);
-    exchange_share_init(&one, 1);
-    exchange_share_init(&other, 2);
+    sharing_init(&exchange);
+    sharing_share_init(&one, 1);
+    sharing_share_init(&other, 2);
 }
 
 static void teardown(void)
 {
-    exchange_share_end(&one);
-    exchange_share_end(&other);
+    sharing_share_end(&one);
+    sharing_share_end(&other);
     cr_assert(ga_list_empty(&exchange.entries));
 }
 
@@ -39,7 +39,7 @@ static int descriptor(void)
     return fd;
 }
 
-static int32_t share(struct exchange_share *owner, uint64_t address, int fd,
+static int32_t share(struct sharing_share *owner, uint64_t address, int fd,
                      struct channel_exchange *packet)
 {
     *packet = (struct channel_exchange){.kind = CHANNEL_EXCHANGE,
@@ -50,20 +50,20 @@ static int32_t share(struct exchange_share *owner, uint64_t address, int fd,
                                         .bytes = 100,
                                         .offset = 5,
                                         .mapping_bytes = 4096};
-    exchange_answer(&exchange, owner, packet, &fd);
+    sharing_answer(&exchange, owner, packet, &fd);
     cr_assert_eq(fd, -1);
     cr_assert_eq(packet->request, 7);
     return packet->result;
 }
 
-static int32_t get(struct exchange_share *asker, uint32_t what, const uint8_t *key,
+static int32_t get(struct sharing_share *asker, uint32_t what, const uint8_t *key,
                    struct channel_exchange *packet, int *fd)
 {
     *packet = (struct channel_exchange){
         .kind = CHANNEL_EXCHANGE, .request = 9, .verb = CHANNEL_OPEN, .what = what};
     memcpy(packet->key, key, sizeof packet->key);
     *fd = -1;
-    exchange_answer(&exchange, asker, packet, fd);
+    sharing_answer(&exchange, asker, packet, fd);
     cr_assert_eq(packet->request, 9);
     return packet->result;
 }
@@ -87,15 +87,15 @@ Test(exchange, who_knows_the_key_opens_it_until_its_owner_withdraws_it)
     struct channel_exchange withdraw = {
         .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .bytes = UINT64_MAX};
     fd = -1;
-    exchange_answer(&exchange, &other, &withdraw, &fd);
+    sharing_answer(&exchange, &other, &withdraw, &fd);
     cr_assert(is_open(mine), "another process withdraws nothing of it");
     withdraw = (struct channel_exchange){
         .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .address = 900, .bytes = 101};
-    exchange_answer(&exchange, &one, &withdraw, &fd);
+    sharing_answer(&exchange, &one, &withdraw, &fd);
     cr_assert_not(is_open(mine));
     cr_assert(is_open(second));
     cr_assert_eq(get(&other, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
-    exchange_share_end(&one);
+    sharing_share_end(&one);
     cr_assert_not(is_open(second));
     cr_assert_eq(get(&other, CHANNEL_MEMORY, again.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
 }
@@ -117,17 +117,17 @@ Test(exchange, nonsense_is_refused_and_its_descriptor_closed)
 {
     struct channel_exchange packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
     int fd = descriptor(), given = fd;
-    exchange_answer(&exchange, &one, &packet, &fd);
+    sharing_answer(&exchange, &one, &packet, &fd);
     cr_assert_eq(packet.result, CUDA_ERROR_INVALID_VALUE, "an event with a descriptor");
     cr_assert_not(is_open(given));
     cr_assert_eq(share(&one, 1, -1, &packet), CUDA_ERROR_INVALID_VALUE, "memory without one");
     packet = (struct channel_exchange){.verb = CHANNEL_SHARE, .what = 99};
     fd = -1;
-    exchange_answer(&exchange, &one, &packet, &fd);
+    sharing_answer(&exchange, &one, &packet, &fd);
     cr_assert_eq(packet.result, CUDA_ERROR_INVALID_VALUE);
     packet = (struct channel_exchange){.verb = 99};
     fd = given = descriptor();
-    exchange_answer(&exchange, &one, &packet, &fd);
+    sharing_answer(&exchange, &one, &packet, &fd);
     cr_assert_eq(packet.result, CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(fd, -1);
     cr_assert_not(is_open(given));
@@ -136,10 +136,10 @@ Test(exchange, nonsense_is_refused_and_its_descriptor_closed)
 Test(exchange, a_greedy_process_meets_a_bound)
 {
     struct channel_exchange packet = {.result = 0};
-    for (unsigned i = 0; i < EXCHANGE_MOST; i++) {
+    for (unsigned i = 0; i < EXCHANGE_MAX; i++) {
         packet = (struct channel_exchange){.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
         int fd = -1;
-        exchange_answer(&exchange, &one, &packet, &fd);
+        sharing_answer(&exchange, &one, &packet, &fd);
         cr_assert_eq(packet.result, CUDA_SUCCESS);
     }
     int fd = descriptor();

@@ -209,7 +209,7 @@ static int32_t send_call(const struct field_call *call, const uint64_t *values)
 /* With this value in this field; a call that has not failed may have changed what others need. */
 static void expect_error(const struct field_call *call, unsigned at, uint64_t value)
 {
-    uint64_t values[FIELDS_MOST];
+    uint64_t values[FIELDS_MAX];
     right_values(call, values);
     values[at] = value;
     int32_t result = send_call(call, values);
@@ -276,7 +276,7 @@ static void try_new(const struct field_call *call, unsigned at)
 static void try_number(const struct field_call *call, unsigned at)
 {
     static const uint64_t odd[] = {0, ~UINT64_C(0), UINT64_C(1) << 31, UINT64_C(1) << 63};
-    uint64_t values[FIELDS_MOST];
+    uint64_t values[FIELDS_MAX];
     for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) {
         right_values(call, values);
         values[at] = odd[i];
@@ -288,7 +288,7 @@ static void try_number(const struct field_call *call, unsigned at)
 
 static void try_call(const struct field_call *call, unsigned *accepted)
 {
-    uint64_t values[FIELDS_MOST];
+    uint64_t values[FIELDS_MAX];
     for (unsigned i = 0; i < call->count; i++) {
         switch (call->fields[i].kind) {
         case FIELD_HANDLE:

@@ -95,12 +95,12 @@ static void *give_one_back(void *wait)
 
 Test(host_functions, memory_is_bounded_and_who_finds_none_waits)
 {
-    const uint32_t most = HOST_BLOCK * HOST_BLOCKS_MOST;
+    const uint32_t most = HOST_BLOCK * HOST_BLOCKS_MAX;
     struct host_wait wait = {0}, more;
     for (uint32_t i = 0; i < most; i++) {
         wait = lease(5);
     }
-    cr_assert_eq(pinned, HOST_BLOCKS_MOST);
+    cr_assert_eq(pinned, HOST_BLOCKS_MAX);
     cr_assert_eq(host_lease_try(&host, 0, 6, &more), CUDA_ERROR_NOT_READY);
     host_lease_called(&host, wait.ticket);
     pthread_t thread;

@@ -12,13 +12,13 @@
 #include "server/tests/fake_context.h"
 #include "transport/transport.h"
 
-static uint8_t arena[8 * WIRE_CHUNK] __attribute__((aligned(4096)));
+static uint8_t shared_buffers[8 * WIRE_CHUNK] __attribute__((aligned(4096)));
 
 static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
 {
-    cr_assert_leq(bytes, sizeof arena);
+    cr_assert_leq(bytes, sizeof shared_buffers);
     cr_assert_eq(flags, CU_MEMHOSTALLOC_PORTABLE);
-    *memory = arena;
+    *memory = shared_buffers;
     return CUDA_SUCCESS;
 }
 
@@ -38,13 +38,13 @@ static void start(void)
     conn = (struct transport_conn){.ops = transport_all[0], .fd = ends[1]};
     staging_init(&staging, &driver, 8 * WIRE_CHUNK, 0);
     cr_assert_eq(staging_make(&staging, 0), CUDA_SUCCESS);
-    out_init(&out, &conn, &staging);
-    out_pool_init(&frames);
+    send_queue_init(&out, &conn, &staging);
+    send_queue_pool_init(&frames);
 }
 
 static void stop(void)
 {
-    out_end(&out);
+    send_queue_end(&out);
     ga_pool_fini(&frames);
     free(staging.slots);
     close(peer);
@@ -55,7 +55,7 @@ TestSuite(out, .init = start, .fini = stop, .timeout = 30);
 
 static void append(uint64_t sequence, bool bulk)
 {
-    struct out_frame *frame = out_frame_make(&frames, 8, WIRE_REPLY, 1, sequence);
+    struct send_queue_frame *frame = send_queue_frame_make(&frames, 8, WIRE_REPLY, 1, sequence);
     ga_write_u64(&frame->writer, ~sequence);
     if (bulk) {
         frame->slot = staging_try(&staging);
@@ -63,7 +63,7 @@ static void append(uint64_t sequence, bool bulk)
         frame->bulk_bytes = WIRE_CHUNK;
         memset(frame->slot->bytes, (int)sequence, WIRE_CHUNK);
     }
-    out_append(&out, frame);
+    send_queue_append(&out, frame);
 }
 
 static void read_all(void *to, size_t size)
@@ -75,7 +75,7 @@ static void read_all(void *to, size_t size)
             at += got;
             size -= (size_t)got;
         } else {
-            cr_assert_neq(out_flush(&out), GA_LOST);
+            cr_assert_neq(send_queue_flush(&out), GA_LOST);
         }
     }
 }
@@ -90,8 +90,8 @@ Test(out, frames_arrive_whole_and_in_order)
             append(next, next % 3 == 0);
             next++;
         }
-        enum ga_status status = out_flush(&out);
-        cr_assert_eq(status == GA_OK, out_is_empty(&out));
+        enum ga_status status = send_queue_flush(&out);
+        cr_assert_eq(status == GA_OK, send_queue_is_empty(&out));
         struct wire_header header;
         uint64_t value[2];
         read_all(&header, sizeof header);
@@ -113,7 +113,7 @@ Test(out, frames_arrive_whole_and_in_order)
 static void *wait_for_room(void *argument)
 {
     enum ga_status *status = argument;
-    *status = out_wait_room(&out, 1);
+    *status = send_queue_wait_room(&out, 1);
     return NULL;
 }
 
@@ -136,7 +136,7 @@ Test(out, who_waits_is_woken_by_the_end)
     pthread_create(&slot, NULL, wait_for_slot, &woken);
     usleep(20000);
     staging_end(&staging);
-    out_end(&out);
+    send_queue_end(&out);
     pthread_join(room, NULL);
     pthread_join(slot, NULL);
     cr_expect_eq(status, GA_LOST);
@@ -149,10 +149,10 @@ Test(out, peer_that_is_gone_loses_and_frees)
     append(1, true);
     append(2, false);
     close(peer);
-    cr_expect_eq(out_flush(&out), GA_LOST);
+    cr_expect_eq(send_queue_flush(&out), GA_LOST);
     append(3, true);
-    out_end(&out);
-    cr_expect(out_is_empty(&out));
+    send_queue_end(&out);
+    cr_expect(send_queue_is_empty(&out));
     unsigned free_slots = 0;
     while (staging_try(&staging) != NULL) {
         free_slots++;
@@ -167,7 +167,8 @@ static struct transport_ops card_ops;
 static unsigned card_room, card_stored;
 static uint64_t card_begun, card_ended;
 
-static enum ga_status card_store(struct transport_conn *on, const struct transport_reaching *copy)
+static enum ga_status card_store(struct transport_conn *on,
+                                 const struct transport_one_sided_copy *copy)
 {
     cr_assert_eq(on, &conn);
     if (card_begun == card_room) {
@@ -190,18 +191,18 @@ static enum ga_status card_say(struct transport_conn *on, uint64_t *count)
     return GA_OK;
 }
 
-static const struct transport_reach card = {.store = card_store, .stored = card_say};
+static const struct transport_one_sided card = {.store = card_store, .stored = card_say};
 
 static void append_store(uint64_t number)
 {
-    struct out_frame *store = out_frame_make(&frames, 0, 0, 1, number);
+    struct send_queue_frame *store = send_queue_frame_make(&frames, 0, 0, 1, number);
     store->slot = staging_try(&staging);
     store->bulk = store->slot->bytes;
     store->bulk_bytes = WIRE_CHUNK - 1;
     store->address = 1000 + number;
     store->key = 7;
     memset(store->bulk, (int)number, WIRE_CHUNK);
-    out_store(&out, store);
+    send_queue_store(&out, store);
 }
 
 static unsigned slots_free(void)
@@ -232,7 +233,7 @@ static void expect_store(uint64_t number)
 Test(out, what_is_stored_stays_in_order_and_keeps_its_slot)
 {
     card_ops = *conn.ops;
-    card_ops.reach = &card;
+    card_ops.one_sided = &card;
     conn.ops = &card_ops;
     card_room = 2;
     append(10, false);
@@ -241,34 +242,34 @@ Test(out, what_is_stored_stays_in_order_and_keeps_its_slot)
     append(11, false);
     append_store(2);
     append(12, false);
-    cr_expect_not(out_is_storing(&out));
-    cr_assert_eq(out_flush(&out), GA_AGAIN, "there is no room for the third");
+    cr_expect_not(send_queue_is_storing(&out));
+    cr_assert_eq(send_queue_flush(&out), GA_AGAIN, "there is no room for the third");
     expect_frame(10);
     expect_store(0);
     expect_store(1);
     expect_frame(11);
-    cr_expect(out_is_storing(&out));
+    cr_expect(send_queue_is_storing(&out));
     cr_expect_eq(slots_free(), 8 - 3, "nothing has ended");
     card_room = 3;
     card_ended = 1;
-    cr_assert_eq(out_flush(&out), GA_OK);
+    cr_assert_eq(send_queue_flush(&out), GA_OK);
     expect_store(2);
     expect_frame(12);
-    cr_expect(out_is_empty(&out));
+    cr_expect(send_queue_is_empty(&out));
     cr_expect_eq(slots_free(), 8 - 2);
     card_ended = 3;
-    cr_assert_eq(out_flush(&out), GA_OK);
+    cr_assert_eq(send_queue_flush(&out), GA_OK);
     cr_expect_eq(slots_free(), 8);
-    cr_expect_not(out_is_storing(&out));
+    cr_expect_not(send_queue_is_storing(&out));
     unsigned asked = card_stored;
-    cr_assert_eq(out_flush(&out), GA_OK);
+    cr_assert_eq(send_queue_flush(&out), GA_OK);
     cr_expect_eq(card_stored, asked, "nobody is asked when nothing is on its way");
     /* After the end: what has not begun gives its slot back, what has begun never does. */
     card_room = 4;
     append_store(3);
     append_store(4);
-    cr_assert_eq(out_flush(&out), GA_AGAIN);
-    out_end(&out);
+    cr_assert_eq(send_queue_flush(&out), GA_AGAIN);
+    send_queue_end(&out);
     append_store(5);
     cr_expect_eq(slots_free(), 8 - 1);
 }
@@ -279,7 +280,7 @@ static atomic_bool has_room;
 
 static void *wait_below(void *argument)
 {
-    cr_expect_eq(out_wait_room(&out, *(const uint64_t *)argument), GA_OK);
+    cr_expect_eq(send_queue_wait_room(&out, *(const uint64_t *)argument), GA_OK);
     atomic_store(&has_room, true);
     return NULL;
 }
@@ -291,10 +292,10 @@ Test(out, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
     append(1, true);
     uint64_t queued = out.bytes, less = queued - 1;
     cr_assert_eq(queued, 2 * 32 + WIRE_CHUNK);
-    cr_expect(out_is_full(&out, less));
-    cr_expect(out_is_full(&out, queued));
-    cr_expect_not(out_is_full(&out, queued + 1));
-    cr_assert_eq(out_wait_room(&out, queued + 1), GA_OK, "it does not wait");
+    cr_expect(send_queue_is_full(&out, less));
+    cr_expect(send_queue_is_full(&out, queued));
+    cr_expect_not(send_queue_is_full(&out, queued + 1));
+    cr_assert_eq(send_queue_wait_room(&out, queued + 1), GA_OK, "it does not wait");
     for (unsigned i = 0; i < 2; i++) {
         atomic_store(&has_room, false);
         pthread_create(&waiter, NULL, wait_below, i == 0 ? &queued : &less);
@@ -319,11 +320,11 @@ Test(out, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
 /* Queues bulk of so many KiB; which of the connections gets it. */
 static unsigned chosen_for(uint32_t kib)
 {
-    struct out_frame *frame = out_frame_make(&frames, 8, WIRE_REPLY, 1, 0);
+    struct send_queue_frame *frame = send_queue_frame_make(&frames, 8, WIRE_REPLY, 1, 0);
     frame->slot = staging_try(&staging);
     frame->bulk = frame->slot->bytes;
     frame->bulk_bytes = kib << 10;
-    out_append(&out, frame);
+    send_queue_append(&out, frame);
     cr_assert(frame->apart);
     uint32_t connection;
     memcpy(&connection, frame->prefix + sizeof(struct wire_header), sizeof connection);
@@ -339,7 +340,7 @@ Test(out, bulk_goes_where_the_least_waits)
         cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
         others[i] = ends[0];
         beside[i] = (struct transport_conn){.ops = transport_all[0], .fd = ends[1]};
-        out_bulk_use(&out, &beside[i]);
+        send_queue_bulk_use(&out, &beside[i]);
     }
     /* In turns, as long as all have the same: the first turn is the second one's. */
     cr_expect_eq(chosen_for(128), 2);

@@ -162,7 +162,7 @@ Test(overflow, bytes_and_turns_have_limits)
     cr_assert_eq(refused(1, WIRE_CHUNK, true), CUDA_ERROR_NOT_READY, "no memory is left");
     struct overflow_room out = take(1, OVERFLOW_BYTES, false);
     cr_assert(holds(&out), "a copy to the host needs none");
-    while (staging.overflow.turns < OVERFLOW_TURNS_MOST) {
+    while (staging.overflow.turns < OVERFLOW_TURNS_MAX) {
         cr_assert(take(1, OVERFLOW_BYTES, false).waits);
     }
     cr_assert_eq(refused(1, OVERFLOW_BYTES, false), CUDA_ERROR_NOT_READY);

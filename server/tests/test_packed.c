@@ -31,7 +31,7 @@ Test(packed, pieces_both_ways)
     static uint8_t packed[WIRE_CHUNK];
     start_packing();
     for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
-        size_t size = pack_close(from + at, WIRE_CHUNK, packed);
+        size_t size = compress(from + at, WIRE_CHUNK, packed);
         cr_assert_neq(size, 0);
         packed_in(at, WIRE_CHUNK, packed, (uint32_t)size);
     }
@@ -52,7 +52,7 @@ Test(packed, pieces_beside)
     }
     for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
         uint32_t connection = (uint32_t)(at / WIRE_CHUNK) % BULKS + 1;
-        size_t size = pack_close(from + at, WIRE_CHUNK, packed);
+        size_t size = compress(from + at, WIRE_CHUNK, packed);
         cr_assert_neq(size, 0);
         script_send_raw(&bulks[connection - 1], packed, size);
         piece_in(at, WIRE_CHUNK, connection, (uint32_t)size);
@@ -127,7 +127,7 @@ static void lie(uint64_t said)
 {
     static uint8_t packed[WIRE_CHUNK];
     start_packing();
-    size_t size = pack_close(from, 100000, packed);
+    size_t size = compress(from, 100000, packed);
     cr_assert_neq(size, 0);
     packed_in(0, said, packed, (uint32_t)size);
     expect_the_end();

@@ -79,7 +79,7 @@ Test(protocol, another_major_is_refused_with_both_versions)
 Test(protocol, oversize_and_crooked_frames_are_dropped_unread)
 {
     const struct wire_header wrong[] = {
-        {.length = WIRE_HANDSHAKE_MOST + 16, .opcode = WIRE_HELLO},
+        {.length = WIRE_HANDSHAKE_MAX + 16, .opcode = WIRE_HELLO},
         {.length = 0xfffffff0u, .opcode = WIRE_HELLO},
         {.length = 17, .opcode = WIRE_HELLO},
         {.length = 0, .opcode = WIRE_HELLO},
@@ -137,7 +137,7 @@ Test(protocol, application_id_is_taken_once)
 
 Test(protocol, welcome_tells_the_devices)
 {
-    struct handshake_device devices[HANDSHAKE_DEVICES_MOST];
+    struct handshake_device devices[HANDSHAKE_DEVICES_MAX];
     struct handshake_welcome welcome = {.devices = devices};
     script_hello(&app, server.url);
     script_expect(&app.control, WIRE_WELCOME);
@@ -260,7 +260,7 @@ static void expect_dropped(void)
 Test(protocol, wrong_frames_end_the_data_connection)
 {
     const struct wire_header wrong[] = {
-        {.length = WIRE_VALUES_MOST + 16, .opcode = API_OP_ga_stream_query, .session = 1},
+        {.length = WIRE_VALUES_MAX + 16, .opcode = API_OP_ga_stream_query, .session = 1},
         {.length = 0xfffffff0u, .opcode = API_OP_ga_module_load, .session = 1},
         {.length = 0xfffffff0u, .opcode = API_OP_ga_copy_in, .session = 1},
         {.length = 3, .opcode = API_OP_ga_stream_query, .session = 1},

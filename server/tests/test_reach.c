@@ -50,22 +50,23 @@ static struct piece register_piece(struct script_app *of, uint64_t bytes)
     struct transport_conn *conn = &of->data.conn;
     cr_assert(piece.memory != MAP_FAILED);
     cr_assert_eq(
-        conn->ops->reach->share(conn, piece.memory, bytes, TRANSPORT_SHARED, &piece.shared), GA_OK);
+        conn->ops->one_sided->share(conn, piece.memory, bytes, TRANSPORT_SHARED, &piece.shared),
+        GA_OK);
     return piece;
 }
 
 static void unregister_piece(struct script_app *of, struct piece *piece)
 {
-    of->data.conn.ops->reach->unshare(&of->data.conn, &piece->shared);
+    of->data.conn.ops->one_sided->unshare(&of->data.conn, &piece->shared);
 }
 
 static int32_t offer(struct script_app *from, uint32_t number, uint64_t bytes, uint64_t address,
                      uint32_t key)
 {
-    const struct ga_arena_reach_args args = {
+    const struct ga_shared_buffer_reach_args args = {
         .piece = number, .key = key, .bytes = bytes, .address = address};
-    ga_arena_reach_args_write(script_begin(&from->data), &args);
-    script_send(&from->data, API_OP_ga_arena_reach, 1, from->sequence);
+    ga_shared_buffer_reach_args_write(script_begin(&from->data), &args);
+    script_send(&from->data, API_OP_ga_shared_buffer_reach, 1, from->sequence);
     return script_wait(from, from->sequence++);
 }
 
@@ -78,24 +79,25 @@ static struct piece share(struct script_app *from, uint32_t number, uint64_t byt
 
 static void end_piece(struct script_app *of, uint32_t number)
 {
-    const struct ga_arena_close_args args = {.piece = number};
-    ga_arena_close_args_write(script_begin(&of->data), &args);
-    script_send(&of->data, API_OP_ga_arena_close, 1, of->sequence++);
+    const struct ga_shared_buffer_close_args args = {.piece = number};
+    ga_shared_buffer_close_args_write(script_begin(&of->data), &args);
+    script_send(&of->data, API_OP_ga_shared_buffer_close, 1, of->sequence++);
 }
 
 static uint64_t send_copy(struct script_app *from, bool in, uint64_t device, uint32_t number,
                           uint64_t offset, uint64_t bytes)
 {
-    const struct ga_arena_in_args args = {
+    const struct ga_shared_buffer_in_args args = {
         .dst = device, .piece = number, .offset = offset, .bytes = bytes, .waits = 1};
-    const struct ga_arena_out_args back = {
+    const struct ga_shared_buffer_out_args back = {
         .src = device, .piece = number, .offset = offset, .bytes = bytes, .waits = 1};
     if (in) {
-        ga_arena_in_args_write(script_begin(&from->data), &args);
+        ga_shared_buffer_in_args_write(script_begin(&from->data), &args);
     } else {
-        ga_arena_out_args_write(script_begin(&from->data), &back);
+        ga_shared_buffer_out_args_write(script_begin(&from->data), &back);
     }
-    script_send(&from->data, in ? API_OP_ga_arena_in : API_OP_ga_arena_out, 1, from->sequence);
+    script_send(&from->data, in ? API_OP_ga_shared_buffer_in : API_OP_ga_shared_buffer_out, 1,
+                from->sequence);
     return from->sequence++;
 }
 

@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "server/tests/script.h"
 
-#define MIB         (UINT64_C(1) << 20)
-#define SILENT      20  /* more connections than a backend process hears at a time */
-#define UNREAD      100 /* requests: as many as any transport takes before the other end reads */
-#define PIECE       (4 * MIB)
-#define GROWTH_MOST (64 * MIB) /* 8 MiB of queue, the slots, and what a sanitizer adds */
+#define MIB        (UINT64_C(1) << 20)
+#define SILENT     20  /* more connections than a backend process hears at a time */
+#define UNREAD     100 /* requests: as many as any transport takes before the other end reads */
+#define PIECE      (4 * MIB)
+#define GROWTH_MAX (64 * MIB) /* 8 MiB of queue, the slots, and what a sanitizer adds */
 
 static struct script_server server;
 static struct script_app app, other;
@@ -50,10 +50,10 @@ TestSuite(slow, .init = start, .fini = stop, .timeout = 120);
 static bool send_slowly(struct script_conn *conn, const void *bytes, size_t size, int step_ms)
 {
     for (size_t i = 0; i < size; i++) {
-        struct pollfd fds[TRANSPORT_AWAIT_MOST];
+        struct pollfd fds[TRANSPORT_POLL_MAX];
         uint8_t byte;
         size_t got;
-        unsigned count = conn->conn.ops->await(&conn->conn, POLLIN, fds);
+        unsigned count = conn->conn.ops->poll_prepare(&conn->conn, POLLIN, fds);
         if (count == 0 || poll(fds, count, step_ms) > 0) {
             enum ga_status status = conn->conn.ops->receive(&conn->conn, &byte, 1, &got);
             cr_assert_neq(status, GA_OK, "it says something");
@@ -230,7 +230,7 @@ static uint64_t growth_unread(uint64_t least)
 Test(slow, who_never_reads_costs_bounded_memory)
 {
     uint64_t growth = growth_unread(0);
-    cr_assert(growth < GROWTH_MOST, "%llu MiB more", (unsigned long long)(growth >> 20));
+    cr_assert(growth < GROWTH_MAX, "%llu MiB more", (unsigned long long)(growth >> 20));
 }
 
 Test(slow, the_bound_is_the_operators)

@@ -93,13 +93,13 @@ Test(tickets, expired_ones_make_room)
 {
     static struct ticket_table table;
     struct channel_ticket ticket = ticket_of(1, 0);
-    for (unsigned i = 0; i < TICKETS_MOST; i++) {
+    for (unsigned i = 0; i < TICKETS_MAX; i++) {
         cr_assert(tickets_add(&table, &ticket, 10 * SECOND, 0));
     }
     cr_expect_not(tickets_add(&table, &ticket, 10 * SECOND, 0));
     cr_expect(tickets_add(&table, &ticket, 20 * SECOND, 10 * SECOND));
     cr_expect_eq(table.count, 1);
-    cr_expect_eq(table.arrived, TICKETS_MOST + 2);
+    cr_expect_eq(table.arrived, TICKETS_MAX + 2);
 }
 
 /* What was moved up leaves its bytes behind: they are no ticket. */

@@ -290,7 +290,7 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
         return result;
     }
     if (leastPriority != NULL) {
-        *leastPriority = SG_PRIORITY_LEAST;
+        *leastPriority = SG_PRIORITY_MIN;
     }
     if (greatestPriority != NULL) {
         *greatestPriority = SG_PRIORITY_GREATEST;

@@ -28,7 +28,7 @@ static size_t limit_cut(CUlimit limit, size_t value)
         return rounded < value || rounded > (size_t)512 << 10 ? (size_t)512 << 10 : rounded;
     }
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) {
-        return value < SG_PRINT_BYTES_MOST ? value : SG_PRINT_BYTES_MOST;
+        return value < SG_PRINT_BYTES_MAX ? value : SG_PRINT_BYTES_MAX;
     }
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY) {
         return value > 128 ? 128 : value;

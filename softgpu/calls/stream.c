@@ -91,7 +91,7 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
     return result != CUDA_SUCCESS
                ? result
                : sg_leave(front_stream_attribute_set(&stream->attributes, attr, value,
-                                                     SG_PRIORITY_LEAST, SG_PRIORITY_GREATEST));
+                                                     SG_PRIORITY_MIN, SG_PRIORITY_GREATEST));
 }
 
 CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT_MOST 65536 /* bytes of a format: one without an end is not followed for ever */
+#define FORMAT_MAX  65536 /* bytes of a format: one without an end is not followed for ever */
 #define RECORD_HEAD 24    /* a guess at what a GPU stores besides the arguments */
 
 struct spec {      /* of "%[flags][width][.precision][size]type" */
@@ -273,7 +273,7 @@ void sg_format_print(struct sg_format *out, const struct sg_format_memory *memor
     struct format_run run = {.out = out,
                              .memory = memory,
                              .format = format,
-                             .end = format + FORMAT_MOST,
+                             .end = format + FORMAT_MAX,
                              .arguments = arguments};
     char c;
     while ((c = peek(&run)) != 0) {

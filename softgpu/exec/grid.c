@@ -55,12 +55,12 @@ struct share {
 
 /* Neighbours touch neighbouring memory, so a worker takes some at once. Few enough that the workers
  * end together; and blocks that wait for others wait for earlier ones, which are begun before. */
-#define SHARE_MAX    8
-#define SHARES_LEAST 256 /* per grid */
+#define SHARE_MAX  8
+#define SHARES_MIN 256 /* per grid */
 
 static bool take_share(struct sg_grid *grid, struct share *share)
 {
-    uint64_t count = grid->blocks / SHARES_LEAST;
+    uint64_t count = grid->blocks / SHARES_MIN;
     count = count < 1 ? 1 : count > SHARE_MAX ? SHARE_MAX : count;
     share->next = atomic_fetch_add(&grid->next_block, count);
     share->end = share->next + count < grid->blocks ? share->next + count : grid->blocks;

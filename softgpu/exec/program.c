@@ -101,7 +101,7 @@ static void load_variables(struct sg_load *load, const struct sg_ptx_module *mod
     program->variable_count = module->variable_count;
 }
 
-#define CONST_BYTES_MOST 65536u /* of a module, on every GPU */
+#define CONST_BYTES_MAX 65536u /* of a module, on every GPU */
 
 static uint32_t const_bytes(struct sg_load *load, const struct sg_program *program)
 {
@@ -113,10 +113,10 @@ static uint32_t const_bytes(struct sg_load *load, const struct sg_program *progr
             total += variable->bytes;
         }
     }
-    if (total > CONST_BYTES_MOST) {
+    if (total > CONST_BYTES_MAX) {
         sg_load_fail(load, SG_LOAD_SYNTAX, (struct sg_place){0},
                      "the .const variables have %llu bytes, %u are the most",
-                     (unsigned long long)total, CONST_BYTES_MOST);
+                     (unsigned long long)total, CONST_BYTES_MAX);
     }
     return (uint32_t)total;
 }

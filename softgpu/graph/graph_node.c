@@ -95,7 +95,7 @@ static CUresult host_make(const CUDA_HOST_NODE_PARAMS_v1 *host, struct sg_graph_
 
 static CUresult values_make(const struct front_values_node *node, struct sg_graph_what *what)
 {
-    struct front_value steps[FRONT_VALUES_MOST];
+    struct front_value steps[FRONT_VALUES_MAX];
     CUresult result = front_values_read(node->count, node->ops, node->flags, steps, &what->count);
     what->values = calloc((size_t)what->count + 1, sizeof *what->values);
     if (result == CUDA_SUCCESS && what->values == NULL) {

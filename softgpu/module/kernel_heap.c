@@ -9,7 +9,7 @@ CUresult sg_context_heap_make(struct sg_context *context)
     if (context->heap != NULL) {
         return CUDA_SUCCESS;
     }
-    uint64_t bytes = context->heap_bytes < SG_HEAP_LEAST ? SG_HEAP_LEAST : context->heap_bytes;
+    uint64_t bytes = context->heap_bytes < SG_HEAP_MIN ? SG_HEAP_MIN : context->heap_bytes;
     struct sg_range *range;
     CUresult result = sg_heap_alloc(context->device, context, bytes, &range);
     if (result != CUDA_SUCCESS) {

@@ -13,15 +13,15 @@
 struct sg_print;
 struct sg_context;
 
-#define SG_PRINT_BYTES      ((size_t)1 << 20) /* CU_LIMIT_PRINTF_FIFO_SIZE of a new context */
-#define SG_PRINT_BYTES_MOST ((size_t)64 << 20)
+#define SG_PRINT_BYTES     ((size_t)1 << 20) /* CU_LIMIT_PRINTF_FIFO_SIZE of a new context */
+#define SG_PRINT_BYTES_MAX ((size_t)64 << 20)
 
 /* NULL: no memory. One reference. */
 struct sg_print *sg_print_make(void);
 /* Also for kernels that run while their context goes. With the process's lock. */
 void sg_print_hold(struct sg_print *print);
 void sg_print_drop(struct sg_print *print);
-/* How much it holds (SG_PRINT_BYTES_MOST at most), in bytes as a GPU counts them: of arguments and
+/* How much it holds (SG_PRINT_BYTES_MAX at most), in bytes as a GPU counts them: of arguments and
  * strings, not of text. */
 void sg_print_resize(struct sg_print *print, size_t bytes);
 /* For launches in the context. */

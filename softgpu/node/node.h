@@ -19,7 +19,7 @@
 #include "base/status.h"
 #include "softgpu/timing/timeline.h"
 
-#define SG_NODE_PROCESSES  SOFT_PROCESSES_MOST /* at a time */
+#define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at a time */
 #define SG_NODE_DEVICES    1024
 #define SG_NODE_EVENTS     4096
 #define SG_NODE_ENGINES    3 /* compute, host to device, device to host: enum sg_engine_kind */

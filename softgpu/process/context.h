@@ -76,7 +76,7 @@ bool sg_context_quiet(struct sg_context *context);
 
 /* ---- kernel_heap.c: what malloc in its kernels works on ---- */
 
-#define SG_HEAP_LEAST ((size_t)4096)
+#define SG_HEAP_MIN ((size_t)4096)
 
 CUresult sg_context_heap_make(struct sg_context *context);
 /* No kernel that may use it runs. */

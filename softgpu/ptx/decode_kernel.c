@@ -235,8 +235,8 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
 }
 
 /* Dynamic shared memory begins behind the static, aligned as it is declared. */
-#define DYNAMIC_ALIGN_LEAST 16u
-#define SHARED_BYTES_MOST   49152u /* of static shared memory, on every GPU */
+#define DYNAMIC_ALIGN_MIN 16u
+#define SHARED_BYTES_MAX  49152u /* of static shared memory, on every GPU */
 
 void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
                       uint32_t pass, struct sg_code *code)
@@ -252,16 +252,16 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
     for (uint32_t slot = 0; slot < decoder->funcs.count; slot++) {
         decode_function(decoder, slot);
     }
-    if (func->entry && decoder->shared_bytes > SHARED_BYTES_MOST) {
+    if (func->entry && decoder->shared_bytes > SHARED_BYTES_MAX) {
         sg_load_fail(load, SG_LOAD_SYNTAX, func->place,
                      "kernel '%.*s' and what it calls have %llu bytes of static shared memory, %u "
                      "are the most; dynamic memory may be more",
                      SG_TEXT_ARGS(func->name), (unsigned long long)decoder->shared_bytes,
-                     SHARED_BYTES_MOST);
+                     SHARED_BYTES_MAX);
     }
     if (decoder->dynamic_align != 0) {
-        uint64_t align = decoder->dynamic_align > DYNAMIC_ALIGN_LEAST ? decoder->dynamic_align
-                                                                      : DYNAMIC_ALIGN_LEAST;
+        uint64_t align =
+            decoder->dynamic_align > DYNAMIC_ALIGN_MIN ? decoder->dynamic_align : DYNAMIC_ALIGN_MIN;
         decoder->shared_bytes = (decoder->shared_bytes + align - 1) / align * align;
     }
     sg_call_graph(decoder);

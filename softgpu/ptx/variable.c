@@ -439,14 +439,14 @@ static void declare_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
 }
 
 /* What a kernel's parameters have together (PTX ISA 9.0, .entry) */
-#define PARAM_BYTES_MOST 32764u /* from PTX ISA 8.1 and sm_70 on */
-#define PARAM_BYTES_OLD  4352u
+#define PARAM_BYTES_MAX 32764u /* from PTX ISA 8.1 and sm_70 on */
+#define PARAM_BYTES_OLD 4352u
 
 static void place_kernel_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
 {
     struct sg_ptx_func *func = parser->func;
     bool wide = parser->version >= 8.1 && parser->sm >= 70;
-    uint32_t most = wide ? PARAM_BYTES_MOST : PARAM_BYTES_OLD;
+    uint32_t most = wide ? PARAM_BYTES_MAX : PARAM_BYTES_OLD;
     var->offset = (func->param_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
     func->param_bytes = var->offset + var->bytes;
     if (func->param_bytes > most) {

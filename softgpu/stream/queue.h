@@ -24,7 +24,7 @@
 #include "softgpu/process/device.h"
 #include "softgpu/timing/timing.h"
 
-#define SG_PRIORITY_LEAST    0
+#define SG_PRIORITY_MIN      0
 #define SG_PRIORITY_GREATEST (-5)
 
 struct sg_stream {

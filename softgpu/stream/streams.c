@@ -29,7 +29,7 @@ CUresult sg_stream_make_in(struct sg_context *context, struct sg_green *green, u
     made->attributes = front_stream_attributes_new;
     CUstreamAttrValue wanted = {.priority = priority};
     (void)front_stream_attribute_set(&made->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &wanted,
-                                     SG_PRIORITY_LEAST, SG_PRIORITY_GREATEST);
+                                     SG_PRIORITY_MIN, SG_PRIORITY_GREATEST);
     made->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
     made->references = 1;
     made->id = ++sg_process.next_stream_id;

@@ -124,7 +124,7 @@ CUresult sg_array_make(struct sg_context *context, const struct front_array *fro
 
 void sg_array_destroy(struct sg_array *array)
 {
-    for (unsigned i = 0; i < FRONT_LEVELS_MOST; i++) {
+    for (unsigned i = 0; i < FRONT_LEVELS_MAX; i++) {
         if (array->level[i] != NULL) {
             array_free(array->level[i]);
         }

@@ -25,8 +25,8 @@ struct sg_array {
     struct ga_list in_context; /* of those with memory */
     struct front_array front;
     struct sg_texels texels;
-    struct sg_range *range;                    /* NULL: a level, whose memory is the whole's */
-    struct sg_array *level[FRONT_LEVELS_MOST]; /* owned; NULL: not asked for yet */
+    struct sg_range *range;                   /* NULL: a level, whose memory is the whole's */
+    struct sg_array *level[FRONT_LEVELS_MAX]; /* owned; NULL: not asked for yet */
 };
 
 /* Channels of texels as CUDA says it; false: not one of ours. */

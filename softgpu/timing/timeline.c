@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define RATE_LEAST 1e-6 /* what is left beside others is nothing below */
+#define RATE_MIN 1e-6 /* what is left beside others is nothing below */
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -65,7 +65,7 @@ static double rate_at(const struct sg_timeline *line, const struct sg_demand *de
             rate = fmin(rate, left / demand->share[r]);
         }
     }
-    return rate > RATE_LEAST ? rate : 0;
+    return rate > RATE_MIN ? rate : 0;
 }
 
 /* Makes room by forgetting the span that ends first; nothing is placed before that end any more. */

@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "softgpu/process/config.h"
 
-#define LANES     16u /* of an engine, for what runs side by side; the rest shares the last one */
-#define LINE_MOST 1024u
+#define LANES    16u /* of an engine, for what runs side by side; the rest shares the last one */
+#define LINE_MAX 1024u
 /* Of a "process": viewers give 0 another meaning. */
 #define NUMBER(device) ((device) + 1)
 
@@ -36,7 +36,7 @@ static struct {
 static void line_write(char *line, int length)
 {
     errno = 0;
-    if (sg_trace_fd < 0 || length <= 0 || (size_t)length >= LINE_MOST ||
+    if (sg_trace_fd < 0 || length <= 0 || (size_t)length >= LINE_MAX ||
         write(sg_trace_fd, line, (size_t)length) == length) {
         return;
     }
@@ -111,7 +111,7 @@ static void escape(const char *text, char *out, size_t size)
 
 static void metadata(const char *what, unsigned device, uint64_t lane, const char *name)
 {
-    char line[LINE_MOST];
+    char line[LINE_MAX];
     line_write(line, snprintf(line, sizeof line,
                               ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%" PRIu64
                               ",\"args\":{\"name\":\"%s\"}}",
@@ -156,7 +156,7 @@ void sg_trace_item(const struct sg_item *item, uint64_t start_ns, uint64_t end_n
     }
     unsigned lane = lane_find(device->ordinal, item->engine, start_ns);
     uint64_t number = lane_number(device, item->engine, lane);
-    char line[LINE_MOST], name[LINE_MOST / 2];
+    char line[LINE_MAX], name[LINE_MAX / 2];
     escape(item->note.name, name, sizeof name);
     seen.until_ns[device->ordinal][item->engine][lane] = end_ns;
     line_write(line, snprintf(line, sizeof line,

@@ -56,7 +56,7 @@ static void begin_work(void)
 
 static void run(const struct call *call, bool expected)
 {
-    uint64_t values[ARGUMENTS_MOST];
+    uint64_t values[ARGUMENTS_MAX];
     pthread_t thread;
 
     table_fill(call, values);

@@ -8,7 +8,7 @@
 #include "tests/arguments/table.h"
 
 struct cuda_driver driver;
-_Alignas(16) unsigned char table_rooms[ARGUMENTS_MOST][TABLE_ROOM];
+_Alignas(16) unsigned char table_rooms[ARGUMENTS_MAX][TABLE_ROOM];
 
 /* By hand, because cuda_driver_open refuses the client library. */
 void table_open(const char *path)

@@ -9,7 +9,7 @@
 
 #include "api/cuda_driver.h"
 
-enum { ARGUMENTS_MOST = 16, TABLE_ROOM = 4096, TABLE_PATTERN = 0xa5 };
+enum { ARGUMENTS_MAX = 16, TABLE_ROOM = 4096, TABLE_PATTERN = 0xa5 };
 
 /* A number, or what a function of good.h makes just before the call. */
 struct value {
@@ -20,8 +20,8 @@ struct value {
 struct call {
     const char *name;
     unsigned params;
-    const char *names[ARGUMENTS_MOST];
-    struct value right[ARGUMENTS_MOST];
+    const char *names[ARGUMENTS_MAX];
+    struct value right[ARGUMENTS_MAX];
     uint32_t rooms; /* bit n: parameter n points to room that the call fills */
     uint32_t kept;  /* of these: what a failing call leaves as it was */
     bool remote;    /* the client library has it */
@@ -46,7 +46,7 @@ extern const char *const calls_without_arguments[];
 
 extern struct cuda_driver driver;
 /* What calls fill, a room for each parameter. */
-extern unsigned char table_rooms[ARGUMENTS_MOST][TABLE_ROOM];
+extern unsigned char table_rooms[ARGUMENTS_MAX][TABLE_ROOM];
 
 /* Ends the program when there is no such library. */
 void table_open(const char *path);

@@ -80,7 +80,7 @@ static bool runs(const struct call *call)
 
 static void run_uninitialised(const struct call *call)
 {
-    uint64_t values[ARGUMENTS_MOST] = {0};
+    uint64_t values[ARGUMENTS_MAX] = {0};
     if (strcmp(call->name, "cuInit") == 0) {
         return;
     }
@@ -98,7 +98,7 @@ static void run_uninitialised(const struct call *call)
 
 static void run_right(const struct call *call)
 {
-    uint64_t values[ARGUMENTS_MOST];
+    uint64_t values[ARGUMENTS_MAX];
     table_fill(call, values);
     begin(call, "-", "right");
     end(call, call->run(values));
@@ -108,7 +108,7 @@ static void run_right(const struct call *call)
 static void run_wrong(const struct wrong *wrong)
 {
     const struct call *call = wrong->call;
-    uint64_t values[ARGUMENTS_MOST];
+    uint64_t values[ARGUMENTS_MAX];
     char params[128];
 
     table_fill(call, values);
@@ -128,7 +128,7 @@ static void run_wrong(const struct wrong *wrong)
 static void run_without_context(const struct call *call, bool dead)
 {
     CUcontext context = NULL;
-    uint64_t values[ARGUMENTS_MOST];
+    uint64_t values[ARGUMENTS_MAX];
 
     table_fill(call, values);
     MUST(driver.cuCtxPopCurrent_v2(&context));
@@ -166,7 +166,7 @@ static void run_all(void)
     }
 }
 
-typedef uint64_t arguments[ARGUMENTS_MOST];
+typedef uint64_t arguments[ARGUMENTS_MAX];
 
 /* For all calls at once. */
 static arguments *all_arguments(void)

@@ -33,7 +33,7 @@ STOP_SECONDS = 15
 SPARES_SECONDS = 30  # one is promised within a second, but the machine may be busy
 # An interpreter under a sanitizer, on a busy machine.
 PROGRAM_SECONDS = 240
-STACKS_MOST = 12  # processes
+STACKS_MAX = 12  # processes
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}  # of sanitizers
 
 
@@ -245,7 +245,7 @@ def stacks():
         found += new
         new = [child for pid in new for child in children(pid)]
     texts = []
-    for pid in found[:STACKS_MOST]:
+    for pid in found[:STACKS_MAX]:
         with contextlib.suppress(subprocess.TimeoutExpired):
             got = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"],
                                  capture_output=True, text=True, errors="replace", timeout=60,

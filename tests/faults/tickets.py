@@ -21,7 +21,7 @@ from check import Checker, expect, wait_until
 
 ANSWER_SECONDS = 30
 EXPIRY_SECONDS = 60
-COPY_MOST = 65536  # bytes of a connection that are kept
+COPY_MAX = 65536  # bytes of a connection that are kept
 HEADER = struct.Struct("<IHHQ")  # api/wire.h
 DATA_HELLO, REFUSED = 8, 3
 TLS_ALERT, TLS_RECORD = 21, 5  # a kind of record, and the bytes before its content
@@ -60,7 +60,7 @@ class Relay:
 def pump(source, to, kept):
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
-            if kept is not None and len(kept) < COPY_MOST:
+            if kept is not None and len(kept) < COPY_MAX:
                 kept += data
             to.sendall(data)
     with contextlib.suppress(OSError):

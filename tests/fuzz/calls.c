@@ -16,7 +16,7 @@
 #include "base/handle.h"
 
 #define MANY_BLOCKS 64u   /* of a launch, at most: what runs long finds nothing new */
-#define VALUES_MOST 4096u /* of one frame */
+#define VALUES_MAX  4096u /* of one frame */
 #define SAMPLED     12u   /* numbers of TOKEN_FLOAT from here on are handles */
 
 enum token {
@@ -213,7 +213,7 @@ static void write_frame(struct ga_writer *stream, struct frame *frame, uint16_t 
 
 size_t calls_write(struct fuzz_input *input, uint8_t *room, size_t room_bytes)
 {
-    static _Alignas(16) uint8_t values[VALUES_MOST];
+    static _Alignas(16) uint8_t values[VALUES_MAX];
     struct ga_writer stream = ga_writer_of(room, room_bytes);
     uint64_t calls = 0;
     while (input->left != 0 && !stream.failed) {

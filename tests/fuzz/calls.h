@@ -8,7 +8,7 @@
 
 #define CALLS_WINDOW       UINT64_C(0x200000000000) /* where session 1's addresses begin */
 #define CALLS_WINDOW_BYTES (UINT64_C(64) << 20)
-#define CALLS_STREAM_MOST  (4u << 20) /* bytes of all frames */
+#define CALLS_STREAM_MAX   (4u << 20) /* bytes of all frames */
 
 /* Writes the frames that `input` means to `room`; returns how many bytes they are. */
 size_t calls_write(struct fuzz_input *input, uint8_t *room, size_t room_bytes);

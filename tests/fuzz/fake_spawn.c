@@ -15,7 +15,7 @@ static struct {
     uv_process_t *handle; /* NULL: it has exited */
     uv_exit_cb exit_cb;
     int channel;
-} processes[FAKE_PROCESSES_MOST];
+} processes[FAKE_PROCESSES_MAX];
 static unsigned process_count;
 static bool fails;
 
@@ -26,7 +26,7 @@ static void nothing(uv_async_t *handle)
 
 int uv_spawn(uv_loop_t *loop, uv_process_t *handle, const uv_process_options_t *options)
 {
-    bool failed = fails || process_count == FAKE_PROCESSES_MOST;
+    bool failed = fails || process_count == FAKE_PROCESSES_MAX;
     fails = false;
     FUZZ_CHECK(uv_async_init(loop, (uv_async_t *)handle, nothing) == 0);
     if (failed) {

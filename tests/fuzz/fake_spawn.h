@@ -6,7 +6,7 @@
 
 #include "server/channel.h"
 
-#define FAKE_PROCESSES_MOST 16u /* per input; the next one cannot be started */
+#define FAKE_PROCESSES_MAX 16u /* per input; the next one cannot be started */
 
 /* The next one cannot be started. */
 void fake_spawn_fail_next(void);

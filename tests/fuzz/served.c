@@ -208,7 +208,7 @@ static void driver_check(void)
 
 static void conn_free(struct server_conn *conn)
 {
-    for (unsigned i = 1; i <= CONF_GPUS_MOST && conn->sessions[i] != NULL; i++) {
+    for (unsigned i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
         const struct handshake_window *window = &conn->sessions[i]->window;
         if (window->bytes != 0) {
             FUZZ_CHECK(driver.cuMemAddressFree(window->base, window->bytes) == CUDA_SUCCESS);
@@ -216,7 +216,7 @@ static void conn_free(struct server_conn *conn)
         free(conn->sessions[i]);
     }
     completer_stop(&conn->completer);
-    out_end(&conn->out);
+    send_queue_end(&conn->out);
     ga_pool_fini(&conn->completer.unused);
     ga_pool_fini(&conn->completer.frames);
     ga_pool_fini(&conn->frames);

@@ -5,7 +5,7 @@
 #include "tests/fuzz/input.h"
 
 pthread_mutex_t tape_lock = PTHREAD_MUTEX_INITIALIZER;
-struct tape_conn *tape_conns[TAPE_CONNS_MOST];
+struct tape_conn *tape_conns[TAPE_CONNS_MAX];
 unsigned tape_conn_count;
 static unsigned bulk_count;
 
@@ -48,7 +48,7 @@ void tape_learn(struct tape_conn *conn, const struct wire_header *header, const 
 struct tape_conn *tape_conn_new(void)
 {
     struct tape_conn *conn = calloc(1, sizeof *conn);
-    FUZZ_CHECK(conn != NULL && tape_conn_count < TAPE_CONNS_MOST);
+    FUZZ_CHECK(conn != NULL && tape_conn_count < TAPE_CONNS_MAX);
     conn->kind = TAPE_UNKNOWN;
     pthread_mutex_lock(&tape_lock);
     conn->number = tape_conn_count;

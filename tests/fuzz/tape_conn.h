@@ -8,7 +8,7 @@
 #include "tests/fuzz/tape_store.h"
 #include "transport/transport.h"
 
-#define TAPE_CONNS_MOST 256u
+#define TAPE_CONNS_MAX 256u
 
 /* Whole frames out of a stream. */
 struct tape_splitter {
@@ -30,7 +30,7 @@ struct tape_conn {
 };
 
 extern pthread_mutex_t tape_lock;
-extern struct tape_conn *tape_conns[TAPE_CONNS_MOST];
+extern struct tape_conn *tape_conns[TAPE_CONNS_MAX];
 extern unsigned tape_conn_count;
 
 struct tape_conn *tape_conn_new(void);

@@ -215,12 +215,12 @@ static void play_close(struct transport_conn *conn)
 
 #define PLAY_OPS                                                                                   \
     .connect_begin = play_connect_begin, .connect_end = play_connect_end, .send = play_send,       \
-    .receive = play_receive, .await = play_await, .descriptors = play_descriptors,                 \
+    .receive = play_receive, .poll_prepare = play_await, .descriptors = play_descriptors,          \
     .set_dead_after = play_set_dead_after, .close = play_close
 
 const struct transport_ops tape_play_ops = {.scheme = "play", PLAY_OPS};
 static const struct transport_ops play_near_ops = {
-    .scheme = "play", .sends_lightly = true, .pass = play_pass, PLAY_OPS};
+    .scheme = "play", .send_is_cheap = true, .send_fd = play_pass, PLAY_OPS};
 
 static enum ga_status play_connect_begin(const struct transport_address *address,
                                          struct transport_conn *out, char *why, size_t why_size)
@@ -231,7 +231,7 @@ static enum ga_status play_connect_begin(const struct transport_address *address
     state->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     FUZZ_CHECK(state->fd >= 0);
     const struct transport_ops *ops =
-        address->inner->pass != NULL ? &play_near_ops : &tape_play_ops;
+        address->inner->send_fd != NULL ? &play_near_ops : &tape_play_ops;
     *out = (struct transport_conn){.ops = ops, .fd = state->fd, .state = state};
     return GA_OK;
 }

@@ -75,22 +75,22 @@ static enum ga_status record_connect_end(struct transport_conn *conn, char *why,
 static enum ga_status record_widen(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct tape_conn *state = tape_conn_of(conn);
-    if (state->inner.ops->widen == NULL) {
+    if (state->inner.ops->upgrade == NULL) {
         return GA_OK;
     }
-    return state->inner.ops->widen(&state->inner, why, why_size);
+    return state->inner.ops->upgrade(&state->inner, why, why_size);
 }
 
 static enum ga_status record_pass(struct transport_conn *conn, int fd)
 {
     struct tape_conn *state = tape_conn_of(conn);
-    return state->inner.ops->pass(&state->inner, fd);
+    return state->inner.ops->send_fd(&state->inner, fd);
 }
 
 static unsigned record_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     struct tape_conn *state = tape_conn_of(conn);
-    return state->inner.ops->await(&state->inner, wanted, fds);
+    return state->inner.ops->poll_prepare(&state->inner, wanted, fds);
 }
 
 static unsigned record_descriptors(const struct transport_conn *conn, int *fds)
@@ -114,13 +114,13 @@ static void record_close(struct transport_conn *conn)
 
 #define RECORD_OPS                                                                                 \
     .connect_begin = record_connect_begin, .connect_end = record_connect_end,                      \
-    .widen = record_widen, .send = record_send, .receive = record_receive, .await = record_await,  \
-    .descriptors = record_descriptors, .set_dead_after = record_set_dead_after,                    \
-    .close = record_close
+    .upgrade = record_widen, .send = record_send, .receive = record_receive,                       \
+    .poll_prepare = record_await, .descriptors = record_descriptors,                               \
+    .set_dead_after = record_set_dead_after, .close = record_close
 
 const struct transport_ops tape_record_ops = {.scheme = "record", RECORD_OPS};
 static const struct transport_ops record_near_ops = {
-    .scheme = "record", .pass = record_pass, RECORD_OPS};
+    .scheme = "record", .send_fd = record_pass, RECORD_OPS};
 
 static enum ga_status record_connect_begin(const struct transport_address *address,
                                            struct transport_conn *out, char *why, size_t why_size)
@@ -128,7 +128,7 @@ static enum ga_status record_connect_begin(const struct transport_address *addre
     struct tape_conn *state = tape_conn_new();
     GA_TRY(address->inner->connect_begin(address, &state->inner, why, why_size));
     const struct transport_ops *ops =
-        address->inner->pass != NULL ? &record_near_ops : &tape_record_ops;
+        address->inner->send_fd != NULL ? &record_near_ops : &tape_record_ops;
     *out = (struct transport_conn){.ops = ops, .fd = state->inner.fd, .state = state};
     return GA_OK;
 }

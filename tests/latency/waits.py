@@ -23,7 +23,7 @@ from harness import expect  # noqa: E402
 SKIPPED = 77  # for ctest
 SHORT_MS, LONG_MS = 5, 55  # one way
 ADDED_S = 2 * (LONG_MS - SHORT_MS) / 1000
-RUNS, RUNS_MOST = 2, 6
+RUNS, RUNS_MAX = 2, 6
 SPARE = 0.4  # of a round trip: a step that is right never reaches the next whole number
 STEP_SECONDS = 60
 
@@ -112,7 +112,7 @@ def test_every_step(build):
         with link.far():
             server = stack.enter_context(harness.serving(build, config=configuration()))
         short, long = [], []
-        while len(long) < RUNS or (too_many(round_trips(short, long)) and len(long) < RUNS_MOST):
+        while len(long) < RUNS or (too_many(round_trips(short, long)) and len(long) < RUNS_MAX):
             for delay_ms, runs in ((SHORT_MS, short), (LONG_MS, long)):
                 link.set(delay_ms)
                 runs.append(run(build, server, link))

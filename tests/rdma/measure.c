@@ -29,8 +29,8 @@ _Noreturn static void fail(const char *what)
 
 static void wait_for(struct transport_conn *conn, short events)
 {
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
-    unsigned count = conn->ops->await(conn, events, fds);
+    struct pollfd fds[TRANSPORT_POLL_MAX];
+    unsigned count = conn->ops->poll_prepare(conn, events, fds);
     if (count != 0 && poll(fds, count, 30000) <= 0) {
         fail("nothing comes for 30 s");
     }
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     listener.ops->close_listener(&listener);
     if (transport_address_parse(url, "0", &address, why, sizeof why) != GA_OK ||
         transport_connect(&address, 10000, &conn, why, sizeof why) != GA_OK ||
-        conn.ops->widen(&conn, why, sizeof why) != GA_OK) {
+        conn.ops->upgrade(&conn, why, sizeof why) != GA_OK) {
         fail(why);
     }
     measure(&conn, rounds, pieces);

@@ -140,7 +140,7 @@ def test_memory_that_cannot_be_registered(build):
 
 def expect_with_calls(text, said):
     expect("cannot be registered" in said and "ulimit -l" in said, said)
-    expect(calls(text, "ga_arena_in") == 0 and calls(text, "ga_copy_in") > 0, text)
+    expect(calls(text, "ga_shared_buffer_in") == 0 and calls(text, "ga_copy_in") > 0, text)
 
 
 # ---- what breaks while a program runs, with a neighbour on the same server that computes

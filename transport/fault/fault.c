@@ -14,7 +14,7 @@
 #include "transport/fault/fault_options.h"
 #include "transport/fault/fault_passthrough.h"
 
-#define PIECES_MOST  64
+#define PIECES_MAX   64
 #define FIRST_BYTES  32 /* a header and, of DATA_HELLO, all up to its kind */
 #define CORRUPT_BITS 0x55
 
@@ -70,16 +70,16 @@ struct fault_listener {
 };
 
 /* Which transport listens on a descriptor: an address is asked for by that alone. */
-#define LISTENERS_MOST 64
+#define LISTENERS_MAX 64
 static struct {
     int fd; /* 0: none */
     const struct transport_ops *ops;
-} listeners[LISTENERS_MOST];
+} listeners[LISTENERS_MAX];
 
 /* No `ops`: it listens no more. */
 static void listener_note(int fd, const struct transport_ops *ops)
 {
-    for (size_t i = 0; i < LISTENERS_MOST; i++) {
+    for (size_t i = 0; i < LISTENERS_MAX; i++) {
         if (listeners[i].fd == (ops != NULL ? 0 : fd)) {
             listeners[i].fd = ops != NULL ? fd : 0;
             listeners[i].ops = ops;
@@ -262,7 +262,7 @@ static bool corrupt_next(const struct fault_conn *state, enum direction way)
 /* Silence of a connection whose bytes do not pass through the descriptor */
 static bool is_mute(const struct fault_conn *state)
 {
-    int fds[TRANSPORT_FDS_MOST];
+    int fds[TRANSPORT_FDS_MAX];
     return atomic_load(&state->silent) && state->inner.ops->descriptors(&state->inner, fds) > 1;
 }
 
@@ -316,7 +316,7 @@ static enum ga_status fault_send(struct transport_conn *conn, const struct iovec
                                  size_t *sent)
 {
     struct fault_conn *state = conn->state;
-    struct iovec less[PIECES_MOST];
+    struct iovec less[PIECES_MAX];
     size_t most;
     int used = 0;
     uint8_t wrong;
@@ -331,7 +331,7 @@ static enum ga_status fault_send(struct transport_conn *conn, const struct iovec
     if (fault_frames_armed(&state->faults.frames[OUT])) {
         return frames_send(state, pieces, count, sent);
     }
-    for (int i = 0; i < count && used < PIECES_MOST && most != 0; i++) {
+    for (int i = 0; i < count && used < PIECES_MAX && most != 0; i++) {
         less[used] = pieces[i];
         less[used].iov_len = pieces[i].iov_len < most ? pieces[i].iov_len : most;
         most -= less[used].iov_len;
@@ -372,26 +372,26 @@ static enum ga_status fault_receive(struct transport_conn *conn, void *to, size_
 
 /* ---- the rest is as it was */
 
-static enum ga_status fault_widen(struct transport_conn *conn, char *why, size_t why_size)
+static enum ga_status fault_upgrade(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct fault_conn *state = conn->state;
-    if (state->inner.ops->widen == NULL) {
+    if (state->inner.ops->upgrade == NULL) {
         snprintf(why, why_size, "it cannot be");
         return GA_UNSUPPORTED;
     }
-    return state->inner.ops->widen(&state->inner, why, why_size);
+    return state->inner.ops->upgrade(&state->inner, why, why_size);
 }
 
-static void fault_rest(struct transport_conn *conn, uint64_t now_ns)
+static void fault_idle(struct transport_conn *conn, uint64_t now_ns)
 {
     struct fault_conn *state = conn->state;
-    if (state->inner.ops->rest != NULL) {
-        state->inner.ops->rest(&state->inner, now_ns);
+    if (state->inner.ops->idle != NULL) {
+        state->inner.ops->idle(&state->inner, now_ns);
     }
 }
 
 /* After silence nothing ever comes. */
-static unsigned fault_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned fault_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     struct fault_conn *state = conn->state;
     if (atomic_load(&state->silent)) {
@@ -402,7 +402,7 @@ static unsigned fault_await(struct transport_conn *conn, short wanted, struct po
     if ((wanted & POLLIN) != 0 && (fault_frames_any(frames) || frames->ended)) {
         return 0;
     }
-    return state->inner.ops->await(&state->inner, wanted, fds);
+    return state->inner.ops->poll_prepare(&state->inner, wanted, fds);
 }
 
 static unsigned fault_descriptors(const struct transport_conn *conn, int *fds)
@@ -411,10 +411,10 @@ static unsigned fault_descriptors(const struct transport_conn *conn, int *fds)
     return state->inner.ops->descriptors(&state->inner, fds);
 }
 
-static const char *fault_trouble(const struct transport_conn *conn)
+static const char *fault_error_text(const struct transport_conn *conn)
 {
     const struct fault_conn *state = conn->state;
-    return transport_trouble(&state->inner);
+    return transport_error_text(&state->inner);
 }
 
 static enum ga_status fault_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
@@ -427,7 +427,7 @@ static enum ga_status fault_set_dead_after(struct transport_conn *conn, unsigned
 static enum ga_status fault_local_address(int fd, char *url, size_t size)
 {
     enum ga_status status = GA_LOST;
-    for (size_t i = 0; i < LISTENERS_MOST; i++) {
+    for (size_t i = 0; i < LISTENERS_MAX; i++) {
         if (listeners[i].fd == fd) {
             return listeners[i].ops->local_address(fd, url, size);
         }
@@ -470,17 +470,17 @@ const struct transport_ops transport_fault = {
     .accept = fault_accept,
     .connect_begin = fault_connect_begin,
     .connect_end = fault_connect_end,
-    .widen = fault_widen,
-    .pass = fault_pass,
-    .take = fault_take,
-    .reach = &fault_reach,
-    .rest = fault_rest,
+    .upgrade = fault_upgrade,
+    .send_fd = fault_send_fd,
+    .receive_fd = fault_receive_fd,
+    .one_sided = &fault_reach,
+    .idle = fault_idle,
     .send = fault_send,
     .receive = fault_receive,
-    .await = fault_await,
+    .poll_prepare = fault_poll_prepare,
     .descriptors = fault_descriptors,
     .set_dead_after = fault_set_dead_after,
-    .trouble = fault_trouble,
+    .error_text = fault_error_text,
     .local_address = fault_local_address,
     .close_listener = fault_close_listener,
     .close = fault_close,

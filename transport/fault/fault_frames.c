@@ -6,16 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CUT_BYTES  16u
-#define TOO_LONG   0x40000000u /* more than any frame may have */
-#define ROOM_LEAST 4096u
-#define PAUSE_US   500
-#define PAUSES     10000u
+#define CUT_BYTES 16u
+#define TOO_LONG  0x40000000u /* more than any frame may have */
+#define ROOM_MIN  4096u
+#define PAUSE_US  500
+#define PAUSES    10000u
 
 static enum ga_status append(struct fault_bytes *to, const uint8_t *bytes, size_t size)
 {
     if (to->size + size > to->room) {
-        size_t room = 2 * (to->size + size) + ROOM_LEAST;
+        size_t room = 2 * (to->size + size) + ROOM_MIN;
         uint8_t *at = realloc(to->at, room);
         if (at == NULL) {
             return GA_NO_MEMORY;

@@ -1,60 +1,65 @@
 /* What passes through a connection that breaks others. */
 #include "transport/fault/fault_passthrough.h"
 
-enum ga_status fault_pass(struct transport_conn *conn, int fd)
+enum ga_status fault_send_fd(struct transport_conn *conn, int fd)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->pass != NULL ? inner->ops->pass(inner, fd) : GA_UNSUPPORTED;
+    return inner->ops->send_fd != NULL ? inner->ops->send_fd(inner, fd) : GA_UNSUPPORTED;
 }
 
-enum ga_status fault_take(struct transport_conn *conn, int *fd)
+enum ga_status fault_receive_fd(struct transport_conn *conn, int *fd)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->take != NULL ? inner->ops->take(inner, fd) : GA_UNSUPPORTED;
+    return inner->ops->receive_fd != NULL ? inner->ops->receive_fd(inner, fd) : GA_UNSUPPORTED;
 }
 
 static enum ga_status through_share(struct transport_conn *conn, void *memory, size_t bytes,
                                     enum transport_use use, struct transport_memory *out)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->reach != NULL ? inner->ops->reach->share(inner, memory, bytes, use, out)
-                                     : GA_UNSUPPORTED;
+    return inner->ops->one_sided != NULL
+               ? inner->ops->one_sided->share(inner, memory, bytes, use, out)
+               : GA_UNSUPPORTED;
 }
 
 /* What has been shared can be unshared. */
 static void through_unshare(struct transport_conn *conn, struct transport_memory *memory)
 {
     struct transport_conn *inner = fault_inner(conn);
-    inner->ops->reach->unshare(inner, memory);
+    inner->ops->one_sided->unshare(inner, memory);
 }
 
 static enum ga_status through_fetch(struct transport_conn *conn,
-                                    const struct transport_reaching *copy)
+                                    const struct transport_one_sided_copy *copy)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->reach != NULL ? inner->ops->reach->fetch(inner, copy) : GA_UNSUPPORTED;
+    return inner->ops->one_sided != NULL ? inner->ops->one_sided->fetch(inner, copy)
+                                         : GA_UNSUPPORTED;
 }
 
 static enum ga_status through_fetched(struct transport_conn *conn, uint64_t *count)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->reach != NULL ? inner->ops->reach->fetched(inner, count) : GA_UNSUPPORTED;
+    return inner->ops->one_sided != NULL ? inner->ops->one_sided->fetched(inner, count)
+                                         : GA_UNSUPPORTED;
 }
 
 static enum ga_status through_store(struct transport_conn *conn,
-                                    const struct transport_reaching *copy)
+                                    const struct transport_one_sided_copy *copy)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->reach != NULL ? inner->ops->reach->store(inner, copy) : GA_UNSUPPORTED;
+    return inner->ops->one_sided != NULL ? inner->ops->one_sided->store(inner, copy)
+                                         : GA_UNSUPPORTED;
 }
 
 static enum ga_status through_stored(struct transport_conn *conn, uint64_t *count)
 {
     struct transport_conn *inner = fault_inner(conn);
-    return inner->ops->reach != NULL ? inner->ops->reach->stored(inner, count) : GA_UNSUPPORTED;
+    return inner->ops->one_sided != NULL ? inner->ops->one_sided->stored(inner, count)
+                                         : GA_UNSUPPORTED;
 }
 
-const struct transport_reach fault_reach = {
+const struct transport_one_sided fault_reach = {
     .share = through_share,
     .unshare = through_unshare,
     .fetch = through_fetch,

@@ -11,8 +11,8 @@ static inline struct transport_conn *fault_inner(const struct transport_conn *co
     return conn->state;
 }
 
-GA_CHECKED enum ga_status fault_pass(struct transport_conn *conn, int fd);
-GA_CHECKED enum ga_status fault_take(struct transport_conn *conn, int *fd);
-extern const struct transport_reach fault_reach;
+GA_CHECKED enum ga_status fault_send_fd(struct transport_conn *conn, int fd);
+GA_CHECKED enum ga_status fault_receive_fd(struct transport_conn *conn, int *fd);
+extern const struct transport_one_sided fault_reach;
 
 #endif

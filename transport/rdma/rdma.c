@@ -94,7 +94,7 @@ static enum ga_status offer_send(struct rdma_conn *state, const struct rdma_wide
     return status == GA_OK && sent == sizeof offer ? GA_OK : GA_LOST;
 }
 
-static enum ga_status rdma_widen_here(struct transport_conn *conn, char *why, size_t why_size)
+static enum ga_status rdma_upgrade_here(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct rdma_conn *state = conn->state;
     if (state->phase != RDMA_PLAIN) {
@@ -247,7 +247,8 @@ static enum ga_status rdma_receive_here(struct transport_conn *conn, void *to, s
                                 : transport_tcp.receive(&state->tcp, to, size, got);
 }
 
-static unsigned rdma_await_here(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned rdma_poll_prepare_here(struct transport_conn *conn, short wanted,
+                                       struct pollfd *fds)
 {
     struct rdma_conn *state = conn->state;
     if (state->phase == RDMA_NEW) {
@@ -256,7 +257,7 @@ static unsigned rdma_await_here(struct transport_conn *conn, short wanted, struc
         return 0;
     }
     return state->phase == RDMA_WIDE ? rdma_stream_await(state, wanted, fds)
-                                     : transport_tcp.await(&state->tcp, wanted, fds);
+                                     : transport_tcp.poll_prepare(&state->tcp, wanted, fds);
 }
 
 /* ---- the rest */
@@ -308,7 +309,7 @@ static void rdma_close_listener(struct transport_listener *listener)
     transport_tcp.close_listener(listener);
 }
 
-RDMA_UNCANCELLED(enum ga_status, rdma_widen,
+RDMA_UNCANCELLED(enum ga_status, rdma_upgrade,
                  (struct transport_conn * conn, char *why, size_t why_size), (conn, why, why_size))
 RDMA_UNCANCELLED(enum ga_status, rdma_send,
                  (struct transport_conn * conn, const struct iovec *pieces, int count,
@@ -317,7 +318,7 @@ RDMA_UNCANCELLED(enum ga_status, rdma_send,
 RDMA_UNCANCELLED(enum ga_status, rdma_receive,
                  (struct transport_conn * conn, void *to, size_t size, size_t *got),
                  (conn, to, size, got))
-RDMA_UNCANCELLED(unsigned, rdma_await,
+RDMA_UNCANCELLED(unsigned, rdma_poll_prepare,
                  (struct transport_conn * conn, short wanted, struct pollfd *fds),
                  (conn, wanted, fds))
 
@@ -327,12 +328,12 @@ const struct transport_ops transport_rdma = {
     .accept = rdma_accept,
     .connect_begin = rdma_connect_begin,
     .connect_end = rdma_connect_end,
-    .widen = rdma_widen,
-    .reach = &rdma_reach,
+    .upgrade = rdma_upgrade,
+    .one_sided = &rdma_reach,
     .send = rdma_send,
     .receive = rdma_receive,
-    .rest = rdma_stream_rest,
-    .await = rdma_await,
+    .idle = rdma_stream_rest,
+    .poll_prepare = rdma_poll_prepare,
     .descriptors = rdma_descriptors,
     .set_dead_after = rdma_set_dead_after,
     .local_address = rdma_local_address,

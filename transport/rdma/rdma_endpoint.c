@@ -67,13 +67,13 @@ static enum ga_status wide_make(int fd, bool readable, struct rdma_wide **out, c
     enum ga_status status = memory_register(wide, why, why_size);
     if (status == GA_OK) {
         status =
-            lane_init(&wide->in, &wide->card, wide->pd, IBV_ACCESS_REMOTE_WRITE, why, why_size);
+            rdma_qp_init(&wide->in, &wide->card, wide->pd, IBV_ACCESS_REMOTE_WRITE, why, why_size);
     }
     if (status == GA_OK) {
-        status = lane_init(&wide->out, &wide->card, wide->pd, 0, why, why_size);
+        status = rdma_qp_init(&wide->out, &wide->card, wide->pd, 0, why, why_size);
     }
     if (status == GA_OK) {
-        status = lane_init(&wide->fetch, &wide->card, wide->pd, access, why, why_size);
+        status = rdma_qp_init(&wide->fetch, &wide->card, wide->pd, access, why, why_size);
     }
     if (status != GA_OK) {
         rdma_wide_free(wide);
@@ -111,8 +111,8 @@ void rdma_wide_offer(const struct rdma_wide *wide, enum rdma_answer answer,
         return;
     }
     memcpy(offer->gid, &wide->card.gid, sizeof offer->gid);
-    offer->in = (struct lane_peer){wide->in.qp->qp_num, wide->in.psn};
-    offer->out = (struct lane_peer){wide->out.qp->qp_num, wide->out.psn};
+    offer->in = (struct rdma_qp_peer){wide->in.qp->qp_num, wide->in.psn};
+    offer->out = (struct rdma_qp_peer){wide->out.qp->qp_num, wide->out.psn};
     offer->ring = (uintptr_t)rdma_ring_in(wide);
     offer->ring_key = wide->mr_in->rkey;
     offer->mtu = (uint8_t)wide->card.mtu;
@@ -138,16 +138,16 @@ enum ga_status rdma_wide_connect(struct rdma_wide *wide, const struct rdma_offer
         snprintf(why, why_size, "the other end's card has another address than its connection");
         return GA_UNSUPPORTED;
     }
-    struct lane_remote remote = {.mtu = (enum ibv_mtu)offer->mtu};
+    struct rdma_qp_remote remote = {.mtu = (enum ibv_mtu)offer->mtu};
     memcpy(&remote.gid, offer->gid, sizeof remote.gid);
     remote.peer = offer->out;
-    GA_TRY(lane_connect(&wide->in, &remote, why, why_size));
+    GA_TRY(rdma_qp_connect(&wide->in, &remote, why, why_size));
     remote.peer = offer->in;
-    GA_TRY(lane_connect(&wide->out, &remote, why, why_size));
-    remote.peer = (struct lane_peer){offer->fetch, offer->out.psn};
+    GA_TRY(rdma_qp_connect(&wide->out, &remote, why, why_size));
+    remote.peer = (struct rdma_qp_peer){offer->fetch, offer->out.psn};
     remote.reads = offer->reads < wide->card.reads ? offer->reads : wide->card.reads;
     wide->fetch.psn = wide->out.psn; /* as we have said */
-    GA_TRY(lane_connect(&wide->fetch, &remote, why, why_size));
+    GA_TRY(rdma_qp_connect(&wide->fetch, &remote, why, why_size));
     wide->remote_ring = offer->ring;
     wide->remote_key = offer->ring_key;
     return GA_OK;
@@ -157,13 +157,13 @@ void rdma_wide_free(struct rdma_wide *wide)
 {
     const struct rdma_verbs *verbs = wide->card.verbs;
     if (wide->in.card != NULL) {
-        lane_fini(&wide->in);
+        rdma_qp_fini(&wide->in);
     }
     if (wide->out.card != NULL) {
-        lane_fini(&wide->out);
+        rdma_qp_fini(&wide->out);
     }
     if (wide->fetch.card != NULL) {
-        lane_fini(&wide->fetch);
+        rdma_qp_fini(&wide->fetch);
     }
     if (wide->mr_in != NULL) {
         (void)verbs->dereg_mr(wide->mr_in);

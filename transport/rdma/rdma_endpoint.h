@@ -1,9 +1,9 @@
-/* What makes a connection wide over RDMA: a card, memory of both directions, a lane for each, and
- * one by which the server reads the client's memory; and how the two ends tell each other (inside
- * transport/).
+/* What makes a connection wide over RDMA: a card, memory of both directions, a queue pair for each,
+ * and one by which the server reads the client's memory; and how the two ends tell each other
+ * (inside transport/).
  *
  *   client                                   server
- *     offer(its ring, its lanes) ------------->
+ *     offer(its ring, its queue pairs) ------------->
  *     <----------------- answer: the same, or no
  *
  * Both travel over the TCP connection, in front of the bytes of their direction. */
@@ -28,8 +28,8 @@ struct rdma_offer {
     uint32_t answer;  /* enum rdma_answer */
     uint32_t ring_bytes;
     uint8_t gid[16];
-    struct lane_peer in, out; /* as the sender sees them */
-    uint64_t ring;            /* its address and key, for the other end to write into */
+    struct rdma_qp_peer in, out; /* as the sender sees them */
+    uint64_t ring;               /* its address and key, for the other end to write into */
     uint32_t ring_key;
     uint32_t fetch; /* that queue pair; its first number is that of `out` */
 };
@@ -42,7 +42,7 @@ struct rdma_wide {
     struct ibv_pd *pd;
     uint8_t *memory; /* what comes in, and behind it what goes out */
     struct ibv_mr *mr_in, *mr_out;
-    struct lane in, out, fetch;
+    struct rdma_qp in, out, fetch;
     uint64_t remote_ring;
     uint32_t remote_key;
 };

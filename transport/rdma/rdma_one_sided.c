@@ -25,7 +25,7 @@ static enum ga_status reach_share_here(struct transport_conn *conn, void *memory
         return GA_NO_MEMORY;
     }
     if (GA_FAILPOINT("rdma: memory is shared")) {
-        lane_halt(&state->wide->fetch);
+        rdma_qp_halt(&state->wide->fetch);
     }
     *out = (struct transport_memory){.state = made,
                                      .address = (uintptr_t)memory,
@@ -42,34 +42,34 @@ static void reach_unshare(struct transport_conn *conn, struct transport_memory *
     memory->state = NULL;
 }
 
-static struct lane_write move_of(const struct transport_reaching *copy)
+static struct rdma_qp_write move_of(const struct transport_one_sided_copy *copy)
 {
-    return (struct lane_write){.from = copy->here,
-                               .bytes = copy->bytes,
-                               .local_key = copy->own->key,
-                               .to = copy->there,
-                               .remote_key = copy->key};
+    return (struct rdma_qp_write){.from = copy->here,
+                                  .bytes = copy->bytes,
+                                  .local_key = copy->own->key,
+                                  .to = copy->there,
+                                  .remote_key = copy->key};
 }
 
 static enum ga_status reach_fetch(struct transport_conn *conn,
-                                  const struct transport_reaching *copy)
+                                  const struct transport_one_sided_copy *copy)
 {
     struct rdma_conn *state = wide_state(conn);
-    const struct lane_write move = move_of(copy);
+    const struct rdma_qp_write move = move_of(copy);
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
     if (GA_FAILPOINT("rdma: memory is fetched")) {
-        lane_halt(&state->wide->fetch);
+        rdma_qp_halt(&state->wide->fetch);
     }
-    return lane_move(&state->wide->fetch, IBV_WR_RDMA_READ, &move);
+    return rdma_qp_move(&state->wide->fetch, IBV_WR_RDMA_READ, &move);
 }
 
-static void word_is_wrong(void *user, enum lane_kind kind, uint32_t number)
+static void word_is_wrong(void *user, enum rdma_qp_kind kind, uint32_t number)
 {
     struct rdma_conn *state = user;
     (void)kind, (void)number;
-    lane_break(&state->wide->fetch, "nothing is said where memory is read");
+    rdma_qp_break(&state->wide->fetch, "nothing is said where memory is read");
 }
 
 static enum ga_status reach_fetched(struct transport_conn *conn, uint64_t *count)
@@ -78,34 +78,34 @@ static enum ga_status reach_fetched(struct transport_conn *conn, uint64_t *count
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
-    struct lane *lane = &state->wide->fetch;
-    GA_TRY(lane_poll(lane, word_is_wrong, state));
-    if (lane->finished != lane->posted && atomic_exchange(&state->dozed, false) &&
+    struct rdma_qp *qp = &state->wide->fetch;
+    GA_TRY(rdma_qp_poll(qp, word_is_wrong, state));
+    if (qp->finished != qp->posted && atomic_exchange(&state->dozed, false) &&
         rdma_stream_tcp_ended(state)) {
         return GA_LOST;
     }
-    *count = lane->finished;
+    *count = qp->finished;
     return GA_OK;
 }
 
 bool rdma_reach_sleeps(struct rdma_conn *state)
 {
-    struct lane *lane = &state->wide->fetch;
-    uint64_t before = lane->finished;
-    lane_arm(lane);
-    return lane_poll(lane, word_is_wrong, state) == GA_OK && lane->finished == before;
+    struct rdma_qp *qp = &state->wide->fetch;
+    uint64_t before = qp->finished;
+    rdma_qp_arm(qp);
+    return rdma_qp_poll(qp, word_is_wrong, state) == GA_OK && qp->finished == before;
 }
 
 static enum ga_status reach_store(struct transport_conn *conn,
-                                  const struct transport_reaching *copy)
+                                  const struct transport_one_sided_copy *copy)
 {
     struct rdma_conn *state = wide_state(conn);
-    const struct lane_write move = move_of(copy);
+    const struct rdma_qp_write move = move_of(copy);
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
     if (GA_FAILPOINT("rdma: bytes are stored")) {
-        lane_halt(&state->wide->out);
+        rdma_qp_halt(&state->wide->out);
     }
     return rdma_stream_store(state, &move);
 }
@@ -121,7 +121,7 @@ RDMA_UNCANCELLED(enum ga_status, reach_share,
                   struct transport_memory *out),
                  (conn, memory, bytes, use, out))
 
-const struct transport_reach rdma_reach = {
+const struct transport_one_sided rdma_reach = {
     .share = reach_share,
     .unshare = reach_unshare,
     .fetch = reach_fetch,

@@ -17,14 +17,14 @@
 #define LANE_SENDS  256u
 #define LANE_NUMBER ((UINT32_C(1) << 30) - 1)
 
-enum lane_kind {
+enum rdma_qp_kind {
     LANE_BYTES,  /* so many bytes have been written behind the last ones */
     LANE_READ,   /* the other end has read so many bytes (the lowest 30 bits) */
     LANE_SWITCH, /* bytes go this way from now on; so many have gone over TCP before */
     LANE_END,
 };
 
-struct lane {
+struct rdma_qp {
     const struct rdma_card *card;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
@@ -34,28 +34,29 @@ struct lane {
     bool broken;
 };
 
-/* What the other end must know of a lane, and we of the other end's. */
-struct lane_peer {
+/* What the other end must know of a queue pair, and we of the other end's. */
+struct rdma_qp_peer {
     uint32_t qp, psn;
 };
 
-struct lane_remote {
+struct rdma_qp_remote {
     union ibv_gid gid;
     enum ibv_mtu mtu;
-    struct lane_peer peer;
+    struct rdma_qp_peer peer;
     uint8_t reads; /* on their way at once, at most */
 };
 
 /* `access` (IBV_ACCESS_REMOTE_*): what the other end may do with memory that is registered so. On
  * failure nothing stays. */
-GA_CHECKED enum ga_status lane_init(struct lane *lane, const struct rdma_card *card,
-                                    struct ibv_pd *pd, unsigned access, char *why, size_t why_size);
-GA_CHECKED enum ga_status lane_connect(struct lane *lane, const struct lane_remote *remote,
-                                       char *why, size_t why_size);
-void lane_fini(struct lane *lane);
+GA_CHECKED enum ga_status rdma_qp_init(struct rdma_qp *qp, const struct rdma_card *card,
+                                       struct ibv_pd *pd, unsigned access, char *why,
+                                       size_t why_size);
+GA_CHECKED enum ga_status rdma_qp_connect(struct rdma_qp *qp, const struct rdma_qp_remote *remote,
+                                          char *why, size_t why_size);
+void rdma_qp_fini(struct rdma_qp *qp);
 
 /* A place in the other end's memory, and the bytes here that go there or come from there. */
-struct lane_write {
+struct rdma_qp_write {
     const void *from;
     uint32_t bytes, local_key;
     uint64_t to;
@@ -63,24 +64,25 @@ struct lane_write {
 };
 
 /* GA_AGAIN: too many messages are on their way. GA_LOST. `write` NULL: only the word. */
-GA_CHECKED enum ga_status lane_post(struct lane *lane, enum lane_kind kind, uint32_t number,
-                                    const struct lane_write *write);
+GA_CHECKED enum ga_status rdma_qp_post(struct rdma_qp *qp, enum rdma_qp_kind kind, uint32_t number,
+                                       const struct rdma_qp_write *write);
 /* The same without a word: the other end does not see it. It shows in `finished`, each by itself.
  */
-GA_CHECKED enum ga_status lane_move(struct lane *lane, enum ibv_wr_opcode opcode,
-                                    const struct lane_write *move);
-/* Calls `take` for each word that has come. GA_LOST: the lane is broken, after what had come. */
-GA_CHECKED enum ga_status lane_poll(struct lane *lane,
-                                    void (*take)(void *user, enum lane_kind kind, uint32_t number),
-                                    void *user);
+GA_CHECKED enum ga_status rdma_qp_move(struct rdma_qp *qp, enum ibv_wr_opcode opcode,
+                                       const struct rdma_qp_write *move);
+/* Calls `take` for each word that has come. GA_LOST: the queue pair is broken, after what had come.
+ */
+GA_CHECKED enum ga_status
+rdma_qp_poll(struct rdma_qp *qp, void (*take)(void *user, enum rdma_qp_kind kind, uint32_t number),
+             void *user);
 /* From now on the channel's descriptor becomes readable when something comes. What has come before
  * may not count: poll once more. */
-void lane_arm(struct lane *lane);
+void rdma_qp_arm(struct rdma_qp *qp);
 /* It is of no use any more; the first time is logged. */
-void lane_break(struct lane *lane, const char *why);
+void rdma_qp_break(struct rdma_qp *qp, const char *why);
 /* For tests: as if the card had met an error of its own. Only who looks finds out. */
-void lane_halt(struct lane *lane);
+void rdma_qp_halt(struct rdma_qp *qp);
 /* Waits until all messages have arrived, but not for long. */
-void lane_settle(struct lane *lane);
+void rdma_qp_settle(struct rdma_qp *qp);
 
 #endif

@@ -13,7 +13,7 @@
 #include "transport/transport.h"
 
 #define RDMA_MESSAGES 128u /* on their way in one direction and not read, at most */
-#define RDMA_STORES   64u  /* and copies into the other end's memory: both fit into a lane */
+#define RDMA_STORES   64u  /* and copies into the other end's memory: both fit into a queue pair */
 
 struct rdma_out { /* under its lock */
     pthread_mutex_t lock;
@@ -64,9 +64,9 @@ GA_CHECKED enum ga_status rdma_stream_send(struct rdma_conn *state, const struct
                                            int count, size_t *sent);
 GA_CHECKED enum ga_status rdma_stream_receive(struct rdma_conn *state, void *to, size_t size,
                                               size_t *got);
-/* Of struct transport_reach; in order with what is sent. */
+/* Of struct transport_one_sided; in order with what is sent. */
 GA_CHECKED enum ga_status rdma_stream_store(struct rdma_conn *state,
-                                            const struct lane_write *write);
+                                            const struct rdma_qp_write *write);
 GA_CHECKED enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count);
 /* As `rest` of struct transport_ops. */
 void rdma_stream_rest(struct transport_conn *conn, uint64_t now_ns);
@@ -77,7 +77,7 @@ unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd 
 void rdma_stream_end(struct rdma_conn *state);
 
 /* ---- rdma_one_sided.c */
-extern const struct transport_reach rdma_reach;
+extern const struct transport_one_sided rdma_reach;
 /* Whether to sleep until a fetch ends; what has ended meanwhile has not been told. */
 bool rdma_reach_sleeps(struct rdma_conn *state);
 

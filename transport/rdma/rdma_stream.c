@@ -36,13 +36,13 @@ bool rdma_stream_tcp_ended(struct rdma_conn *state)
 
 /* ---- sending */
 
-static void out_take(void *user, enum lane_kind kind, uint32_t number)
+static void out_take(void *user, enum rdma_qp_kind kind, uint32_t number)
 {
     struct rdma_conn *state = user;
     struct rdma_out *out = &state->out;
     uint64_t read = out->read + ((number - (uint32_t)out->read) & LANE_NUMBER);
     if (kind != LANE_READ || read > out->written) {
-        lane_break(&state->wide->out, "its reader says what cannot be");
+        rdma_qp_break(&state->wide->out, "its reader says what cannot be");
         return;
     }
     out->read = read;
@@ -61,7 +61,7 @@ static enum ga_status out_switch(struct rdma_conn *state)
 {
     struct rdma_out *out = &state->out;
     if (!out->switched) {
-        GA_TRY(lane_post(&state->wide->out, LANE_SWITCH, (uint32_t)out->tcp_bytes, NULL));
+        GA_TRY(rdma_qp_post(&state->wide->out, LANE_SWITCH, (uint32_t)out->tcp_bytes, NULL));
         out->switched = true;
     }
     return GA_OK;
@@ -73,18 +73,18 @@ static enum ga_status out_post(struct rdma_conn *state, size_t bytes)
     struct rdma_wide *wide = state->wide;
     struct rdma_out *out = &state->out;
     const size_t at = (size_t)(out->written % RDMA_RING);
-    const struct lane_write write = {.from = rdma_ring_out(wide) + at,
-                                     .bytes = (uint32_t)bytes,
-                                     .local_key = wide->mr_out->lkey,
-                                     .to = wide->remote_ring + at,
-                                     .remote_key = wide->remote_key};
+    const struct rdma_qp_write write = {.from = rdma_ring_out(wide) + at,
+                                        .bytes = (uint32_t)bytes,
+                                        .local_key = wide->mr_out->lkey,
+                                        .to = wide->remote_ring + at,
+                                        .remote_key = wide->remote_key};
     if (GA_FAILPOINT("rdma: bytes are sent")) {
-        lane_halt(&wide->out);
+        rdma_qp_halt(&wide->out);
     }
-    enum ga_status status = lane_post(&wide->out, LANE_BYTES, (uint32_t)bytes, &write);
+    enum ga_status status = rdma_qp_post(&wide->out, LANE_BYTES, (uint32_t)bytes, &write);
     if (status == GA_AGAIN) {
-        GA_TRY(lane_poll(&wide->out, out_take, state));
-        status = lane_post(&wide->out, LANE_BYTES, (uint32_t)bytes, &write);
+        GA_TRY(rdma_qp_poll(&wide->out, out_take, state));
+        status = rdma_qp_post(&wide->out, LANE_BYTES, (uint32_t)bytes, &write);
     }
     GA_TRY(status);
     out->written += bytes;
@@ -108,21 +108,21 @@ static size_t out_fill(struct rdma_conn *state, struct iovec *pieces, int count,
     return done;
 }
 
-#define PIECES_MOST 64
+#define PIECES_MAX 64
 
 static enum ga_status out_send(struct rdma_conn *state, const struct iovec *pieces, int count,
                                size_t *sent)
 {
     struct rdma_out *out = &state->out;
-    struct iovec left[PIECES_MOST];
+    struct iovec left[PIECES_MAX];
     size_t want = 0, done = 0, part = 1, room;
-    count = count < PIECES_MOST ? count : PIECES_MOST;
+    count = count < PIECES_MAX ? count : PIECES_MAX;
     for (int i = 0; i < count; i++) {
         left[i] = pieces[i];
         want += pieces[i].iov_len;
     }
     if (out_room(out) < want) {
-        GA_TRY(lane_poll(&state->wide->out, out_take, state));
+        GA_TRY(rdma_qp_poll(&state->wide->out, out_take, state));
     }
     enum ga_status status = GA_OK;
     while (status == GA_OK && part != 0 && (room = out_room(out)) != 0) {
@@ -174,10 +174,10 @@ enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pie
 static enum ga_status stores_poll(struct rdma_conn *state)
 {
     struct rdma_out *out = &state->out;
-    struct lane *lane = &state->wide->out;
-    GA_TRY(lane_poll(lane, out_take, state));
+    struct rdma_qp *qp = &state->wide->out;
+    GA_TRY(rdma_qp_poll(qp, out_take, state));
     while (out->stores_ended != out->stores_begun &&
-           out->stores[out->stores_ended % RDMA_STORES] <= lane->finished) {
+           out->stores[out->stores_ended % RDMA_STORES] <= qp->finished) {
         out->stores_ended++;
     }
     return GA_OK;
@@ -188,10 +188,10 @@ static bool stores_full(const struct rdma_out *out)
     return out->stores_begun - out->stores_ended == RDMA_STORES;
 }
 
-static enum ga_status store(struct rdma_conn *state, const struct lane_write *write)
+static enum ga_status store(struct rdma_conn *state, const struct rdma_qp_write *write)
 {
     struct rdma_out *out = &state->out;
-    struct lane *lane = &state->wide->out;
+    struct rdma_qp *qp = &state->wide->out;
     if (!atomic_load_explicit(&state->ready, memory_order_acquire)) {
         return GA_LOST; /* who shares memory has said before that it is ready */
     }
@@ -202,12 +202,12 @@ static enum ga_status store(struct rdma_conn *state, const struct lane_write *wr
     if (stores_full(out)) {
         return GA_AGAIN;
     }
-    GA_TRY(lane_move(lane, IBV_WR_RDMA_WRITE, write));
-    out->stores[out->stores_begun++ % RDMA_STORES] = lane->posted;
+    GA_TRY(rdma_qp_move(qp, IBV_WR_RDMA_WRITE, write));
+    out->stores[out->stores_begun++ % RDMA_STORES] = qp->posted;
     return GA_OK;
 }
 
-enum ga_status rdma_stream_store(struct rdma_conn *state, const struct lane_write *write)
+enum ga_status rdma_stream_store(struct rdma_conn *state, const struct rdma_qp_write *write)
 {
     enum ga_status status = GA_LOST;
     if (!atomic_load_explicit(&state->ended, memory_order_relaxed)) {
@@ -246,7 +246,7 @@ void rdma_stream_rest(struct transport_conn *conn, uint64_t now_ns)
 
 /* ---- receiving */
 
-static void in_take(void *user, enum lane_kind kind, uint32_t number)
+static void in_take(void *user, enum rdma_qp_kind kind, uint32_t number)
 {
     struct rdma_conn *state = user;
     struct rdma_in *in = &state->in;
@@ -261,13 +261,13 @@ static void in_take(void *user, enum lane_kind kind, uint32_t number)
     } else if (kind == LANE_END) {
         in->end = true;
     } else {
-        lane_break(&state->wide->in, "its writer says what cannot be");
+        rdma_qp_break(&state->wide->in, "its writer says what cannot be");
     }
 }
 
 static enum ga_status in_poll(struct rdma_conn *state)
 {
-    return lane_poll(&state->wide->in, in_take, state);
+    return rdma_qp_poll(&state->wide->in, in_take, state);
 }
 
 /* Before it has nothing to write into, the other end hears that there is room again. */
@@ -280,9 +280,9 @@ static void in_tell(struct rdma_conn *state)
         return;
     }
     if (GA_FAILPOINT("rdma: bytes have been read")) {
-        lane_halt(&state->wide->in);
+        rdma_qp_halt(&state->wide->in);
     }
-    if (lane_post(&state->wide->in, LANE_READ, (uint32_t)in->read, NULL) == GA_OK) {
+    if (rdma_qp_post(&state->wide->in, LANE_READ, (uint32_t)in->read, NULL) == GA_OK) {
         in->told = in->read;
         in->messages = 0;
     }
@@ -358,7 +358,7 @@ static bool in_sleeps(struct rdma_conn *state)
     struct rdma_in *in = &state->in;
     pthread_mutex_lock(&in->lock);
     bool switched = atomic_load(&in->switched);
-    lane_arm(&state->wide->in);
+    rdma_qp_arm(&state->wide->in);
     bool sleeps = in_poll(state) == GA_OK && in->arrived == in->read && !in->end &&
                   switched == atomic_load(&in->switched);
     pthread_mutex_unlock(&in->lock);
@@ -373,7 +373,7 @@ static bool out_sleeps(struct rdma_conn *state, bool *over_tcp)
     *over_tcp = !out->switched;
     bool sleeps = !atomic_load(&state->ready);
     if (out->switched) {
-        lane_arm(&state->wide->out);
+        rdma_qp_arm(&state->wide->out);
         sleeps = stores_poll(state) == GA_OK && (out_room(out) == 0 || stores_full(out));
     }
     pthread_mutex_unlock(&out->lock);
@@ -419,8 +419,8 @@ void rdma_stream_end(struct rdma_conn *state)
     struct rdma_out *out = &state->out;
     pthread_mutex_lock(&out->lock);
     if (out->switched && !atomic_load(&state->ended) && !rdma_stream_tcp_ended(state) &&
-        lane_post(&state->wide->out, LANE_END, 0, NULL) == GA_OK) {
-        lane_settle(&state->wide->out);
+        rdma_qp_post(&state->wide->out, LANE_END, 0, NULL) == GA_OK) {
+        rdma_qp_settle(&state->wide->out);
     }
     pthread_mutex_unlock(&out->lock);
 }

@@ -14,9 +14,9 @@
 
 #include "transport/socket.h"
 
-#define LIBRARY    "libibverbs.so.1"
-#define GIDS_MOST  1024u /* of a card; more are not looked at */
-#define READS_MOST 16    /* more are not faster: each is large */
+#define LIBRARY   "libibverbs.so.1"
+#define GIDS_MAX  1024u /* of a card; more are not looked at */
+#define READS_MAX 16    /* more are not faster: each is large */
 
 static struct rdma_verbs library;
 static bool loaded;
@@ -106,7 +106,7 @@ static uint8_t card_reads(struct ibv_context *context)
     }
     int both = device.max_qp_rd_atom < device.max_qp_init_rd_atom ? device.max_qp_rd_atom
                                                                   : device.max_qp_init_rd_atom;
-    return (uint8_t)(both < 0 ? 0 : both < READS_MOST ? both : READS_MOST);
+    return (uint8_t)(both < 0 ? 0 : both < READS_MAX ? both : READS_MAX);
 }
 
 /* Whether the card has the address, and a cable. */
@@ -114,7 +114,7 @@ static bool card_matches(struct rdma_card *card, struct ibv_gid_entry *gids)
 {
     struct ibv_port_attr port = {0};
     ssize_t count =
-        library.query_gid_table(card->context, gids, GIDS_MOST, 0, sizeof(struct ibv_gid_entry));
+        library.query_gid_table(card->context, gids, GIDS_MAX, 0, sizeof(struct ibv_gid_entry));
     for (ssize_t i = 0; i < count; i++) {
         if (gids[i].gid_type == IBV_GID_TYPE_ROCE_V2 && gids[i].gid_index <= UINT8_MAX &&
             memcmp(&gids[i].gid, &card->gid, sizeof card->gid) == 0 &&
@@ -133,7 +133,7 @@ static bool card_matches(struct rdma_card *card, struct ibv_gid_entry *gids)
 static bool card_find(struct rdma_card *card)
 {
     bool found = false;
-    struct ibv_gid_entry *gids = calloc(GIDS_MOST, sizeof *gids);
+    struct ibv_gid_entry *gids = calloc(GIDS_MAX, sizeof *gids);
     struct ibv_device **list = gids != NULL ? library.get_device_list(NULL) : NULL;
     for (struct ibv_device **at = list; !found && at != NULL && *at != NULL; at++) {
         card->context = library.open_device(*at);

@@ -163,7 +163,7 @@ bool ring_writer_sleeps(struct ring_end *end)
     return false;
 }
 
-bool ring_rest(struct ring_end *end)
+bool ring_idle(struct ring_end *end)
 {
     struct ring *ring = end->ring;
     if (atomic_load(&ring->read) != position(end)) {

@@ -46,6 +46,6 @@ bool ring_writer_sleeps(struct ring_end *end);
 
 /* Gives the memory of the bytes back, until the next ones are written, if none are in the ring. Of
  * who writes: nobody else uses what has been read. */
-bool ring_rest(struct ring_end *end);
+bool ring_idle(struct ring_end *end);
 
 #endif

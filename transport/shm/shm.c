@@ -153,7 +153,7 @@ static void rings_take(struct shm_conn *state, struct rings *rings, int room)
     state->out.ring = state->server ? &rings->to_client : &rings->to_server;
 }
 
-static enum ga_status shm_widen(struct transport_conn *conn, char *why, size_t why_size)
+static enum ga_status shm_upgrade(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct shm_conn *state = conn->state;
     int room;
@@ -263,7 +263,7 @@ static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t 
 }
 
 /* The ring that this end writes into. */
-static void shm_rest(struct transport_conn *conn, uint64_t now_ns)
+static void shm_idle(struct transport_conn *conn, uint64_t now_ns)
 {
     struct shm_conn *state = conn->state;
     if (state->rings == NULL) {
@@ -275,11 +275,11 @@ static void shm_rest(struct transport_conn *conn, uint64_t now_ns)
         state->out_seen.since_ns = now_ns;
         state->out_seen.rests = false;
     } else if (!state->out_seen.rests && now_ns - state->out_seen.since_ns >= SHM_REST_NS) {
-        state->out_seen.rests = ring_rest(&state->out);
+        state->out_seen.rests = ring_idle(&state->out);
     }
 }
 
-static unsigned shm_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+static unsigned shm_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     struct shm_conn *state = conn->state;
     if (state->rings == NULL) {
@@ -305,7 +305,7 @@ static unsigned shm_await(struct transport_conn *conn, short wanted, struct poll
 
 /* ---- descriptors */
 
-static enum ga_status shm_pass(struct transport_conn *conn, int fd)
+static enum ga_status shm_send_fd(struct transport_conn *conn, int fd)
 {
     struct shm_conn *state = conn->state;
     return !state->server && state->rings != NULL ? shm_pass_send(conn->fd, fd) : GA_UNSUPPORTED;
@@ -313,7 +313,7 @@ static enum ga_status shm_pass(struct transport_conn *conn, int fd)
 
 /* It came before the call that speaks of it, so it is here. Doorbells that go with it are not
  * missed: who takes it is awake, and looks into the ring before he sleeps. */
-static enum ga_status shm_take(struct transport_conn *conn, int *fd)
+static enum ga_status shm_receive_fd(struct transport_conn *conn, int *fd)
 {
     struct shm_conn *state = conn->state;
     if (!state->server || state->rings == NULL) {
@@ -382,18 +382,18 @@ static void shm_close(struct transport_conn *conn)
 
 const struct transport_ops transport_shm = {
     .scheme = "shm",
-    .sends_lightly = true,
+    .send_is_cheap = true,
     .listen = shm_listen,
     .accept = shm_accept,
     .connect_begin = shm_connect_begin,
     .connect_end = shm_connect_end,
-    .widen = shm_widen,
-    .pass = shm_pass,
-    .take = shm_take,
-    .rest = shm_rest,
+    .upgrade = shm_upgrade,
+    .send_fd = shm_send_fd,
+    .receive_fd = shm_receive_fd,
+    .idle = shm_idle,
     .send = shm_send,
     .receive = shm_receive,
-    .await = shm_await,
+    .poll_prepare = shm_poll_prepare,
     .descriptors = shm_descriptors,
     .set_dead_after = shm_set_dead_after,
     .local_address = shm_local_address,

@@ -38,7 +38,7 @@ static void keep(struct shm_passed *passed, const struct cmsghdr *header)
     for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= header->cmsg_len; i++) {
         int fd;
         memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-        if (passed->count < SHM_PASSED_MOST) {
+        if (passed->count < SHM_PASSED_MAX) {
             passed->fds[passed->count++] = fd;
         } else {
             close(fd);

@@ -5,12 +5,12 @@
 
 #include "base/status.h"
 
-#define SHM_PASSED_MOST                                                                            \
+#define SHM_PASSED_MAX                                                                             \
     4u /* that nobody has taken yet; more are closed, and whoever takes one sees                   \
         * that it is another */
 
 struct shm_passed {
-    int fds[SHM_PASSED_MOST]; /* in their order */
+    int fds[SHM_PASSED_MAX]; /* in their order */
     unsigned count;
 };
 

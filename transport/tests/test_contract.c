@@ -53,9 +53,9 @@ static void wait_accept(const struct transport_listener *listener)
 
 static void wait_for(struct transport_conn *conn, short events)
 {
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
-    unsigned count = conn->ops->await(conn, events, fds);
-    cr_assert(count <= TRANSPORT_AWAIT_MOST);
+    struct pollfd fds[TRANSPORT_POLL_MAX];
+    unsigned count = conn->ops->poll_prepare(conn, events, fds);
+    cr_assert(count <= TRANSPORT_POLL_MAX);
     cr_assert(count == 0 || poll(fds, count, 5000) > 0);
 }
 
@@ -79,10 +79,10 @@ static void connect_url(const struct url *url, const char *bound, char *out, siz
              rdma ? "rdma" : bound, rest, url->options);
 }
 
-static void widen(const struct url *url, struct transport_conn *conn)
+static void upgrade(const struct url *url, struct transport_conn *conn)
 {
     char why[300] = "";
-    enum ga_status status = conn->ops->widen(conn, why, sizeof why);
+    enum ga_status status = conn->ops->upgrade(conn, why, sizeof why);
     if (strstr(url->address, "rdma://") == NULL || getenv(RDMA_HOST) != NULL) {
         cr_assert_eq(status, GA_OK, "%s", why);
     } else {
@@ -140,7 +140,7 @@ static struct pair pair_open(const struct url *url)
     cr_assert_eq(address.ops->accept(&pair.listener, &pair.server), GA_OK);
     pair_connect(&pair);
     if (url->wide) {
-        widen(url, &pair.client);
+        upgrade(url, &pair.client);
     }
     return pair;
 }
@@ -174,7 +174,8 @@ Test(contract, every_transport_is_tested)
             tested_wide |= same && url->wide;
         }
         cr_assert(tested, "%s", transport_all[i]->scheme);
-        cr_assert(tested_wide == (transport_all[i]->widen != NULL), "%s", transport_all[i]->scheme);
+        cr_assert(tested_wide == (transport_all[i]->upgrade != NULL), "%s",
+                  transport_all[i]->scheme);
     }
 }
 
@@ -213,11 +214,12 @@ Test(contract, bytes_arrive_in_order_and_a_full_stream_says_again)
             size_t got;
             enum ga_status status = pair.server.ops->receive(&pair.server, in, 100000, &got);
             if (status == GA_AGAIN) {
-                struct pollfd either[2 * TRANSPORT_AWAIT_MOST];
-                unsigned to_read = pair.server.ops->await(&pair.server, POLLIN, either);
+                struct pollfd either[2 * TRANSPORT_POLL_MAX];
+                unsigned to_read = pair.server.ops->poll_prepare(&pair.server, POLLIN, either);
                 unsigned to_write =
-                    sent < total ? pair.client.ops->await(&pair.client, POLLOUT, either + to_read)
-                                 : 1;
+                    sent < total
+                        ? pair.client.ops->poll_prepare(&pair.client, POLLOUT, either + to_read)
+                        : 1;
                 if (to_read != 0 && to_write != 0) {
                     unsigned count = sent < total ? to_read + to_write : to_read;
                     cr_assert(poll(either, count, 5000) > 0);
@@ -426,9 +428,9 @@ Test(contract, descriptors_do_not_leak_into_children)
         const struct transport_conn *ends[2] = {&pair.client, &pair.server};
         exchange(&pair); /* the server's end knows then what it is */
         for (int i = 0; i < 2; i++) {
-            int fds[TRANSPORT_FDS_MOST];
+            int fds[TRANSPORT_FDS_MAX];
             unsigned count = ends[i]->ops->descriptors(ends[i], fds);
-            cr_assert(count >= 1 && count <= TRANSPORT_FDS_MOST);
+            cr_assert(count >= 1 && count <= TRANSPORT_FDS_MAX);
             for (unsigned k = 0; k < count; k++) {
                 cr_assert(fcntl(fds[k], F_GETFD) & FD_CLOEXEC);
             }

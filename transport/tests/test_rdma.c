@@ -155,9 +155,9 @@ Test(rdma, a_program_without_stdio_keeps_those_numbers)
     int input = dup(STDIN_FILENO);
     close(STDIN_FILENO);
     struct wide_pair pair = wide_open("", "");
-    int fds[TRANSPORT_FDS_MOST];
+    int fds[TRANSPORT_FDS_MAX];
     unsigned count = pair.client.ops->descriptors(&pair.client, fds);
-    cr_assert_eq(count, TRANSPORT_FDS_MOST);
+    cr_assert_eq(count, TRANSPORT_FDS_MAX);
     for (unsigned i = 0; i < count; i++) {
         cr_assert_gt(fds[i], STDERR_FILENO);
     }
@@ -179,17 +179,18 @@ static void break_place(struct wide_pair *pair)
 
 static void break_qp(struct wide_pair *pair)
 {
-    lane_halt(&pair->client_state->wide->out);
+    rdma_qp_halt(&pair->client_state->wide->out);
 }
 
 static void break_kind(struct wide_pair *pair)
 {
-    cr_assert_eq(lane_post(&pair->client_state->wide->out, LANE_READ, 5, NULL), GA_OK);
+    cr_assert_eq(rdma_qp_post(&pair->client_state->wide->out, LANE_READ, 5, NULL), GA_OK);
 }
 
 static void break_length(struct wide_pair *pair)
 {
-    cr_assert_eq(lane_post(&pair->client_state->wide->out, LANE_BYTES, RDMA_RING + 1, NULL), GA_OK);
+    cr_assert_eq(rdma_qp_post(&pair->client_state->wide->out, LANE_BYTES, RDMA_RING + 1, NULL),
+                 GA_OK);
 }
 
 Test(rdma, whatever_breaks_is_the_end_of_both)
@@ -219,10 +220,10 @@ static enum ga_status receive_asleep(struct transport_conn *conn)
     size_t got;
     enum ga_status status = GA_AGAIN;
     for (int i = 0; i < 100 && status == GA_AGAIN; i++) {
-        struct pollfd fds[TRANSPORT_AWAIT_MOST];
-        unsigned count = conn->ops->await(conn, POLLIN, fds);
+        struct pollfd fds[TRANSPORT_POLL_MAX];
+        unsigned count = conn->ops->poll_prepare(conn, POLLIN, fds);
         (void)poll(fds, count, count != 0 ? 100 : 0);
-        conn->ops->rest(conn, 0);
+        conn->ops->idle(conn, 0);
         status = conn->ops->receive(conn, &byte, 1, &got);
     }
     return status;
@@ -236,7 +237,7 @@ Test(rdma, what_cannot_arrive_is_the_end_of_both, .timeout = 60)
         struct wide_pair pair = wide_open("", "");
         struct iovec piece = {"words", 5};
         size_t sent;
-        lane_halt(there ? &pair.server_state->wide->in : &pair.client_state->wide->out);
+        rdma_qp_halt(there ? &pair.server_state->wide->in : &pair.client_state->wide->out);
         cr_assert_eq(pair.client.ops->send(&pair.client, &piece, 1, &sent), GA_OK);
         cr_assert_eq(receive_asleep(&pair.client), GA_LOST, "case %d", there);
         cr_assert_eq(receive_asleep(&pair.server), GA_LOST, "case %d", there);
@@ -251,7 +252,8 @@ Test(rdma, a_reader_that_has_read_too_much_is_the_end)
         return;
     }
     struct wide_pair pair = wide_open("", "");
-    cr_assert_eq(lane_post(&pair.server_state->wide->in, LANE_READ, LANE_NUMBER / 2, NULL), GA_OK);
+    cr_assert_eq(rdma_qp_post(&pair.server_state->wide->in, LANE_READ, LANE_NUMBER / 2, NULL),
+                 GA_OK);
     cr_assert_eq(send_until_not_ok(&pair.client), GA_LOST);
     wide_close(&pair);
 }
@@ -287,7 +289,7 @@ Test(rdma, closing_does_not_wait_for_who_does_not_answer)
         return;
     }
     struct wide_pair pair = wide_open("", "");
-    struct lane *silent = &pair.server_state->wide->in;
+    struct rdma_qp *silent = &pair.server_state->wide->in;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
     cr_assert_eq(silent->card->verbs->modify_qp(silent->qp, &reset, IBV_QP_STATE), 0);
     struct iovec piece = {"words", 5};

@@ -34,9 +34,9 @@ static struct ends ends_open(const char *before, const char *behind)
     ends.theirs = pages(BYTES);
     ends.own = pages(BYTES);
     cr_assert_eq(
-        client->ops->reach->share(client, ends.theirs, BYTES, TRANSPORT_SHARED, &ends.shared),
+        client->ops->one_sided->share(client, ends.theirs, BYTES, TRANSPORT_SHARED, &ends.shared),
         GA_OK);
-    cr_assert_eq(server->ops->reach->share(server, ends.own, BYTES, TRANSPORT_OWN, &ends.lent),
+    cr_assert_eq(server->ops->one_sided->share(server, ends.own, BYTES, TRANSPORT_OWN, &ends.lent),
                  GA_OK);
     return ends;
 }
@@ -45,22 +45,22 @@ static void ends_close(struct ends *ends)
 {
     struct wide_pair *pair = &ends->pair;
     if (ends->shared.state != NULL) {
-        pair->client.ops->reach->unshare(&pair->client, &ends->shared);
+        pair->client.ops->one_sided->unshare(&pair->client, &ends->shared);
     }
-    pair->server.ops->reach->unshare(&pair->server, &ends->lent);
+    pair->server.ops->one_sided->unshare(&pair->server, &ends->lent);
     wide_close(pair);
     munmap(ends->theirs, BYTES);
     munmap(ends->own, BYTES);
 }
 
-static struct transport_reaching piece(const struct ends *ends, size_t here, size_t there,
-                                       uint32_t bytes)
+static struct transport_one_sided_copy piece(const struct ends *ends, size_t here, size_t there,
+                                             uint32_t bytes)
 {
-    return (struct transport_reaching){.own = &ends->lent,
-                                       .here = ends->own + here,
-                                       .there = ends->shared.address + there,
-                                       .key = ends->shared.key,
-                                       .bytes = bytes};
+    return (struct transport_one_sided_copy){.own = &ends->lent,
+                                             .here = ends->own + here,
+                                             .there = ends->shared.address + there,
+                                             .key = ends->shared.key,
+                                             .bytes = bytes};
 }
 
 /* Asleep until so many have ended. */
@@ -68,21 +68,21 @@ static enum ga_status fetches_end(struct transport_conn *conn, uint64_t due)
 {
     uint64_t count = 0;
     for (;;) {
-        GA_TRY(conn->ops->reach->fetched(conn, &count));
+        GA_TRY(conn->ops->one_sided->fetched(conn, &count));
         if (count >= due) {
             return GA_OK;
         }
-        struct pollfd fds[TRANSPORT_AWAIT_MOST];
-        unsigned polled = conn->ops->await(conn, POLLPRI, fds);
-        cr_assert(polled <= TRANSPORT_AWAIT_MOST);
+        struct pollfd fds[TRANSPORT_POLL_MAX];
+        unsigned polled = conn->ops->poll_prepare(conn, POLLPRI, fds);
+        cr_assert(polled <= TRANSPORT_POLL_MAX);
         cr_assert(polled == 0 || poll(fds, polled, 10000) > 0, "nobody is woken");
     }
 }
 
-static enum ga_status fetch(struct ends *ends, struct transport_reaching copy)
+static enum ga_status fetch(struct ends *ends, struct transport_one_sided_copy copy)
 {
     struct transport_conn *server = &ends->pair.server;
-    cr_assert_eq(server->ops->reach->fetch(server, &copy), GA_OK);
+    cr_assert_eq(server->ops->one_sided->fetch(server, &copy), GA_OK);
     return fetches_end(server, ++ends->fetches);
 }
 
@@ -90,7 +90,7 @@ static enum ga_status stores_end(struct transport_conn *conn, uint64_t due)
 {
     uint64_t count = 0;
     for (int i = 0; i < 5000; i++) {
-        GA_TRY(conn->ops->reach->stored(conn, &count));
+        GA_TRY(conn->ops->one_sided->stored(conn, &count));
         if (count >= due) {
             return GA_OK;
         }
@@ -120,8 +120,8 @@ static void bytes_go_both_ways(const char *before, const char *behind)
         cr_assert(ends.own[4] == 0xee && ends.own[5 + sizes[i]] == 0xee);
         fill(ends.own, BYTES, i + 100);
         memset(ends.theirs, 0xee, BYTES);
-        const struct transport_reaching back = piece(&ends, 5, 3, sizes[i]);
-        cr_assert_eq(server->ops->reach->store(server, &back), GA_OK);
+        const struct transport_one_sided_copy back = piece(&ends, 5, 3, sizes[i]);
+        cr_assert_eq(server->ops->one_sided->store(server, &back), GA_OK);
         wide_say(server, &ends.pair.client, "it is there");
         cr_assert_eq(memcmp(ends.own + 5, ends.theirs + 3, sizes[i]), 0, "%u", sizes[i]);
         cr_assert(ends.theirs[2] == 0xee && ends.theirs[3 + sizes[i]] == 0xee);
@@ -152,9 +152,9 @@ Test(reach, many_are_on_their_way, .timeout = 120)
     uint64_t began = 0;
     fill(ends.theirs, BYTES, 3);
     for (unsigned i = 0; i < 512; i++) {
-        const struct transport_reaching copy = piece(&ends, i * each, i * each, each);
+        const struct transport_one_sided_copy copy = piece(&ends, i * each, i * each, each);
         enum ga_status status;
-        while ((status = server->ops->reach->fetch(server, &copy)) == GA_AGAIN) {
+        while ((status = server->ops->one_sided->fetch(server, &copy)) == GA_AGAIN) {
             cr_assert_gt(began, 100, "some must fit");
             cr_assert_eq(fetches_end(server, began - 100), GA_OK);
         }
@@ -165,11 +165,11 @@ Test(reach, many_are_on_their_way, .timeout = 120)
     cr_assert_eq(memcmp(ends.own, ends.theirs, BYTES), 0);
     fill(ends.own, BYTES, 4);
     for (unsigned i = 0; i < 512; i++) {
-        const struct transport_reaching copy = piece(&ends, i * each, i * each, each);
+        const struct transport_one_sided_copy copy = piece(&ends, i * each, i * each, each);
         enum ga_status status;
-        while ((status = server->ops->reach->store(server, &copy)) == GA_AGAIN) {
-            struct pollfd fds[TRANSPORT_AWAIT_MOST];
-            unsigned polled = server->ops->await(server, POLLOUT, fds);
+        while ((status = server->ops->one_sided->store(server, &copy)) == GA_AGAIN) {
+            struct pollfd fds[TRANSPORT_POLL_MAX];
+            unsigned polled = server->ops->poll_prepare(server, POLLOUT, fds);
             cr_assert(polled == 0 || poll(fds, polled, 10000) > 0, "nobody is woken");
         }
         cr_assert_eq(status, GA_OK);
@@ -184,9 +184,9 @@ Test(reach, many_are_on_their_way, .timeout = 120)
  * changes. */
 enum wrong { KEY, BEHIND_THE_END, BEFORE_IT, UNSHARED, WRONGS };
 
-static struct transport_reaching wrong_piece(struct ends *ends, enum wrong wrong)
+static struct transport_one_sided_copy wrong_piece(struct ends *ends, enum wrong wrong)
 {
-    struct transport_reaching copy = piece(ends, 0, 0, 4096);
+    struct transport_one_sided_copy copy = piece(ends, 0, 0, 4096);
     struct transport_conn *client = &ends->pair.client;
     switch (wrong) {
     case KEY:
@@ -199,7 +199,7 @@ static struct transport_reaching wrong_piece(struct ends *ends, enum wrong wrong
         copy.there -= 1;
         break;
     default:
-        client->ops->reach->unshare(client, &ends->shared);
+        client->ops->one_sided->unshare(client, &ends->shared);
     }
     return copy;
 }
@@ -228,8 +228,8 @@ Test(reach, what_is_not_shared_is_the_end, .timeout = 120)
 
         ends = ends_open("", "");
         struct transport_conn *server = &ends.pair.server;
-        const struct transport_reaching copy = wrong_piece(&ends, wrong);
-        cr_assert_eq(server->ops->reach->store(server, &copy), GA_OK);
+        const struct transport_one_sided_copy copy = wrong_piece(&ends, wrong);
+        cr_assert_eq(server->ops->one_sided->store(server, &copy), GA_OK);
         learns_the_end(server);
         cr_assert_eq(stores_end(server, 1), GA_LOST);
         ends_close(&ends);
@@ -244,25 +244,25 @@ Test(reach, own_memory_is_not_shared, .timeout = 120)
     }
     struct ends ends = ends_open("", "");
     struct transport_conn *client = &ends.pair.client;
-    const struct transport_reaching copy = {.own = &ends.shared,
-                                            .here = ends.theirs,
-                                            .there = ends.lent.address,
-                                            .key = ends.lent.key,
-                                            .bytes = 4096};
+    const struct transport_one_sided_copy copy = {.own = &ends.shared,
+                                                  .here = ends.theirs,
+                                                  .there = ends.lent.address,
+                                                  .key = ends.lent.key,
+                                                  .bytes = 4096};
     struct transport_memory local;
-    cr_assert_eq(client->ops->reach->share(client, ends.theirs, BYTES, TRANSPORT_OWN, &local),
+    cr_assert_eq(client->ops->one_sided->share(client, ends.theirs, BYTES, TRANSPORT_OWN, &local),
                  GA_OK);
     memset(ends.own, 0x55, BYTES);
     memset(ends.theirs, 0x66, BYTES);
-    struct transport_reaching attempt = copy;
+    struct transport_one_sided_copy attempt = copy;
     attempt.own = &local;
-    cr_assert_eq(client->ops->reach->fetch(client, &attempt), GA_OK);
+    cr_assert_eq(client->ops->one_sided->fetch(client, &attempt), GA_OK);
     cr_assert_eq(fetches_end(client, 1), GA_LOST);
-    cr_assert_eq(client->ops->reach->store(client, &attempt), GA_OK);
+    cr_assert_eq(client->ops->one_sided->store(client, &attempt), GA_OK);
     learns_the_end(client);
     cr_assert_eq(ends.theirs[0], 0x66);
     cr_assert_eq(ends.own[0], 0x55);
-    client->ops->reach->unshare(client, &local);
+    client->ops->one_sided->unshare(client, &local);
     ends_close(&ends);
 }
 
@@ -275,10 +275,10 @@ Test(reach, who_fetches_hears_of_the_end, .timeout = 120)
     struct ends ends = ends_open("", "");
     struct transport_conn *server = &ends.pair.server;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-    const struct lane *silent = &ends.pair.client_state->wide->fetch;
+    const struct rdma_qp *silent = &ends.pair.client_state->wide->fetch;
     cr_assert_eq(silent->card->verbs->modify_qp(silent->qp, &reset, IBV_QP_STATE), 0);
-    const struct transport_reaching copy = piece(&ends, 0, 0, 4096);
-    cr_assert_eq(server->ops->reach->fetch(server, &copy), GA_OK);
+    const struct transport_one_sided_copy copy = piece(&ends, 0, 0, 4096);
+    cr_assert_eq(server->ops->one_sided->fetch(server, &copy), GA_OK);
     cr_assert_eq(shutdown(ends.pair.client.fd, SHUT_RDWR), 0);
     cr_assert_eq(fetches_end(server, 1), GA_LOST);
     ends_close(&ends);
@@ -292,8 +292,8 @@ Test(reach, memory_that_cannot_be_registered_is_said, .timeout = 60)
     struct wide_pair pair = wide_open("", "");
     struct transport_memory memory;
     errno = 0;
-    cr_assert_eq(pair.client.ops->reach->share(&pair.client, (void *)(uintptr_t)4096, 4096,
-                                               TRANSPORT_SHARED, &memory),
+    cr_assert_eq(pair.client.ops->one_sided->share(&pair.client, (void *)(uintptr_t)4096, 4096,
+                                                   TRANSPORT_SHARED, &memory),
                  GA_NO_MEMORY);
     cr_assert_neq(errno, 0);
     wide_say(&pair.client, &pair.server, "and it goes on");

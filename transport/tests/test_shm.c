@@ -133,14 +133,14 @@ Test(shm, what_was_said_before_the_end_arrives)
     struct transport_listener listener = listen_somewhere(url);
     struct transport_address address;
     struct transport_conn client, server;
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    struct pollfd fds[TRANSPORT_POLL_MAX];
     size_t count;
     cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
     cr_assert_eq(transport_connect(&address, 1000, &client, why, sizeof why), GA_OK);
-    cr_assert_eq(client.ops->widen(&client, why, sizeof why), GA_OK);
+    cr_assert_eq(client.ops->upgrade(&client, why, sizeof why), GA_OK);
     cr_assert_eq(listener.ops->accept(&listener, &server), GA_OK);
     cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_AGAIN);
-    cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);
+    cr_assert_eq(server.ops->poll_prepare(&server, POLLIN, fds), 1);
     struct iovec piece = {"words", 5};
     cr_assert_eq(client.ops->send(&client, &piece, 1, &count), GA_OK);
     client.ops->close(&client);
@@ -150,7 +150,7 @@ Test(shm, what_was_said_before_the_end_arrives)
     enum ga_status status;
     for (int i = 0; i < 5; i++) {
         status = server.ops->receive(&server, bytes, sizeof bytes, &count);
-        if (status == GA_AGAIN && server.ops->await(&server, POLLIN, fds) != 0) {
+        if (status == GA_AGAIN && server.ops->poll_prepare(&server, POLLIN, fds) != 0) {
             cr_assert_eq(poll(fds, 1, 1000), 1);
         }
     }
@@ -166,7 +166,7 @@ static struct transport_conn connect_to(const char *url, bool wide)
     struct transport_conn conn;
     cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
     cr_assert_eq(transport_connect(&address, 1000, &conn, why, sizeof why), GA_OK);
-    cr_assert(!wide || conn.ops->widen(&conn, why, sizeof why) == GA_OK);
+    cr_assert(!wide || conn.ops->upgrade(&conn, why, sizeof why) == GA_OK);
     return conn;
 }
 
@@ -192,37 +192,38 @@ Test(shm, descriptors_come_in_their_order_and_doorbells_lose_none)
     char url[300];
     struct transport_listener listener = listen_somewhere(url);
     struct transport_conn client = connect_to(url, true), server = accept_from(&listener);
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    struct pollfd fds[TRANSPORT_POLL_MAX];
     int files[3], got = -1;
     char bytes[8];
     size_t count;
-    cr_assert_eq(server.ops->take(&server, &got), GA_AGAIN);
-    cr_assert_eq(client.ops->take(&client, &got), GA_UNSUPPORTED, "only servers are given any");
-    cr_assert_eq(server.ops->pass(&server, 0), GA_UNSUPPORTED);
+    cr_assert_eq(server.ops->receive_fd(&server, &got), GA_AGAIN);
+    cr_assert_eq(client.ops->receive_fd(&client, &got), GA_UNSUPPORTED,
+                 "only servers are given any");
+    cr_assert_eq(server.ops->send_fd(&server, 0), GA_UNSUPPORTED);
     for (int i = 0; i < 3; i++) {
         files[i] = memory_of(4096, 0);
-        cr_assert_eq(client.ops->pass(&client, files[i]), GA_OK);
+        cr_assert_eq(client.ops->send_fd(&client, files[i]), GA_OK);
         /* The server sleeps, and wakes: the doorbells are taken away. */
-        cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);
+        cr_assert_eq(server.ops->poll_prepare(&server, POLLIN, fds), 1);
         cr_assert_eq(poll(fds, 1, 1000), 1);
         cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_AGAIN);
     }
     for (int i = 0; i < 3; i++) {
-        cr_assert_eq(server.ops->take(&server, &got), GA_OK);
+        cr_assert_eq(server.ops->receive_fd(&server, &got), GA_OK);
         cr_assert(is_same_file(got, files[i]), "descriptor %d", i);
         cr_assert(fcntl(got, F_GETFD) & FD_CLOEXEC);
         close(got);
         close(files[i]);
     }
-    cr_assert_eq(server.ops->take(&server, &got), GA_AGAIN);
+    cr_assert_eq(server.ops->receive_fd(&server, &got), GA_AGAIN);
     /* What was said before a descriptor is taken still arrives. */
     struct iovec piece = {"words", 5};
     cr_assert_eq(client.ops->send(&client, &piece, 1, &count), GA_OK);
-    cr_assert_eq(server.ops->take(&server, &got), GA_AGAIN);
+    cr_assert_eq(server.ops->receive_fd(&server, &got), GA_AGAIN);
     cr_assert_eq(server.ops->receive(&server, bytes, sizeof bytes, &count), GA_OK);
     cr_assert_eq(count, 5);
     client.ops->close(&client);
-    cr_assert_eq(server.ops->take(&server, &got), GA_LOST);
+    cr_assert_eq(server.ops->receive_fd(&server, &got), GA_LOST);
     server.ops->close(&server);
     listener.ops->close_listener(&listener);
 }
@@ -233,13 +234,13 @@ Test(shm, descriptors_that_nobody_takes_are_closed)
     struct transport_listener listener = listen_somewhere(url);
     int before = descriptors_open(), file = memory_of(4096, 0);
     struct transport_conn client = connect_to(url, true), server = accept_from(&listener);
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    struct pollfd fds[TRANSPORT_POLL_MAX];
     char byte;
     size_t count;
     for (int i = 0; i < 20; i++) {
-        cr_assert_eq(client.ops->pass(&client, file), GA_OK);
+        cr_assert_eq(client.ops->send_fd(&client, file), GA_OK);
         if (i % 2 == 0) {
-            cr_assert_eq(server.ops->await(&server, POLLIN, fds), 1);
+            cr_assert_eq(server.ops->poll_prepare(&server, POLLIN, fds), 1);
             cr_assert_eq(server.ops->receive(&server, &byte, 1, &count), GA_AGAIN);
         }
     }
@@ -256,9 +257,9 @@ Test(shm, a_stream_carries_no_descriptors)
     int got;
     struct transport_listener listener = listen_somewhere(url);
     struct transport_conn client = connect_to(url, false), server;
-    cr_assert_eq(client.ops->pass(&client, 0), GA_UNSUPPORTED);
+    cr_assert_eq(client.ops->send_fd(&client, 0), GA_UNSUPPORTED);
     cr_assert_eq(listener.ops->accept(&listener, &server), GA_OK);
-    cr_assert_eq(server.ops->take(&server, &got), GA_UNSUPPORTED);
+    cr_assert_eq(server.ops->receive_fd(&server, &got), GA_UNSUPPORTED);
     client.ops->close(&client);
     server.ops->close(&server);
     listener.ops->close_listener(&listener);

@@ -38,7 +38,7 @@ TestSuite(side, .init = start, .fini = stop);
 
 static short events(struct transport_side *side)
 {
-    struct pollfd fds[TRANSPORT_AWAIT_MOST];
+    struct pollfd fds[TRANSPORT_POLL_MAX];
     cr_assert_eq(transport_side_await(side, fds), 1);
     return fds[0].events;
 }

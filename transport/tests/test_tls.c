@@ -89,7 +89,7 @@ static void ends_accept(struct ends *ends)
 
 static void keep(char *to, const struct transport_conn *conn)
 {
-    const char *trouble = transport_trouble(conn);
+    const char *trouble = transport_error_text(conn);
     snprintf(to, 300, "%s", trouble != NULL ? trouble : "");
 }
 
@@ -349,8 +349,8 @@ Test(tls, keys_are_changed_in_time)
     for (int i = 0; i < 20; i++) {
         cr_assert_eq(SSL_key_update(state->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
         send_all(&ends.client, &ends.server, 100);
-        struct pollfd at[TRANSPORT_AWAIT_MOST];
-        unsigned count = ends.server.ops->await(&ends.server, POLLIN, at);
+        struct pollfd at[TRANSPORT_POLL_MAX];
+        unsigned count = ends.server.ops->poll_prepare(&ends.server, POLLIN, at);
         cr_assert(count == 0 || (at[0].events & POLLOUT) == 0);
         send_all(&ends.server, &ends.client, 100);
     }
@@ -377,8 +377,8 @@ static enum ga_status until_decided(struct transport_conn *conn)
     size_t got;
     enum ga_status status;
     while ((status = conn->ops->receive(conn, bytes, sizeof bytes, &got)) == GA_AGAIN) {
-        struct pollfd at[TRANSPORT_AWAIT_MOST];
-        unsigned count = conn->ops->await(conn, POLLIN, at);
+        struct pollfd at[TRANSPORT_POLL_MAX];
+        unsigned count = conn->ops->poll_prepare(conn, POLLIN, at);
         cr_assert(count == 0 || poll(at, count, 5000) > 0);
     }
     return status;
@@ -395,7 +395,7 @@ static void expect_no_handshake(const void *bytes, size_t size, const char *why)
     cr_assert_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
     cr_assert_eq(shutdown(fd, SHUT_WR), 0);
     cr_assert_eq(until_decided(&ends.server), GA_LOST);
-    const char *trouble = transport_trouble(&ends.server);
+    const char *trouble = transport_error_text(&ends.server);
     cr_assert(trouble != NULL && strstr(trouble, why) != NULL, "%s", trouble);
     cr_assert_eq(until_decided(&ends.server), GA_LOST); /* and so it stays */
     close(fd);
@@ -455,7 +455,7 @@ static void expect_broken(const void *bytes, size_t size)
     cr_assert_eq(ends.client_status, GA_OK);
     cr_assert_eq(send(ends.client.fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
     cr_assert_eq(until_decided(&ends.server), GA_LOST);
-    const char *trouble = transport_trouble(&ends.server);
+    const char *trouble = transport_error_text(&ends.server);
     cr_assert_not_null(trouble);
     cr_assert_eq(until_decided(&ends.client), GA_LOST); /* it has been told */
     ends_close(&ends);

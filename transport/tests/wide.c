@@ -75,7 +75,7 @@ struct wide_pair wide_open(const char *before, const char *behind)
     snprintf(whole, sizeof whole, "%s%s%s", before, url, behind);
     cr_assert_eq(transport_address_parse(whole, "1", &address, why, sizeof why), GA_OK, "%s", why);
     cr_assert_eq(transport_connect(&address, 5000, &pair.client, why, sizeof why), GA_OK);
-    cr_assert_eq(pair.client.ops->widen(&pair.client, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(pair.client.ops->upgrade(&pair.client, why, sizeof why), GA_OK, "%s", why);
     pair.server = wide_accept(&pair.listener);
     for (int i = 0; i < 2; i++) {
         wide_say(&pair.client, &pair.server, "there");

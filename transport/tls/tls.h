@@ -74,7 +74,7 @@ GA_CHECKED enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context)
 /* Goes on with the handshake. GA_OK: done. GA_AGAIN. GA_LOST with state->trouble. */
 GA_CHECKED enum ga_status tls_handshake(struct tls_conn *state);
 /* Puts into state->trouble what OpenSSL has to say about a failure, in words that help. */
-void tls_trouble(struct tls_conn *state);
+void tls_error_text(struct tls_conn *state);
 
 /* ---- tls_stream.c */
 /* The handshake, driven by whoever wants something first; takes both locks. */
@@ -84,7 +84,7 @@ GA_CHECKED enum ga_status tls_send(struct transport_conn *conn, const struct iov
                                    int count, size_t *sent);
 GA_CHECKED enum ga_status tls_receive(struct transport_conn *conn, void *to, size_t size,
                                       size_t *got);
-unsigned tls_await(struct transport_conn *conn, short wanted, struct pollfd *fds);
+unsigned tls_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds);
 /* Sends what is in `out`; with the flush lock, and perhaps the other one, too. */
 GA_CHECKED enum ga_status tls_flush(struct tls_conn *state, bool with_crypto);
 /* Receives into `in`, which is empty. */

@@ -14,7 +14,7 @@
 
 #define RECORD_HANDSHAKE 0x16 /* the first byte of whoever speaks TLS */
 #define RECORD_ALERT     0x15
-#define DRAIN_MOST       16u
+#define DRAIN_MAX        16u
 #define NO_DEVICE        100 /* the CUresult for a program whose greeting was no TLS */
 
 /* ---- the two ends of an SSL object */
@@ -199,7 +199,7 @@ static const char *alert_words(const struct tls_conn *state, int code)
     }
 }
 
-void tls_trouble(struct tls_conn *state)
+void tls_error_text(struct tls_conn *state)
 {
     long verdict = SSL_get_verify_result(state->ssl);
     unsigned long error = ERR_peek_last_error();
@@ -290,7 +290,7 @@ static enum ga_status handshake_end(struct tls_conn *state)
 /* Unread bytes would turn our end into a reset, and take away what we have said last. */
 static void drain(struct tls_conn *state)
 {
-    for (unsigned i = 0; i < DRAIN_MOST && tls_fill(state) == GA_OK; i++) {
+    for (unsigned i = 0; i < DRAIN_MAX && tls_fill(state) == GA_OK; i++) {
     }
 }
 
@@ -306,7 +306,7 @@ enum ga_status tls_handshake(struct tls_conn *state)
             return handshake_end(state);
         }
         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-            tls_trouble(state);
+            tls_error_text(state);
             drain(state);
             return GA_LOST;
         }

@@ -119,7 +119,7 @@ static enum ga_status encrypt(struct tls_conn *state, const uint8_t *from, size_
         if (error == SSL_ERROR_WANT_WRITE) {
             return GA_AGAIN;
         }
-        tls_trouble(state);
+        tls_error_text(state);
         return GA_LOST;
     }
     state->accepted += (size_t)rc;
@@ -246,7 +246,7 @@ static enum ga_status decrypt(struct tls_conn *state, uint8_t *to, size_t size, 
     bool stuck = error == SSL_ERROR_WANT_WRITE;
     bool failed = error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && !stuck;
     if (failed && error != SSL_ERROR_ZERO_RETURN) {
-        tls_trouble(state);
+        tls_error_text(state);
     }
     bool replies = state->out.start != state->out.end;
     atomic_store(&state->stuck, stuck);
@@ -284,11 +284,11 @@ enum ga_status tls_receive(struct transport_conn *conn, void *to, size_t size, s
     }
 }
 
-unsigned tls_await(struct transport_conn *conn, short wanted, struct pollfd *fds)
+unsigned tls_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     struct tls_conn *state = conn->state;
     if (!state->server && !state->began) {
-        return transport_tcp.await(&state->tcp, POLLOUT, fds);
+        return transport_tcp.poll_prepare(&state->tcp, POLLOUT, fds);
     }
     short events = wanted;
     if (!atomic_load(&state->ready)) {

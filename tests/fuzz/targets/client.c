@@ -1,4 +1,4 @@
-/* A server that lies: the client's link gets arbitrary answers to calls of every sort, in any
+/* A server that lies: the client's connection gets arbitrary answers to calls of every sort, in any
  * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
 #include "api/wire.h"
 #include "base/log.h"
@@ -7,7 +7,7 @@
 #include "client/process/trace.h"
 #include "tests/fuzz/conn.h"
 
-#define CALLS_MOST   32u
+#define CALLS_MAX    32u
 #define BUFFER_BYTES 4096u
 #define GUARD_BYTES  64u
 #define GUARD        0xa5
@@ -19,14 +19,14 @@ struct client_host_call {
 
 /* A call of the program: where its bytes go. */
 struct call {
-    struct link_record *record; /* NULL: nobody waits */
-    uint8_t *buffer;            /* NULL: no copy to the host; else with guards around it */
+    struct pending_reply *record; /* NULL: nobody waits */
+    uint8_t *buffer;              /* NULL: no copy to the host; else with guards around it */
     uint64_t bytes, width, pitch;
     _Atomic uint64_t watched;
     struct client_host_call *host;
 };
 
-static struct call calls[CALLS_MOST];
+static struct call calls[CALLS_MAX];
 static unsigned call_count;
 
 void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket)
@@ -57,7 +57,7 @@ static void note_error(uint64_t context, int result, uint16_t opcode)
     FUZZ_CHECK(result != 0);
 }
 
-static void want_copy(struct call *call, struct link_want *want, uint8_t shape)
+static void want_copy(struct call *call, struct reply_action *want, uint8_t shape)
 {
     static const uint16_t widths[] = {1, 16, 100, 333};
     call->buffer = malloc(BUFFER_BYTES + 2 * GUARD_BYTES);
@@ -78,13 +78,13 @@ static void want_copy(struct call *call, struct link_want *want, uint8_t shape)
 
 /* kind: bit 0 waited for, bit 1 a copy to the host, bit 2 a query, bit 4 a function of the program,
  * which nobody waits for. */
-static void call_make(struct client_link *link, uint8_t kind, uint8_t shape)
+static void call_make(struct client_conn *conn, uint8_t kind, uint8_t shape)
 {
     struct call *call = &calls[call_count];
     *call = (struct call){0};
-    struct link_want want = {.context = 1 + shape % 3};
+    struct reply_action want = {.context = 1 + shape % 3};
     if ((kind & 16) != 0) {
-        static struct client_host_call host_calls[CALLS_MOST];
+        static struct client_host_call host_calls[CALLS_MAX];
         kind = (uint8_t)(kind & ~1u);
         host_calls[call_count] = (struct client_host_call){0};
         want.host = &host_calls[call_count];
@@ -94,15 +94,15 @@ static void call_make(struct client_link *link, uint8_t kind, uint8_t shape)
         want.watched = &call->watched;
         want.watch_value = 1;
     }
-    if (client_link_lock(link, 256) == 0) {
-        client_link_context(link, 1, want.context);
-        memset(client_link_at(link) + sizeof(struct wire_header), 0, 16);
-        uint64_t sequence = client_link_frame(link, 600, 1, 16, 0, true);
-        struct link_record *record = client_link_expect(link, sequence, kind & 1, &want);
+    if (client_conn_lock(conn, 256) == 0) {
+        client_conn_context(conn, 1, want.context);
+        memset(client_conn_at(conn) + sizeof(struct wire_header), 0, 16);
+        uint64_t sequence = client_conn_frame(conn, 600, 1, 16, 0, true);
+        struct pending_reply *record = client_conn_expect(conn, sequence, kind & 1, &want);
         FUZZ_CHECK(record != NULL);
         call->host = want.host;
         call->record = (kind & 1) != 0 ? record : NULL;
-        client_link_unlock(link, false);
+        client_conn_unlock(conn, false);
     }
     call_count++;
 }
@@ -128,48 +128,48 @@ static void buffer_check(const struct call *call)
     }
 }
 
-static void call_finish(struct client_link *link, struct call *call)
+static void call_finish(struct client_conn *conn, struct call *call)
 {
     if (call->record != NULL) {
-        client_link_wait(link, call->record);
+        client_conn_wait(conn, call->record);
         FUZZ_CHECK(atomic_load(&call->record->done));
-        client_link_release(link, call->record);
+        client_conn_release(conn, call->record);
     }
     if (call->buffer != NULL) {
-        client_link_wait_range(link, call->buffer, BUFFER_BYTES + 2 * GUARD_BYTES, true);
+        client_conn_wait_range(conn, call->buffer, BUFFER_BYTES + 2 * GUARD_BYTES, true);
         buffer_check(call);
         free(call->buffer);
     }
 }
 
-/* Records are never given back to malloc but used again: so the link is one, and what an input has
- * taken must be back at its end. */
-static void link_begin(struct client_link *link, const struct transport_conn *conn)
+/* Records are never given back to malloc but used again: so the connection is one, and what an
+ * input has taken must be back at its end. */
+static void conn_begin(struct client_conn *conn, const struct transport_conn *transport)
 {
-    struct link_record *unused = link->unused, *spare = link->spare;
+    struct pending_reply *unused = conn->unused, *spare = conn->spare;
     struct frame_reader reader;
-    *link = (struct client_link){.unused = unused, .spare = spare, .on_error = note_error};
-    atomic_store(&link->quiet, true);
+    *conn = (struct client_conn){.unused = unused, .spare = spare, .on_error = note_error};
+    atomic_store(&conn->quiet, true);
     FUZZ_CHECK(frame_reader_init(&reader, 512 << 10) == GA_OK);
-    FUZZ_CHECK(client_link_init(link, *conn, reader) == GA_OK);
+    FUZZ_CHECK(client_conn_init(conn, *transport, reader) == GA_OK);
 }
 
-static void link_end(struct client_link *link)
+static void conn_end(struct client_conn *conn)
 {
     static unsigned most;
-    client_link_lose(link, "the input is over");
-    unsigned unused = link->spare != NULL;
-    for (const struct link_record *at = link->unused; at != NULL; at = at->next) {
+    client_conn_lose(conn, "the input is over");
+    unsigned unused = conn->spare != NULL;
+    for (const struct pending_reply *at = conn->unused; at != NULL; at = at->next) {
         unused++;
     }
-    FUZZ_CHECK(unused >= most && atomic_load(&link->unwaited) == 0);
+    FUZZ_CHECK(unused >= most && atomic_load(&conn->unwaited) == 0);
     most = unused;
-    free(link->out);
-    free(link->bounce);
-    frame_reader_fini(&link->reader);
-    pthread_mutex_destroy(&link->send_lock);
-    pthread_mutex_destroy(&link->read_lock);
-    pthread_cond_destroy(&link->room);
+    free(conn->out);
+    free(conn->bounce);
+    frame_reader_fini(&conn->reader);
+    pthread_mutex_destroy(&conn->send_lock);
+    pthread_mutex_destroy(&conn->read_lock);
+    pthread_cond_destroy(&conn->room);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -184,28 +184,28 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
  * something already. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct client_link link;
+    static struct client_conn conn;
     struct fuzz_input input = {data, size};
     uint64_t seed = fuzz_u8(&input);
-    unsigned count = fuzz_u8(&input) % CALLS_MOST;
+    unsigned count = fuzz_u8(&input) % CALLS_MAX;
     struct fuzz_input kinds = {fuzz_take(&input, 2u * count), 2u * count};
     if (kinds.at == NULL) {
         return 0;
     }
-    struct transport_conn conn = fuzz_conn_open(input.at, input.left, seed);
-    link_begin(&link, &conn);
+    struct transport_conn transport = fuzz_conn_open(input.at, input.left, seed);
+    conn_begin(&conn, &transport);
     call_count = 0;
     while (call_count < count) {
         uint8_t kind = fuzz_u8(&kinds);
-        call_make(&link, kind, fuzz_u8(&kinds));
+        call_make(&conn, kind, fuzz_u8(&kinds));
         if (call_count == count / 2 || (kind & 8) != 0) {
-            client_link_drain(&link);
+            client_conn_drain(&conn);
         }
     }
     for (unsigned i = 0; i < count; i++) {
-        call_finish(&link, &calls[i]);
+        call_finish(&conn, &calls[i]);
     }
-    link_end(&link);
+    conn_end(&conn);
     for (unsigned i = 0; i < count; i++) {
         FUZZ_CHECK(calls[i].host == NULL || calls[i].host->told == 1);
     }

@@ -20,8 +20,8 @@ static void configuration(const char *text)
     enum ga_status status = conf_read_text("file", text, &conf, count, &complaints);
     FUZZ_CHECK((status == GA_OK) == (complaints == 0));
     if (status == GA_OK) {
-        FUZZ_CHECK(conf.gpu_count >= 1 && conf.gpu_count <= CONF_GPUS_MOST);
-        FUZZ_CHECK(conf.server.listen_count <= CONF_LISTENS_MOST);
+        FUZZ_CHECK(conf.gpu_count >= 1 && conf.gpu_count <= CONF_GPUS_MAX);
+        FUZZ_CHECK(conf.server.listen_count <= CONF_LISTENS_MAX);
     }
 }
 

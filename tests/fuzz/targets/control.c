@@ -34,9 +34,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ga_log_set_level(GA_LOG_ERROR);
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
-    ga_list_init(&control.peers);
+    ga_list_init(&control.clients);
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    process_table_init(&control.processes, &control.loop);
+    backend_process_table_init(&control.processes, &control.loop);
     FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
@@ -67,9 +67,9 @@ static void client_connect(struct client *client)
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
     const struct transport_conn theirs = {.ops = &transport_tcp, .fd = ends[1]};
     client->conn = (struct transport_conn){.ops = &transport_tcp, .fd = ends[0]};
-    FUZZ_CHECK(frame_reader_init(&client->reader, 2 * WIRE_HANDSHAKE_MOST) == GA_OK);
+    FUZZ_CHECK(frame_reader_init(&client->reader, 2 * WIRE_HANDSHAKE_MAX) == GA_OK);
     client->open = true;
-    peer_accept(&control, &theirs, false);
+    control_client_accept(&control, &theirs, false);
 }
 
 static void client_send(struct client *client, const void *bytes, size_t size)
@@ -94,7 +94,7 @@ static void client_say(struct client *client, uint16_t opcode, const struct ga_w
 /* What gpuaasd answers is a message that a client understands. */
 static void answer_check(const struct wire_header *header, const uint8_t *values)
 {
-    static struct handshake_device devices[HANDSHAKE_DEVICES_MOST];
+    static struct handshake_device devices[HANDSHAKE_DEVICES_MAX];
     struct ga_reader reader = ga_reader_of(values, header->length);
     struct handshake_welcome welcome = {.devices = devices};
     struct handshake_refused refused;
@@ -230,20 +230,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     conf.server.spare_backends = fuzz_u8(&input) % 3;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        spares_start(&control.spares[i], &control, (enum conf_driver)i);
+        warm_pool_start(&control.spares[i], &control, (enum conf_driver)i);
     }
     while (input.left != 0) {
         step(&input);
     }
-    peer_close_all(&control);
+    control_client_close_all(&control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        spares_stop(&control.spares[i]);
+        warm_pool_stop(&control.spares[i]);
     }
-    process_table_end(&control.processes, false);
+    backend_process_table_end(&control.processes, false);
     fake_spawn_end();
     FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
-    FUZZ_CHECK(control.processes.count == 0 && control.peer_count == 0 &&
-               ga_list_empty(&control.peers));
+    FUZZ_CHECK(control.processes.count == 0 && control.client_count == 0 &&
+               ga_list_empty(&control.clients));
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_close(&clients[i]);
     }

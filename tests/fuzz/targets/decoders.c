@@ -9,7 +9,7 @@
 #define RESULTS 0x8000u /* in an input's first number; else it is the op's arguments */
 
 static const struct codec_case *by_number[65536]; /* op, with RESULTS */
-static _Alignas(16) uint8_t again[2][4 * WIRE_VALUES_MOST];
+static _Alignas(16) uint8_t again[2][4 * WIRE_VALUES_MAX];
 static _Alignas(16) uint8_t values[2][65536]; /* the structs */
 
 static uint16_t number_of(const struct codec_case *codec)
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint16_t number = fuzz_u16(&input);
     size_t bytes;
     uint8_t *message = fuzz_rest(&input, &bytes);
-    if (by_number[number] != NULL && bytes <= WIRE_VALUES_MOST) {
+    if (by_number[number] != NULL && bytes <= WIRE_VALUES_MAX) {
         read_and_write(by_number[number], message, bytes);
     }
     if ((number & RESULTS) == 0) {

@@ -13,7 +13,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     ga_log_set_level(GA_LOG_ERROR);
-    stream = aligned_alloc(16, CALLS_STREAM_MOST);
+    stream = aligned_alloc(16, CALLS_STREAM_MAX);
     FUZZ_CHECK(stream != NULL);
     served_init();
     return 0;
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hello.signatures = &other;
         hello.signature_count = 1;
     }
-    size_t bytes = calls_write(&input, stream, CALLS_STREAM_MOST);
+    size_t bytes = calls_write(&input, stream, CALLS_STREAM_MAX);
     struct transport_conn conn = fuzz_conn_open(stream, bytes, seed);
     served_run(&conn, &hello);
     fuzz_conn_close();

@@ -5,9 +5,9 @@
 #include "api/wire.h"
 #include "tests/fuzz/input.h"
 
-static struct handshake_device devices[2][HANDSHAKE_DEVICES_MOST];
+static struct handshake_device devices[2][HANDSHAKE_DEVICES_MAX];
 
-static _Alignas(16) uint8_t again[2][2 * WIRE_HANDSHAKE_MOST];
+static _Alignas(16) uint8_t again[2][2 * WIRE_HANDSHAKE_MAX];
 
 #define CASE(number, name)                                                                         \
     case number: {                                                                                 \
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned kind = fuzz_u8(&input);
     size_t bytes;
     uint8_t *message = fuzz_rest(&input, &bytes);
-    if (bytes <= WIRE_HANDSHAKE_MOST) {
+    if (bytes <= WIRE_HANDSHAKE_MAX) {
         (void)read_and_write(kind, message, bytes);
     }
     free(message);

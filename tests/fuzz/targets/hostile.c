@@ -13,7 +13,7 @@
 #include "tests/fuzz/real_server.h"
 #include "tests/fuzz/tape.h"
 
-#define SECONDS_MOST 20 /* a program that runs so long has been made to wait for ever */
+#define SECONDS_MAX 20 /* a program that runs so long has been made to wait for ever */
 
 /* How data went when it was recorded. */
 static const char *const ways[][2] = {{"tcp", "off"}, {"auto", "off"}, {"tcp", "always"}};
@@ -24,7 +24,7 @@ static struct tape *tapes[WAYS];
 /* Runs a program in a child. */
 static void child_run(size_t way, uint32_t parts, bool good)
 {
-    (void)alarm(SECONDS_MOST);
+    (void)alarm(SECONDS_MAX);
     (void)signal(SIGALRM, SIG_DFL);
     setenv("GPUAAS_TRANSPORT", ways[way][0], 1);
     setenv("GPUAAS_COMPRESSION", ways[way][1], 1);

@@ -14,14 +14,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *to = malloc(bytes + 1), *packed = malloc(left + 1), *back = malloc(left + 1);
     FUZZ_CHECK(to != NULL && packed != NULL && back != NULL);
     to[bytes] = GUARD;
-    if (pack_open(input.at, left, to, bytes) == GA_OK) {
+    if (decompress(input.at, left, to, bytes) == GA_OK) {
         FUZZ_CHECK(left < bytes);
     }
     FUZZ_CHECK(to[bytes] == GUARD);
-    size_t closed = left != 0 ? pack_close(input.at, left, packed) : 0;
+    size_t closed = left != 0 ? compress(input.at, left, packed) : 0;
     if (closed != 0) {
-        FUZZ_CHECK(closed <= pack_room(left));
-        FUZZ_CHECK(pack_open(packed, closed, back, left) == GA_OK);
+        FUZZ_CHECK(closed <= compression_room(left));
+        FUZZ_CHECK(decompress(packed, closed, back, left) == GA_OK);
         FUZZ_CHECK(memcmp(back, input.at, left) == 0);
     }
     free(to);

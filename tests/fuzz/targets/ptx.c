@@ -11,9 +11,9 @@
 
 #define RUN_US       3000 /* of processor time, for all kernels of an input together */
 #define MEMORY_BYTES (4 * SG_MAP_CHUNK)
-#define PARAMS_MOST  65536u
-#define UNITS_MOST   4
-#define TEXT_MOST    16384u /* longer ones only take longer */
+#define PARAMS_MAX   65536u
+#define UNITS_MAX    4
+#define TEXT_MAX     16384u /* longer ones only take longer */
 
 static struct sg_pool *pool;
 static struct sg_map *map;
@@ -82,7 +82,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
  * textures or surfaces. */
 static void run_kernel(const struct sg_image *image, const struct sg_kernel *kernel)
 {
-    static uint64_t params[PARAMS_MOST / 8];
+    static uint64_t params[PARAMS_MAX / 8];
     FUZZ_CHECK(kernel->param_bytes <= sizeof params);
     for (size_t i = 0; i < (kernel->param_bytes + 7u) / 8; i++) {
         params[i] = i % 8 < 4 ? (uintptr_t)memory + i % 4 * SG_MAP_CHUNK
@@ -140,10 +140,10 @@ static void run_program(const struct sg_program *program)
 static size_t split(const char *text, size_t size, struct sg_unit *units)
 {
     size_t count = 0;
-    for (size_t at = 0; count < UNITS_MOST && (at < size || count == 0);) {
+    for (size_t at = 0; count < UNITS_MAX && (at < size || count == 0);) {
         const char *end = at < size ? memchr(text + at, 0, size - at) : NULL;
         size_t bytes =
-            end == NULL || count + 1 == UNITS_MOST ? size - at : (size_t)(end - text) - at;
+            end == NULL || count + 1 == UNITS_MAX ? size - at : (size_t)(end - text) - at;
         units[count++] = (struct sg_unit){.text = text + at, .bytes = bytes};
         at += bytes + 1;
     }
@@ -155,10 +155,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[400];
     struct sg_log log = {.text = text, .size = sizeof text};
     struct sg_program *program = NULL;
-    if (size > TEXT_MOST) {
+    if (size > TEXT_MAX) {
         return 0;
     }
-    struct sg_unit units[UNITS_MOST];
+    struct sg_unit units[UNITS_MAX];
     size_t count = split((const char *)data, size, units);
     enum sg_load_result result = sg_program_link(units, count, &log, &program);
     FUZZ_CHECK(log.used < sizeof text && text[log.used] == 0);

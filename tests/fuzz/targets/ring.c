@@ -3,10 +3,10 @@
 #include "tests/fuzz/input.h"
 #include "transport/shm/ring.h"
 
-#define PIECE_MOST (RING_BYTES + 4096u)
+#define PIECE_MAX (RING_BYTES + 4096u)
 
 static struct ring ring;
-static uint8_t bytes[PIECE_MOST];
+static uint8_t bytes[PIECE_MAX];
 
 struct play {
     struct fuzz_input input;
@@ -52,7 +52,7 @@ static void read_some(struct play *play, size_t size)
 static size_t piece_size(struct fuzz_input *input)
 {
     uint64_t number = fuzz_number(input, 2);
-    return (size_t)((number & 1) != 0 ? number / 2 % 300 : number * 9 % PIECE_MOST);
+    return (size_t)((number & 1) != 0 ? number / 2 % 300 : number * 9 % PIECE_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

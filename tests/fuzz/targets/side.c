@@ -8,7 +8,7 @@
 #include "server/backend/admission.h"
 #include "tests/fuzz/conn.h"
 
-#define TURNS_MOST 4096u
+#define TURNS_MAX 4096u
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -43,8 +43,8 @@ static void backend_begin(struct backend *backend)
 
 static void backend_end(struct backend *backend)
 {
-    for (unsigned i = 0; i < backend->newcomer_count; i++) {
-        frame_reader_fini(&backend->newcomers[i].reader);
+    for (unsigned i = 0; i < backend->pending_conn_count; i++) {
+        frame_reader_fini(&backend->pending_conns[i].reader);
     }
     if (backend->side_open) {
         transport_side_fini(&backend->side);
@@ -58,14 +58,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     uint64_t seed = fuzz_u8(&input);
     backend_begin(&backend);
-    struct newcomer *newcomer = &backend.newcomers[0];
+    struct pending_conn *newcomer = &backend.pending_conns[0];
     newcomer->conn = fuzz_conn_open(input.at, input.left, seed);
     newcomer->deadline_ns = UINT64_MAX;
     FUZZ_CHECK(frame_reader_init(&newcomer->reader, CONN_BUFFER_BYTES) == GA_OK);
-    backend.newcomer_count = 1;
+    backend.pending_conn_count = 1;
     unsigned turns = 0;
-    while (admission_turn(&backend) == NULL && (backend.newcomer_count != 0 || backend.side_open)) {
-        FUZZ_CHECK(turns++ < TURNS_MOST + size); /* the stream ends, so must they */
+    while (admission_turn(&backend) == NULL &&
+           (backend.pending_conn_count != 0 || backend.side_open)) {
+        FUZZ_CHECK(turns++ < TURNS_MAX + size); /* the stream ends, so must they */
     }
     backend_end(&backend);
     fuzz_conn_close();
