@@ -349,7 +349,7 @@ Test(fields, are_all_checked, .timeout = 280)
 /* No object is needed: whether a frame ends where its call's values end is looked at first. */
 static void expect_end(const struct field_call *call, int longer)
 {
-    uint64_t values[FIELDS_MOST];
+    uint64_t values[FIELDS_MAX];
     script_app_start(&app, server.url, 0);
     right_values(call, values);
     int32_t result = send_resized(call, values, longer);

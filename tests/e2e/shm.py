@@ -53,7 +53,7 @@ def made(build, server, transport):
     """What pinned_copies says of its copies of shared memory."""
     env = build.remote([server], GPUAAS_TRANSPORT=transport, GPUAAS_TRACE="summary")
     process = harness.run_passing([build.program("pinned_copies")], env)
-    return re.findall(r"trace: +\d+ ga_arena_(?:in|out)$", process.err.text, re.M)
+    return re.findall(r"trace: +\d+ ga_shared_buffer_(?:in|out)$", process.err.text, re.M)
 
 
 def test_pinned_memory_is_shared(build):

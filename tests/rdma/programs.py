@@ -65,12 +65,13 @@ def test_copies(build):
         process = harness.run_passing([build.program("registered_copies")], env)
         text = process.err.text
         counts = {name: calls(text, f"ga_{name}")
-                  for name in ("arena_in", "arena_out", "arena_reach", "copy_in", "copy_out")}
+                  for name in ("shared_buffer_in", "shared_buffer_out", "shared_buffer_reach",
+                               "copy_in", "copy_out")}
         print(f"registered_copies: {counts}", flush=True)
         expect(text.count("over rdma") == 2 and "warn" not in text, text)
         for way in ("in", "out"):
-            expect(counts[f"arena_{way}"] > 2 * counts[f"copy_{way}"], f"{way}: {text}")
-        expect(counts["arena_reach"] > 20, text)
+            expect(counts[f"shared_buffer_{way}"] > 2 * counts[f"copy_{way}"], f"{way}: {text}")
+        expect(counts["shared_buffer_reach"] > 20, text)
         for server in (one, other):
             expect("warn: " not in server.err.text.split("\n", 1)[1], server.report())
 
@@ -84,7 +85,7 @@ def test_copies_that_wait(build):
             text = process.err.text
             expect("over rdma" in text and "warn" not in text, text)
             counts = [calls(text, f"ga_{name}")
-                      for name in ("arena_in", "arena_out", "copy_in", "copy_out")]
+                      for name in ("shared_buffer_in", "shared_buffer_out", "copy_in", "copy_out")]
             print(f"overflow {what}: {counts}", flush=True)
             expect(counts[0] >= 2 and counts[1] >= 1 and counts[3] == 0, text)
 

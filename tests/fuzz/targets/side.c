@@ -58,10 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     uint64_t seed = fuzz_u8(&input);
     backend_begin(&backend);
-    struct pending_conn *newcomer = &backend.pending_conns[0];
-    newcomer->conn = fuzz_conn_open(input.at, input.left, seed);
-    newcomer->deadline_ns = UINT64_MAX;
-    FUZZ_CHECK(frame_reader_init(&newcomer->reader, CONN_BUFFER_BYTES) == GA_OK);
+    struct pending_conn *pending = &backend.pending_conns[0];
+    pending->conn = fuzz_conn_open(input.at, input.left, seed);
+    pending->deadline_ns = UINT64_MAX;
+    FUZZ_CHECK(frame_reader_init(&pending->reader, CONN_BUFFER_BYTES) == GA_OK);
     backend.pending_conn_count = 1;
     unsigned turns = 0;
     while (admission_turn(&backend) == NULL &&
