@@ -29,6 +29,11 @@ static const char kernels[] =
     "    ld.param.u64 %d1, [p];\n"
     "AGAIN:\n    ld.volatile.global.u32 %r1, [%d1];\n"
     "    setp.eq.u32 %q, %r1, 0;\n    @%q bra AGAIN;\n"
+    "    ret;\n}\n"
+    ".visible .entry tell(.param .u64 p)\n"
+    "{\n"
+    "    .reg .b64 %d<3>;\n"
+    "    ld.param.u64 %d1, [p];\n    mov.u64 %d2, counter;\n    st.global.u64 [%d1], %d2;\n"
     "    ret;\n}\n";
 
 static struct script_server server;
@@ -243,6 +248,110 @@ Test(calls, copies_outside_of_memory_are_refused)
                  CUDA_ERROR_INVALID_VALUE);
     cr_expect_eq(script_copy_out(&app, UINT64_MAX - 8, bytes, 64, 0), CUDA_ERROR_INVALID_VALUE);
     cr_expect_eq(script_copy_out(&app, app.window, bytes, 64, 0), 0);
+}
+
+/* What an asynchronous call has failed with; 0: it has not. */
+static int32_t result_of(uint64_t sequence)
+{
+    const struct ga_stream_query_args query = {.stream = 0};
+    uint64_t question = app.sequence++;
+    int32_t result = 0;
+    uint16_t opcode;
+    ga_stream_query_args_write(script_begin(&app.data), &query);
+    script_send(&app.data, API_OP_ga_stream_query, 1, question);
+    while ((opcode = script_receive(&app.data)) == WIRE_ERROR) {
+        cr_assert_eq(app.data.header.sequence, sequence);
+        result = ga_read_i32(&app.data.values);
+    }
+    cr_assert_eq(opcode, WIRE_REPLY);
+    cr_assert_eq(app.data.header.sequence, question);
+    return result;
+}
+
+static int32_t copy_2d(uint64_t dst, uint64_t src, uint64_t rows)
+{
+    const struct ga_copy_2d_args args = {
+        .dst = dst, .dst_pitch = 4, .src = src, .src_pitch = 4, .width = 4, .rows = rows};
+    ga_copy_2d_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_copy_2d, 1, app.sequence);
+    return result_of(app.sequence++);
+}
+
+static int32_t copy_in_2d(uint64_t dst, const void *from)
+{
+    const struct ga_copy_in_2d_args args = {.dst = dst, .pitch = 4, .width = 4, .rows = 1};
+    ga_copy_in_2d_args_write(script_begin(&app.data), &args);
+    script_send_bulk(&app.data, API_OP_ga_copy_in_2d, 1, app.sequence, from, 4);
+    return result_of(app.sequence++);
+}
+
+/* The code of the copy; `to` gets the rows, one behind the other. */
+static int32_t copy_out_2d(uint64_t src, uint64_t pitch, uint64_t width, uint64_t rows, uint8_t *to)
+{
+    const struct ga_copy_out_2d_args args = {
+        .src = src, .pitch = pitch, .width = width, .rows = rows};
+    uint64_t due = 0, sequence = app.sequence++;
+    ga_copy_out_2d_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_copy_out_2d, 1, sequence);
+    while (script_receive(&app.data) == WIRE_DATA) {
+        cr_assert_eq(ga_read_u64(&app.data.values), due);
+        uint64_t piece = ga_read_u64(&app.data.values);
+        cr_assert(piece != 0 && piece <= width * rows - due);
+        memcpy(to + due, ga_read_array(&app.data.values, piece, 1, 16), piece);
+        due += piece;
+    }
+    cr_assert_eq(app.data.header.opcode, WIRE_REPLY);
+    cr_assert_eq(app.data.header.sequence, sequence);
+    return ga_read_i32(&app.data.values);
+}
+
+/* The driver knows it: a variable whose address a kernel has told, and the server has not. */
+Test(calls, copies_of_memory_that_was_not_given_are_refused)
+{
+    uint64_t module = handle(GA_HANDLE_MODULE, 1), function = handle(GA_HANDLE_FUNCTION, 1);
+    uint64_t variable = 0, given = app.window;
+    uint8_t bytes[4] = {1, 2, 3, 4};
+    cr_assert_eq(script_module(&app, module, kernels), 0);
+    cr_assert_eq(script_function(&app, module, "tell", function), 0);
+    cr_assert_eq(script_map(&app, given, 2 * MIB), 0);
+    script_launch(&app, function, 1, 1, 0, &given, sizeof given);
+    cr_assert_eq(script_copy_out(&app, given, &variable, sizeof variable, 0), 0);
+    cr_assert_neq(variable, 0);
+
+    cr_expect_eq(copy_2d(given, given + 64, 1), 0);
+    cr_expect_eq(copy_2d(given, variable, 1), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_2d(variable, given, 1), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_2d(given + 2 * MIB - 4, given, 2), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_2d(given, given + 2 * MIB - 4, 2), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_in_2d(given, bytes), 0);
+    cr_expect_eq(copy_in_2d(variable, bytes), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_out_2d(variable, 4, 4, 1, bytes), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(script_copy_out(&app, variable, bytes, 4, 0), CUDA_ERROR_INVALID_VALUE);
+    script_copy_in(&app, variable, bytes, 4, 0);
+    expect_error(API_OP_ga_copy_in, CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Rows that fill whole pieces, and such that do not: each piece comes once, and one answer. */
+Test(calls, rows_that_come_back)
+{
+    static const struct {
+        uint64_t width, rows;
+    } shapes[] = {{4096, 2 * WIRE_CHUNK / 4096}, {4096, 2 * WIRE_CHUNK / 4096 + 1},
+                  {WIRE_CHUNK, 3},               {WIRE_CHUNK - 1, 3},
+                  {2 * WIRE_CHUNK, 2},           {1, 1}};
+    uint8_t *there = pattern(4 * MIB, 7), *back = malloc(4 * MIB);
+    cr_assert_eq(script_map(&app, app.window, 4 * MIB), 0);
+    script_copy_in(&app, app.window, there, 4 * MIB, 0);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        uint64_t width = shapes[i].width, pitch = width + 4096;
+        cr_assert_eq(copy_out_2d(app.window, pitch, width, shapes[i].rows, back), 0);
+        for (uint64_t row = 0; row < shapes[i].rows; row++) {
+            cr_expect_eq(memcmp(back + row * width, there + row * pitch, width), 0, "%zu", i);
+        }
+        cr_assert_eq(script_stream_synchronize(&app, 0), 0);
+    }
+    free(there);
+    free(back);
 }
 
 Test(calls, foreign_and_stale_handles_are_refused)
