@@ -175,8 +175,11 @@ Test(mappings, wrong_numbers)
     cr_expect_gt(map(1, SPACE + 4096, PIECE, SPACE, 8 * PIECE), 0, "between pages");
     cr_expect_gt(map(1, SPACE, PIECE, SPACE, UINT64_MAX), 0);
     cr_expect_gt(map(1, SPACE, PIECE, SPACE, UINT64_MAX - SPACE), 0);
-    cr_expect_gt(map(1, 0, PIECE, 0, UINT64_C(1) << 46), 0, "all addresses");
-    cr_expect_gt(map(1, app.window, PIECE, app.window, PIECE), 0, "the window");
+    for (int again = 0; again < 2; again++) { /* nothing is kept of what has failed */
+        cr_expect_gt(map(1, 0, PIECE, 0, UINT64_C(1) << 46), 0, "all addresses");
+        cr_expect_gt(map(1, app.window, PIECE, app.window, PIECE), 0, "the window");
+        cr_expect_gt(map(1, SPACE + 4096, PIECE, SPACE + 4096, PIECE), 0, "no whole pages");
+    }
     cr_assert_eq(map(1, SPACE, 2 * PIECE, SPACE, 4 * PIECE), 0);
     cr_expect_gt(map(1, SPACE + 4 * PIECE, PIECE, SPACE + PIECE, 4 * PIECE), 0, "across");
     cr_expect_gt(unmap(SPACE, 0), 0);

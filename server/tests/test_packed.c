@@ -38,6 +38,8 @@ Test(packed, pieces_both_ways)
     script_copy_in(&app, app.window + 3, from + 3, 4, 0); /* a plain one that is smaller */
     cr_assert_eq(copy_out(MIB), 4);
     cr_expect_eq(memcmp(from, to, MIB), 0);
+    cr_assert_eq(copy_out(MIB - 5), 4, "nor more than there is");
+    cr_expect_eq(memcmp(from, to, MIB - 5), 0);
 }
 
 Test(packed, pieces_beside)

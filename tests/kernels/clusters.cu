@@ -152,6 +152,20 @@ static void occupancy()
     CHECK(cudaOccupancyMaxActiveClusters(&count, histogram, &config));
     if (blocks < 1 || count != sms * blocks / 4)
         fail("%d clusters of 4 with %d blocks on each of %d multiprocessors", count, blocks, sms);
+    const unsigned divides[3] = {4, 3, 5}; /* one side of the grid each, and no other one */
+    config.gridDim = dim3(4, 6, 5);
+    for (int i = 0; i < 3; i++) {
+        unsigned sides[3] = {1, 1, 1};
+        sides[i] = divides[i];
+        attribute.val.clusterDim.x = sides[0];
+        attribute.val.clusterDim.y = sides[1];
+        attribute.val.clusterDim.z = sides[2];
+        CHECK(cudaOccupancyMaxActiveClusters(&count, histogram, &config));
+        if (count != sms * blocks / (int)divides[i])
+            fail("%d clusters of %u blocks on side %d", count, divides[i], i);
+    }
+    attribute.val.clusterDim.z = 1;
+    config.gridDim = dim3(16);
     config.dynamicSmemBytes = 0;
     CHECK(cudaOccupancyMaxPotentialClusterSize(&size, rotate, &config));
     if (size != 4)
