@@ -336,9 +336,12 @@ Test(calls, rows_that_come_back)
 {
     static const struct {
         uint64_t width, rows;
-    } shapes[] = {{4096, 2 * WIRE_CHUNK / 4096}, {4096, 2 * WIRE_CHUNK / 4096 + 1},
-                  {WIRE_CHUNK, 3},               {WIRE_CHUNK - 1, 3},
-                  {2 * WIRE_CHUNK, 2},           {1, 1}};
+    } shapes[] = {{4096, 2 * WIRE_CHUNK / 4096},
+                  {4096, 2 * WIRE_CHUNK / 4096 + 1},
+                  {WIRE_CHUNK, 3},
+                  {WIRE_CHUNK - 1, 3},
+                  {2 * WIRE_CHUNK, 2},
+                  {1, 1}};
     uint8_t *there = pattern(4 * MIB, 7), *back = malloc(4 * MIB);
     cr_assert_eq(script_map(&app, app.window, 4 * MIB), 0);
     script_copy_in(&app, app.window, there, 4 * MIB, 0);

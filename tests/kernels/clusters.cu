@@ -179,6 +179,51 @@ static void occupancy()
     cudaGetLastError();
 }
 
+// What a kernel sees of the launch's sides, and how many threads there are.
+__global__ void sides(unsigned *to)
+{
+    const dim3 cluster = cg::this_cluster().dim_blocks();
+    const unsigned all[9] = {gridDim.x,  gridDim.y, gridDim.z, blockDim.x, blockDim.y,
+                             blockDim.z, cluster.x, cluster.y, cluster.z};
+    for (int i = 0; i < 9; i++)
+        atomicMax(&to[i], all[i]);
+    atomicAdd(&to[9], 1u);
+}
+
+// Each side of the grid, of the blocks and of the clusters has a size of its own.
+static void shapes()
+{
+    unsigned *to, got[10];
+    CHECK(cudaMalloc(&to, sizeof got));
+    cudaLaunchAttribute all[3] = {};
+    all[0].id = cudaLaunchAttributePriority;
+    all[1].id = cudaLaunchAttributeCooperative;
+    all[1].val.cooperative = 1;
+    all[2].id = cudaLaunchAttributeClusterDimension;
+    all[2].val.clusterDim.x = 1;
+    all[2].val.clusterDim.y = 2;
+    all[2].val.clusterDim.z = 4;
+    const struct {
+        unsigned first, count;
+    } launches[] = {{0, 0}, {0, 1}, {1, 1}, {2, 1}, {0, 3}};
+    for (const auto &launch : launches) {
+        const bool clusters = launch.first + launch.count == 3;
+        const unsigned want[10] = {3, 2, 4, 2, 5, 3, 1, clusters ? 2u : 1u, clusters ? 4u : 1u, 720};
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3(3, 2, 4);
+        config.blockDim = dim3(2, 5, 3);
+        config.attrs = all + launch.first;
+        config.numAttrs = launch.count;
+        CHECK(cudaMemset(to, 0, sizeof got));
+        CHECK(cudaLaunchKernelEx(&config, sides, to));
+        CHECK(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < 10; i++)
+            if (got[i] != want[i])
+                fail("%u attributes from %u: %d is %u", launch.count, launch.first, i, got[i]);
+    }
+    CHECK(cudaFree(to));
+}
+
 static void rotations()
 {
     const int blocks = 12;
@@ -212,6 +257,7 @@ int main()
     histograms();
     rotations();
     single_bytes();
+    shapes();
     occupancy();
     printf("clusters of 1 to 16 blocks share their memory\n");
     return passed();
