@@ -208,7 +208,8 @@ static void shapes()
     } launches[] = {{0, 0}, {0, 1}, {1, 1}, {2, 1}, {0, 3}};
     for (const auto &launch : launches) {
         const bool clusters = launch.first + launch.count == 3;
-        const unsigned want[10] = {3, 2, 4, 2, 5, 3, 1, clusters ? 2u : 1u, clusters ? 4u : 1u, 720};
+        const unsigned two = clusters ? 2 : 1, four = clusters ? 4 : 1;
+        const unsigned want[10] = {3, 2, 4, 2, 5, 3, 1, two, four, 24 * 30};
         cudaLaunchConfig_t config = {};
         config.gridDim = dim3(3, 2, 4);
         config.blockDim = dim3(2, 5, 3);
