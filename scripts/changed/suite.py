@@ -1,0 +1,119 @@
+"""The tests of a build as ctest lists them, and what each of them has to do with files."""
+
+import ast
+import functools
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Test:
+    name: str
+    command: tuple
+    environment: tuple  # NAME=VALUE
+    folder: str         # of the CMakeLists.txt that adds it
+
+    def words(self):
+        """Paths among them are absolute."""
+        return {*self.command, *(pair.partition("=")[2] for pair in self.environment)}
+
+    def script(self):
+        return next((word for word in self.command if word.endswith(".py")), None)
+
+
+def tests(listing):
+    """Of what `ctest --show-only=json-v1` says."""
+    found, graph = [], listing["backtraceGraph"]
+    for test in listing["tests"]:
+        values = {each["name"]: each["value"] for each in test.get("properties", [])}
+        node = graph["nodes"][test["backtrace"]]
+        files = []
+        while True:
+            files.append(graph["files"][node["file"]])
+            if "parent" not in node:
+                break
+            node = graph["nodes"][node["parent"]]
+        lists = [file for file in files if file.endswith("CMakeLists.txt")]
+        found.append(Test(test["name"], tuple(test.get("command", ())),
+                          tuple(values.get("ENVIRONMENT", [])), os.path.dirname(lists[0])))
+    return found
+
+
+def of(build):
+    text = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
+                          capture_output=True, text=True).stdout
+    return tests(json.loads(text))
+
+
+def seconds(build):
+    """name -> how long it took when it ran, as far as ctest remembers."""
+    try:
+        with open(os.path.join(build, "Testing", "Temporary", "CTestCostData.txt"),
+                  encoding="utf-8") as file:
+            rows = [line.split() for line in file]
+    except FileNotFoundError:
+        return {}
+    return {row[0]: float(row[2]) for row in rows if len(row) == 3}
+
+
+class Scripts:
+    """Python files, which find each other by name, in the folders that our tests have."""
+
+    def __init__(self, root, folders=("tests/e2e", "tests/faults", "perf", "tests/rdma",
+                                      "tests/latency", "tests/lint", "api/gen")):
+        self.root, self.folders = root, folders
+
+    @functools.lru_cache(maxsize=None)
+    def parsed(self, path):
+        with open(path, encoding="utf-8") as file:
+            return list(ast.walk(ast.parse(file.read())))
+
+    @functools.lru_cache(maxsize=None)
+    def imports(self, path):
+        """Of our own files: those of its folder come first."""
+        names = set()
+        for node in self.parsed(path):
+            if isinstance(node, ast.Import):
+                names.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module)
+        found = set()
+        for name in names:
+            for folder in (os.path.dirname(path), *self.folders):
+                file = os.path.join(self.root, folder, name + ".py")
+                if os.path.exists(file):
+                    found.add(file)
+                    break
+        return found
+
+    @functools.lru_cache(maxsize=None)
+    def closure(self, path):
+        """The script and all that it imports."""
+        found, open_ends = set(), [path]
+        while open_ends:
+            at = open_ends.pop()
+            if at not in found and os.path.exists(at):
+                found.add(at)
+                open_ends += self.imports(at)
+        return found
+
+    @functools.lru_cache(maxsize=None)
+    def runs(self, path):
+        """Names of programs that the script, or what it imports, asks the harness for."""
+        found = set()
+        for file in self.closure(path):
+            for node in self.parsed(file):
+                if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and
+                        node.func.attr in ("path", "program")):
+                    found.update(word.value.rsplit("/", 1)[-1] for word in node.args
+                                 if isinstance(word, ast.Constant) and isinstance(word.value, str))
+        return found
+
+    @functools.lru_cache(maxsize=None)
+    def strings(self, path):
+        """What the script, or what it imports, says between quotes: perhaps the name of a file."""
+        return {node.value for file in self.closure(path) for node in self.parsed(file)
+                if isinstance(node, ast.Constant) and isinstance(node.value, str)}
