@@ -155,7 +155,7 @@ static struct block *block_create(uint64_t bytes, uint64_t owner, uint32_t unit_
     return block;
 }
 
-/* Under the lock: a block of the window that is not usable yet. */
+/* A block of the window that is not mapped yet. The caller holds the lock. */
 static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint64_t owner,
                                 uint32_t unit_bytes)
 {
@@ -170,7 +170,7 @@ static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint
     return block;
 }
 
-/* Under the lock: the block is mapped. */
+/* The block has been mapped. The caller holds the lock. */
 static void block_mapped(struct client_allocator *a, struct block *block)
 {
     block->state = BLOCK_USED;
@@ -194,7 +194,8 @@ void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The server picks where; under the lock, which is released meanwhile. */
+/* Maps a block where the server picks the address. The caller holds the lock, which is released
+ * during `map`. */
 static int block_ask(struct client_allocator *a, uint64_t bytes, uint64_t owner,
                      uint32_t unit_bytes, client_allocator_map *map, void *user, struct block **out)
 {
@@ -217,7 +218,7 @@ static int block_ask(struct client_allocator *a, uint64_t bytes, uint64_t owner,
     return ALLOCATOR_OK;
 }
 
-/* Maps a new block; under the lock, which is released meanwhile. */
+/* Maps a new block. The caller holds the lock, which is released during `map`. */
 static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
                      uint32_t unit_bytes, client_allocator_map *map, void *user, struct block **out)
 {

@@ -6,11 +6,11 @@
 #include "client/alloc/slab.h"
 
 enum block_state {
-    BLOCK_PENDING, /* being mapped, or unmapped as a slab */
+    BLOCK_PENDING, /* being mapped; or a slab that is being unmapped */
     BLOCK_USED,
-    BLOCK_DRAINING, /* being freed by somebody who waits */
-    BLOCK_QUEUED,   /* freed; its turn in the queue of what drains will come */
-    BLOCK_KEPT,     /* free */
+    BLOCK_DRAINING, /* being freed by a caller that waits for the work before */
+    BLOCK_QUEUED,   /* retired: freed without a wait, in the queue of client_retired */
+    BLOCK_KEPT,     /* cached: free and mapped */
     BLOCK_RESERVED,
 };
 
@@ -19,7 +19,7 @@ struct block {
     enum block_state state;
     uint64_t asked, owner;
     struct client_slab *slab; /* NULL: a large allocation */
-    struct ga_list in_list;   /* of slabs, or of what is kept */
+    struct ga_list in_list;   /* of slabs, or of cached blocks */
 };
 
 static inline struct block *block_of(struct client_range *range)
@@ -32,18 +32,18 @@ static inline uint32_t block_unit(const struct block *block, uint64_t address)
     return (uint32_t)((address - block->range.start) / block->slab->unit_bytes);
 }
 
-/* Before the block is given back: where the server picks addresses, another thread may get the same
- * one as soon as the server has it back. */
+/* Takes the block out of the map before it is unmapped: where the server picks addresses, another
+ * thread may get the same one as soon as the server has it back. */
 void block_leave(struct client_allocator *allocator, struct block *block);
-/* The allocation there is found no more: its block, unless it is a slab, has this state now. */
+/* Makes the allocation there invisible; its block, unless it is a slab, gets this state. */
 void block_hide(struct client_allocator *allocator, struct block *block, uint64_t address,
                 enum block_state state);
-/* When it has been given back. */
+/* Frees the record of a block that has been unmapped. */
 void block_free(struct client_allocator *allocator, struct block *block);
-/* The block of the live allocation that contains the address, which `found` becomes. */
+/* The block of the live allocation that contains the address; `*found` becomes that allocation. */
 struct block *block_live(struct client_allocator *allocator, uint64_t address,
                          struct client_allocation *found);
-/* A free block that is no waste for so many bytes, from now on used; NULL: none. */
+/* Takes a cached block that fits `bytes` without much waste and marks it used; NULL: none. */
 struct block *block_kept(struct client_allocator *allocator, uint64_t bytes, uint64_t owner);
 
 #endif

@@ -1,9 +1,9 @@
-/* The allocator's other half: what is freed, kept and given back. */
+/* The allocator's other half: freeing, caching and unmapping. */
 #include "client/alloc/allocator_block.h"
 
 #define WASTE_SHARE 4u /* a kept block may be larger than what is asked for, by a fourth */
 
-/* ---- by a caller who waits */
+/* ---- freeing with a wait */
 
 int client_allocator_drain(struct client_allocator *a, uint64_t address, uint64_t *unmap_bytes)
 {
@@ -20,7 +20,7 @@ int client_allocator_drain(struct client_allocator *a, uint64_t address, uint64_
     return ALLOCATOR_OK;
 }
 
-/* What of the block's bytes counts as free does so no longer. */
+/* Subtracts the block's bytes from the counts of free and cached bytes. */
 static void uncount(struct client_allocator *a, const struct block *block)
 {
     if (block->slab != NULL) {
@@ -31,7 +31,7 @@ static void uncount(struct client_allocator *a, const struct block *block)
     }
 }
 
-/* Gives a block back. Under the lock, which is released meanwhile. */
+/* Unmaps a block. The caller holds the lock, which is released during `unmap`. */
 static void block_unmap(struct client_allocator *a, struct block *block,
                         client_allocator_call *unmap, void *user)
 {
@@ -45,7 +45,7 @@ static void block_unmap(struct client_allocator *a, struct block *block,
     block_free(a, block);
 }
 
-/* An empty slab: any, or one besides `keep` of the same owner and kind. */
+/* Any empty slab; with `keep` another one of the same owner and kind. */
 static struct block *empty_slab(struct client_allocator *a, const struct block *keep)
 {
     ga_list_each (at, following, &a->slabs) {
@@ -59,7 +59,7 @@ static struct block *empty_slab(struct client_allocator *a, const struct block *
     return NULL;
 }
 
-/* The lock is held, and released where a slab is given back. */
+/* The caller holds the lock, which is released while a slab is unmapped. */
 static void slab_give(struct client_allocator *a, struct block *block, uint32_t unit,
                       client_allocator_call *unmap, void *user)
 {
@@ -90,7 +90,7 @@ void client_allocator_drained(struct client_allocator *a, uint64_t address,
     pthread_mutex_unlock(&a->lock);
 }
 
-/* ---- by a caller who does not wait */
+/* ---- freeing without a wait */
 
 struct block *block_kept(struct client_allocator *a, uint64_t bytes, uint64_t owner)
 {
@@ -111,14 +111,14 @@ struct block *block_kept(struct client_allocator *a, uint64_t bytes, uint64_t ow
     return best;
 }
 
-/* Whether so much more may drain. What small allocations leave is mapped in any case. */
+/* Whether `bytes` more may be retired. Memory of slabs stays mapped in any case. */
 static bool may_drain(const struct client_allocator *a, const struct block *block, uint64_t bytes)
 {
     uint64_t kept = block->slab == NULL ? a->kept_bytes : 0;
     return a->kept_most != 0 && kept + a->draining.bytes + bytes <= a->kept_most;
 }
 
-/* Under the lock; ALLOCATOR_AGAIN: it was released meanwhile. */
+/* The caller holds the lock; ALLOCATOR_AGAIN: it was released, so the state may have changed. */
 static int try_free(struct client_allocator *a, uint64_t address, uint64_t mark,
                     client_allocator_call *unmap, void *user)
 {
@@ -187,7 +187,7 @@ bool client_allocator_drains(struct client_allocator *a, uint64_t owner)
     return some;
 }
 
-/* ---- giving back */
+/* ---- unmapping */
 
 void client_allocator_trim(struct client_allocator *a, client_allocator_call *unmap, void *user)
 {

@@ -1,4 +1,4 @@
-/* The gaps of a window: neighbours are always joined. */
+/* Free ranges of a window: adjacent ones are always merged. */
 #include "client/alloc/free_ranges.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void client_free_ranges_add(struct client_ranges *gaps, uint64_t start, uint64_t
     (void)client_ranges_insert(gaps, gap);
 }
 
-/* Takes a part of a gap; false: it is not in there. */
+/* Takes a part of a free range; false: it is not inside that range. */
 static bool split(struct client_ranges *gaps, struct client_range *gap, uint64_t start,
                   uint64_t bytes)
 {

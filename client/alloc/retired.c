@@ -1,4 +1,4 @@
-/* What has been freed and may still be used. */
+/* Retired memory: freed, and perhaps still in use by work. */
 #include "client/alloc/retired.h"
 
 #include <stdlib.h>

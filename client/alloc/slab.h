@@ -9,10 +9,11 @@ struct client_slab {
     uint32_t unit_bytes, units, used;
     uint32_t longest; /* no free run is longer: may be too large, never too small */
     uint64_t *bits;
-    uint32_t *bytes; /* of the allocation that starts at this unit; 0: none; see SLAB_DRAINING */
+    uint32_t
+        *bytes; /* by unit: size of the allocation that starts there; 0: none; see SLAB_DRAINING */
 };
 
-#define SLAB_DRAINING 0x80000000u /* or-ed to the bytes of an allocation that is being freed */
+#define SLAB_DRAINING 0x80000000u /* or-ed into `bytes` while an allocation is being freed */
 
 /* NULL: no memory. */
 struct client_slab *client_slab_create(uint32_t units, uint32_t unit_bytes);

@@ -46,8 +46,8 @@ void client_window_release(const struct handshake_window *window)
     munmap((void *)(uintptr_t)window->base, window->bytes);
 }
 
-/* Addresses are used again only when the work before a free is done, and never moved together: so
- * there are four times as many as bytes. */
+/* A window has four times as many addresses as the device has bytes: addresses are reused only when
+ * the work before a free is done, and blocks are never moved to join free ranges. */
 static uint64_t window_bytes(uint64_t memory_bytes)
 {
     uint64_t bytes = WINDOW_MIN;
@@ -73,9 +73,9 @@ bool client_window_next(uint64_t memory_bytes, struct handshake_window *window)
     return found;
 }
 
-/* ---- besides the windows */
+/* ---- outside of the windows */
 
-#define TAKE_TRIES 16u /* places where the program has something already */
+#define TAKE_TRIES 16u /* ranges that may turn out to be in use by the program */
 
 static struct client_ranges *others(void)
 {
@@ -97,7 +97,7 @@ bool client_window_take(uint64_t wish, uint64_t bytes, uint64_t alignment, uint6
     for (unsigned tries = 0; !taken && tries < TAKE_TRIES; tries++) {
         room = room || client_free_ranges_take(others(), bytes, alignment, &found.base);
         taken = room && client_window_reserve(&found);
-        room = false; /* where something else is, nothing is tried again */
+        room = false; /* a range that is in use is never tried again */
     }
     pthread_mutex_unlock(&lock);
     *start = found.base;
