@@ -102,7 +102,6 @@ struct handshake_context {
     uint64_t block_bytes; /* to be mapped for it at the start of the window; 0: none */
 };
 
-/* DATA_HELLO; also the values of SESSION_OPEN. */
 /* What a client understands beside the answers to its calls. */
 enum {
     HANDSHAKE_TAKES_OUTPUT = 1, /* WIRE_OUTPUT */
@@ -111,6 +110,7 @@ enum {
     HANDSHAKE_TAKES_TRIM = 8,   /* WIRE_TRIM, and so it may keep memory */
 };
 
+/* DATA_HELLO; also the values of SESSION_OPEN. */
 struct handshake_data_hello {
     uint32_t magic, major, minor;
     uint32_t kind;   /* enum handshake_kind */

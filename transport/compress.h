@@ -4,7 +4,7 @@
  * this wire, and from packing what that costs and saves here. A piece is packed only where that
  * wins, while the socket is full or has been not long ago; bytes that do not get smaller are tried
  * more and more seldom.
- * Nothing here is atomic: a struct pack is under its owner's lock. */
+ * Nothing here is atomic: a struct compression is under its owner's lock. */
 #ifndef TRANSPORT_COMPRESS_H
 #define TRANSPORT_COMPRESS_H
 
@@ -60,7 +60,7 @@ static inline size_t compression_room(size_t bytes)
 }
 /* Packs into compression_room(bytes) bytes; how many they have become. 0: they do not fit. */
 size_t compress(const void *from, size_t bytes, void *to);
-/* The same in time that `pack` learns of. */
+/* Compresses, and tells `compression` how long that took. */
 size_t compress_piece(struct compression *compression, const void *from, size_t bytes, void *to);
 /* The inverse; `from` is of a peer. GA_INVALID unless exactly `bytes` come out. Writes nothing
  * beyond them. */

@@ -48,7 +48,7 @@ GA_CHECKED enum ga_status transport_side_receive(struct transport_side *side,
 GA_CHECKED enum ga_status transport_side_beat(struct transport_side *side, uint64_t now_ns);
 uint64_t transport_side_interval_ns(const struct transport_side *side);
 
-/* What to poll for: as transport_ops.await. */
+/* What to poll for: as transport_ops.poll_prepare. */
 unsigned transport_side_await(struct transport_side *side, struct pollfd *fds);
 
 #endif

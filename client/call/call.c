@@ -250,7 +250,8 @@ bool client_call_lacking(const struct client_call *call)
     return call->conn->lacks && api_op_set_has(&call->conn->lacking, call->op);
 }
 
-/* One by one: what has just been written in pieces is read as a whole only after a wait. */
+/* Assigns field by field: a struct copy would read bytes that were just stored in smaller pieces,
+ * and stall on store forwarding. */
 static void writer_begin(struct client_call *call, size_t bound)
 {
     call->writer.data = client_conn_at(call->conn) + HEADER;

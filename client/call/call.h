@@ -68,7 +68,7 @@ CUresult client_call_enter_session(struct client_call *call, uint16_t op,
 /* Says once that `what` between devices of different servers is not supported. */
 CUresult client_call_between_nodes(const char *what);
 
-/* exit() has begun: what gives back has nothing to do. */
+/* After exit() has begun, calls that release resources do nothing. */
 bool client_call_exiting(void);
 
 CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire);

@@ -1,7 +1,7 @@
 /* The service thread: sends what waits in a buffer for a moment, reads answers that nobody waits
  * for, keeps side connections alive and notices their end. It does nothing that a calling thread
- * waits for. The library has one other thread, and only for programs with host functions
- * (host_function.c). */
+ * waits for. Other threads of the library exist only for programs with host functions or values in
+ * pinned memory (host_function.c), and for a moment while memory is reclaimed (reclaim.c). */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

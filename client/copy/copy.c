@@ -155,7 +155,7 @@ static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes,
     return rc;
 }
 
-/* With `wait` the host may look: at what has been copied into memory that is its own, too. */
+/* If `wait` is set the copy is over when this returns, and visible in the host's mirror, too. */
 static CUresult device_to_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
                                  bool wait)
 {

@@ -3,16 +3,17 @@
  * then, but for such as ends by itself and soon (WORK_SHORT), so waiting for them never waits for a
  * kernel or for anything that the program has yet to do.
  *
- * What a reader would get wrong: who lets the program see more waits for the copies that have not
- * waited; each side tells first and looks then, so that one of two threads always waits. And what
- * comes behind such copies must not be waited for: an event is recorded in front of it. */
+ * What a reader would get wrong: any call that makes deferred copies observable must first complete
+ * them. Both sides publish their flag before they read the other's, so at least one of two racing
+ * threads sees the other. Waiting uses an event that is recorded right behind the copies, so later
+ * work is not waited for. */
 #include "api/calls.h"
 #include "client/copy/copy.h"
 #include "client/call/state.h"
 #include "client/memory/mirror.h"
 #include "front/front.h"
 
-/* In other contexts, or by other programs. */
+/* Deferred copies are observable in other contexts, or by other programs. */
 static atomic_bool seen;
 static pthread_mutex_t marking = PTHREAD_MUTEX_INITIALIZER; /* client_context.marker, and its use */
 
@@ -22,7 +23,7 @@ static bool shows(const struct client_context *context)
            (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0;
 }
 
-/* The context's work is known to be done, but for short work. */
+/* All work of the context is known to be done, except short work. */
 static bool rests(struct client_context *context)
 {
     const struct client_conn *conn = context->session->conn;
@@ -130,7 +131,8 @@ static CUresult wait_all(struct client_call *call)
     return rc;
 }
 
-/* Whoever finds a copy owed finds the connection owing as well, or an event behind the copy. */
+/* Completes the deferred copies of the context. A thread that sees `owed` also sees the connection
+ * `owing`, or the event behind the copy: they are set in that order. */
 static void settle(struct client_context *context)
 {
     struct client_call call;

@@ -1,6 +1,6 @@
-/* Device memory that is given back. The program goes on at once: what it frees is kept until the
- * server has told that the work before has ended, and then used again. So that it tells, it is
- * asked to (a watch), once for all that was freed meanwhile. */
+/* Freeing device memory. The program goes on at once: freed memory is retired until the server has
+ * told that the work before has ended, and is then used again. The client asks the server to tell
+ * that (a watch), once for everything that was freed meanwhile. */
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
@@ -28,7 +28,7 @@ void memory_reservation_end(const struct client_context *context, uint64_t addre
     }
 }
 
-/* Waits for the work that may use memory of the context; `bytes` 0: only that. */
+/* Waits for the work that may use memory of the context, then unmaps. `bytes` 0: waits only. */
 static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
@@ -44,7 +44,7 @@ static CUresult give_back(struct client_context *context, uint64_t address, uint
     return rc;
 }
 
-/* The same, and nobody waits. */
+/* Unmaps without waiting. With `watch` the server tells when the work before is done. */
 static CUresult post(struct client_context *context, const struct ga_memory_unmap_args *args,
                      bool watch)
 {
@@ -220,7 +220,7 @@ static int free_later(struct client_context *owner, struct client_allocator *all
     return rc;
 }
 
-/* In the two steps of who waits. */
+/* Frees in the allocator's two blocking steps: retire, wait for the work before, release. */
 static CUresult free_now(struct client_context *owner, struct client_allocator *allocator,
                          uint64_t address, struct client_mirror *mirror)
 {

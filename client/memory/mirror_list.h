@@ -7,12 +7,12 @@
 #include "client/call/state.h"
 #include "client/memory/mirror.h"
 
-/* Two locks. Who makes mirrors of a connection's devices equal holds that connection's
- * mirrors_lock, also while it waits for the server, so that a server that is silent stops nobody
- * but those who use it; it is of what mirrors of that connection agree on and are used by, and none
- * of them ends without it. The list, and what says where a mirror lies, is under
- * client_mirror_lock, which nobody waits with, and which is taken second. Nothing that answers
- * calls wants either. */
+/* Two locks; code that processes replies may take neither of them.
+ * mirrors_lock of a connection is taken first. It guards the base copies and the uses of the
+ * mirrors of that connection's devices; a mirror ends only under it. It is held across round trips
+ * while mirrors are made equal, so a silent server stops only threads that use it.
+ * client_mirror_lock is taken second and never held across a wait. It guards the list, and where
+ * each mirror lies. */
 extern pthread_mutex_t client_mirror_lock;
 extern struct client_mirror *client_mirror_list;
 

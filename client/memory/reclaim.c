@@ -1,5 +1,5 @@
-/* Memory that is kept, and lacking: programs that share devices give back what they keep when
- * another one asks its server for it. */
+/* Returning cached device memory when another application runs out: programs that share devices
+ * give back what they keep when one of them asks its server for it. */
 #include <time.h>
 
 #include "api/calls.h"

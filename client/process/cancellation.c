@@ -1,9 +1,10 @@
 /* No call of CUDA is a cancellation point: a thread of the program that is cancelled meanwhile goes
  * on to one of the program's own, and leaves no lock of ours behind.
  *
- * So the linker leads what this library, and the OpenSSL inside it, calls of the C library to us
- * (--wrap, in client/CMakeLists.txt, which finds the names here), and for the time of that call the
- * thread cannot be cancelled. The lint of the library compares the list with pthreads(7). */
+ * The linker (--wrap, in client/CMakeLists.txt, which finds the names here) redirects these calls
+ * of the C library, made by this library or by the OpenSSL inside it, to the wrappers below. During
+ * such a call the thread cannot be cancelled. The lint of the library compares the list with
+ * pthreads(7). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <netdb.h>

@@ -95,8 +95,8 @@ static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *
                : rc;
 }
 
-/* Of so few bytes the driver takes a copy of its own when they are not pinned, and waits for
- * nothing: nobody has to watch when a slot is free again. */
+/* For small sources that are not pinned the driver copies the bytes before it returns, so no
+ * staging slot has to be held. */
 static bool copy_in_small(struct server_conn *conn, const struct wire_header *header, size_t values,
                           const struct ga_copy_in_args *args)
 {

@@ -1,8 +1,8 @@
 /* Backend processes as gpuaasd sees them: started, asked, ended, buried.
  *
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
- * wrong: a struct process outlives backend_process_end; it is freed by itself when the kernel has
- * reported the death and libuv has let go of its handles. */
+ * wrong: a struct backend_process outlives backend_process_end; it is freed by itself when the
+ * kernel has reported the death and libuv has let go of its handles. */
 #ifndef SERVER_CONTROL_BACKEND_PROCESS_H
 #define SERVER_CONTROL_BACKEND_PROCESS_H
 

@@ -64,7 +64,8 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     return readable ? status : GA_INVALID;
 }
 
-/* No more than may be needed: who looks at all that are allowed would take long. */
+/* Raises RLIMIT_NOFILE only as far as needed: code that iterates over all possible descriptors
+ * would become slow. */
 void control_descriptors(const struct conf *conf)
 {
     rlim_t wanted =

@@ -75,8 +75,9 @@ struct send_queue_frame *send_queue_frame_make(struct ga_pool *pool, size_t valu
                                                uint16_t session, uint64_t sequence);
 /* Completes the values (padding, length) and queues the frame: takes it over. */
 void send_queue_append(struct server_out *out, struct send_queue_frame *frame);
-/* The same for one that somebody waits for: where sending costs nothing but that, and nothing is
- * before it, it leaves at once. Who waits for none of many would be woken by each. */
+/* Appends a reply that a client waits for, and sends it at once if sending takes no system call and
+ * nothing is queued before it. Other replies are not flushed one by one: a receiver that waits only
+ * for the last one would be woken by each. */
 void send_queue_hurry(struct server_out *out, struct send_queue_frame *frame);
 /* Queues bytes that go into the client's memory, ahead of the frames behind them: of
  * `send_queue_frame_make` without values, `slot`, `bulk`, `bulk_bytes`, `address` and `key` are

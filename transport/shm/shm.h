@@ -3,8 +3,9 @@
  *     shm:NAME, shm: (the default port is the name)
  *
  * A connection is a Unix socket in the abstract namespace, "gpuaas/NAME", and a stream of bytes
- * over it. The client may give it rings (ops->widen) before its first byte: then bytes move through
- * shared memory, and the sockets only wake who sleeps and tell when the other process is gone. */
+ * over it. The client may give it rings (ops->upgrade) before its first byte: then bytes move
+ * through shared memory, and the sockets only wake who sleeps and tell when the other process is
+ * gone. */
 #ifndef TRANSPORT_SHM_SHM_H
 #define TRANSPORT_SHM_SHM_H
 
