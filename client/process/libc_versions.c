@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#ifdef GA_GLIBC_FLOOR_H
+#ifdef BASE_GLIBC_FLOOR_H
 
 /* In <sys/stat.h> no more, and in every C library for programs that are older. */
 #define STAT_VERSION 1 /* struct stat of x86_64 */
