@@ -10,7 +10,7 @@
 
 #include "server/channel.h"
 #include "server/session/conn.h"
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 #include "server/backend/tickets.h"
 #include "transport/transport.h"
 

@@ -63,17 +63,3 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
                                           bracket(host, "["), host, bracket(host, "]"), port);
     return written > 0 && (size_t)written < url_size ? GA_OK : GA_INVALID;
 }
-
-void data_ports_host(const char *url, char host[CONF_TEXT_MAX])
-{
-    struct transport_address address;
-    char why[600];
-    host[0] = 0;
-    if (strncmp(url, "shm:", 4) == 0) {
-        url = "127.0.0.1";
-    }
-    if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
-        strlen(address.host) < CONF_TEXT_MAX) {
-        memcpy(host, address.host, strlen(address.host) + 1);
-    }
-}

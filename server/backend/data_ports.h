@@ -5,10 +5,6 @@
 #include "server/channel.h"
 #include "transport/transport.h"
 
-/* The host of an address "tcp://host:port", without the brackets of IPv6; who comes through shared
- * memory is on this machine. Empty: it has none. */
-void data_ports_host(const char *url, char host[CONF_TEXT_MAX]);
-
 /* Listens where the application is expected, with `secret` if it comes with tls, on a port of the
  * configured range, tried from a random one on; `ready` gets what clients shall connect to, and
  * how. GA_INVALID with `why`: none is free. */

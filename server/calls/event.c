@@ -4,7 +4,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
-#include "server/backend/kernel_output.h"
+#include "server/session/kernel_output.h"
 
 static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
 {

@@ -9,7 +9,6 @@
 #include "api/cuda_names.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/backend/data_ports.h"
 #include "server/control/client_state.h"
 
 /* A right to connect: the backend process learns it before the client does. Else nothing has been
@@ -136,6 +135,22 @@ static void process_ended(struct backend_process *process, const char *why)
 static const struct backend_process_events process_events = {
     .packet = process_packet, .room = process_room, .ended = process_ended};
 
+/* The host of an address "tcp://host:port", without the brackets of IPv6; who comes through shared
+ * memory is on this machine. Empty: it has none. */
+static void host_of(const char *url, char host[CONF_TEXT_MAX])
+{
+    struct transport_address address;
+    char why[600];
+    host[0] = 0;
+    if (strncmp(url, "shm:", 4) == 0) {
+        url = "127.0.0.1";
+    }
+    if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
+        strlen(address.host) < CONF_TEXT_MAX) {
+        memcpy(host, address.host, strlen(address.host) + 1);
+    }
+}
+
 static enum ga_status process_start(struct control_client *client, enum conf_driver driver,
                                     char *why, size_t why_size)
 {
@@ -143,7 +158,7 @@ static enum ga_status process_start(struct control_client *client, enum conf_dri
     struct channel_application application = {.kind = CHANNEL_APPLICATION, .tls = client->tls};
     char url[320] = "";
     (void)!client->conn.ops->local_address(client->conn.fd, url, sizeof url);
-    data_ports_host(url, application.bind_host);
+    host_of(url, application.bind_host);
     memcpy(application.id, client->application, sizeof application.id);
     memcpy(application.client, client->address, sizeof application.client);
     struct warm_pool *spares = &control->spares[driver];

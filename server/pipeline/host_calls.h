@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 
 #define HOST_BLOCK      1024u /* words that are pinned at once */
 #define HOST_BLOCKS_MAX 64u   /* more functions under way, and the submit thread waits */

@@ -17,9 +17,9 @@
 #define POOLED_BATCH  64u /* more than there are slots of staging memory by default */
 #define POOLED_MAX    1024u
 
-void send_queue_init(struct server_out *out, struct transport_conn *conn, struct staging *staging)
+void send_queue_init(struct send_queue *out, struct transport_conn *conn, struct staging *staging)
 {
-    *out = (struct server_out){.conn = conn, .staging = staging};
+    *out = (struct send_queue){.conn = conn, .staging = staging};
     pthread_mutex_init(&out->lock, NULL);
     pthread_cond_init(&out->drained, NULL);
     ga_list_init(&out->frames);
@@ -63,7 +63,7 @@ void send_queue_frame_free(struct send_queue_frame *frame)
 }
 
 /* One of its queues is done with it. */
-static void frame_done(struct server_out *out, struct send_queue_frame *frame)
+static void frame_done(struct send_queue *out, struct send_queue_frame *frame)
 {
     if (--frame->queues == 0) {
         if (frame->slot != NULL) {
@@ -76,7 +76,7 @@ static void frame_done(struct server_out *out, struct send_queue_frame *frame)
 /* ---- bulk connections; under the lock */
 
 /* That with the fewest bytes before it, in turns: a connection that is slow is asked for less. */
-static unsigned bulk_choose(const struct server_out *out)
+static unsigned bulk_choose(const struct send_queue *out)
 {
     unsigned best = (out->bulk_last + 1) % out->bulk_count;
     for (unsigned i = 1; i < out->bulk_count; i++) {
@@ -96,7 +96,7 @@ static void prefix_put(struct send_queue_frame *frame, uint32_t connection, uint
     frame->start = frame->prefix;
 }
 
-static void bulk_append(struct server_out *out, struct send_queue_frame *frame, bool packed)
+static void bulk_append(struct send_queue *out, struct send_queue_frame *frame, bool packed)
 {
     unsigned chosen = bulk_choose(out);
     frame->apart = true;
@@ -109,7 +109,7 @@ static void bulk_append(struct server_out *out, struct send_queue_frame *frame, 
     ga_list_append(&out->bulks[chosen].frames, &frame->bulk_link);
 }
 
-void send_queue_bulk_use(struct server_out *out, struct transport_conn *conn)
+void send_queue_bulk_use(struct send_queue *out, struct transport_conn *conn)
 {
     pthread_mutex_lock(&out->lock);
     struct send_queue_bulk *bulk = &out->bulks[out->bulk_count];
@@ -119,7 +119,7 @@ void send_queue_bulk_use(struct server_out *out, struct transport_conn *conn)
     pthread_mutex_unlock(&out->lock);
 }
 
-static void bulk_frame_done(struct server_out *out, struct send_queue_bulk *bulk)
+static void bulk_frame_done(struct send_queue *out, struct send_queue_bulk *bulk)
 {
     struct send_queue_frame *frame =
         ga_container(bulk->frames.next, struct send_queue_frame, bulk_link);
@@ -130,7 +130,7 @@ static void bulk_frame_done(struct server_out *out, struct send_queue_bulk *bulk
     frame_done(out, frame);
 }
 
-static enum ga_status bulk_send(struct server_out *out, struct send_queue_bulk *bulk, bool *some)
+static enum ga_status bulk_send(struct send_queue *out, struct send_queue_bulk *bulk, bool *some)
 {
     while (!ga_list_empty(&bulk->frames)) {
         const struct send_queue_frame *frame =
@@ -158,7 +158,7 @@ static size_t frame_whole(const struct send_queue_frame *frame)
                          : (size_t)frame->head_bytes + (frame->apart ? 0 : frame->bulk_bytes);
 }
 
-static void first_done(struct server_out *out)
+static void first_done(struct send_queue *out)
 {
     struct send_queue_frame *frame = ga_container(out->frames.next, struct send_queue_frame, link);
     ga_list_remove(&frame->link);
@@ -166,7 +166,7 @@ static void first_done(struct server_out *out)
     frame_done(out, frame);
 }
 
-static void all_done(struct server_out *out)
+static void all_done(struct send_queue *out)
 {
     while (!ga_list_empty(&out->frames)) {
         first_done(out);
@@ -179,7 +179,7 @@ static void all_done(struct server_out *out)
 }
 
 /* The next bytes to send, as pieces. */
-static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_PIECES])
+static int pieces_gather(const struct send_queue *out, struct iovec pieces[OUT_PIECES])
 {
     int count = 0;
     size_t skip = out->sent;
@@ -203,7 +203,7 @@ static int pieces_gather(const struct server_out *out, struct iovec pieces[OUT_P
     return count;
 }
 
-static void sent_account(struct server_out *out, size_t sent)
+static void sent_account(struct send_queue *out, size_t sent)
 {
     out->sent += sent;
     while (!ga_list_empty(&out->frames)) {
@@ -221,7 +221,7 @@ static void sent_account(struct server_out *out, size_t sent)
 /* ---- bytes that go into the client's memory; under the lock */
 
 /* The first of the queue: from now on the card reads its slot. */
-static enum ga_status store_send(struct server_out *out, struct send_queue_frame *frame)
+static enum ga_status store_send(struct send_queue *out, struct send_queue_frame *frame)
 {
     const struct overflow_slot *turn_of = frame->slot->of;
     const struct transport_one_sided_copy copy = {.own =
@@ -240,7 +240,7 @@ static enum ga_status store_send(struct server_out *out, struct send_queue_frame
 
 /* Those whose slots have been read. When the connection is lost nobody can say so, and the slots
  * are never used again. */
-static void stores_reap(struct server_out *out)
+static void stores_reap(struct send_queue *out)
 {
     uint64_t count;
     if (ga_list_empty(&out->stores) ||
@@ -256,7 +256,7 @@ static void stores_reap(struct server_out *out)
     }
 }
 
-void send_queue_store(struct server_out *out, struct send_queue_frame *store)
+void send_queue_store(struct send_queue *out, struct send_queue_frame *store)
 {
     store->stores = true;
     store->queues = 1;
@@ -269,14 +269,14 @@ void send_queue_store(struct server_out *out, struct send_queue_frame *store)
     pthread_mutex_unlock(&out->lock);
 }
 
-bool send_queue_is_storing(struct server_out *out)
+bool send_queue_is_storing(struct send_queue *out)
 {
     return atomic_load(&out->storing) != 0;
 }
 
 /* ---- sending */
 
-static enum ga_status frames_send(struct server_out *out, bool *some)
+static enum ga_status frames_send(struct send_queue *out, bool *some)
 {
     while (!ga_list_empty(&out->frames)) {
         struct send_queue_frame *first =
@@ -307,7 +307,7 @@ static enum ga_status frames_send(struct server_out *out, bool *some)
     return GA_OK;
 }
 
-static void append(struct server_out *out, struct send_queue_frame *frame, bool hurries)
+static void append(struct send_queue *out, struct send_queue_frame *frame, bool hurries)
 {
     ga_writer_finish(&frame->writer);
     bool packed = frame->start == frame->prefix;
@@ -332,19 +332,19 @@ static void append(struct server_out *out, struct send_queue_frame *frame, bool 
     pthread_mutex_unlock(&out->lock);
 }
 
-void send_queue_append(struct server_out *out, struct send_queue_frame *frame)
+void send_queue_append(struct send_queue *out, struct send_queue_frame *frame)
 {
     append(out, frame, false);
 }
 
-void send_queue_hurry(struct server_out *out, struct send_queue_frame *frame)
+void send_queue_hurry(struct send_queue *out, struct send_queue_frame *frame)
 {
     append(out, frame, true);
 }
 
 /* ---- packing */
 
-bool send_queue_pack_wanted(struct server_out *out, uint32_t bytes)
+bool send_queue_pack_wanted(struct send_queue *out, uint32_t bytes)
 {
     if (bytes < BULK_MIN || out->compression.mode == COMPRESSION_OFF) {
         return false;
@@ -355,7 +355,7 @@ bool send_queue_pack_wanted(struct server_out *out, uint32_t bytes)
     return wanted;
 }
 
-void send_queue_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes,
+void send_queue_pack_tried(struct send_queue *out, uint32_t bytes, size_t packed_bytes,
                            uint64_t took_ns)
 {
     pthread_mutex_lock(&out->lock);
@@ -372,7 +372,7 @@ void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_byt
 }
 
 /* The wire is full when none of its connections takes more. */
-static void pack_notice(struct server_out *out)
+static void pack_notice(struct send_queue *out)
 {
     unsigned full = 0;
     for (unsigned i = 0; i < out->bulk_count; i++) {
@@ -385,7 +385,7 @@ static void pack_notice(struct server_out *out)
     }
 }
 
-enum ga_status send_queue_flush(struct server_out *out)
+enum ga_status send_queue_flush(struct send_queue *out)
 {
     bool some = false;
     if (atomic_load(&out->bytes) == 0 && !send_queue_is_storing(out) && !atomic_load(&out->lost)) {
@@ -409,7 +409,7 @@ enum ga_status send_queue_flush(struct server_out *out)
     return status;
 }
 
-unsigned send_queue_await(struct server_out *out, struct pollfd *fds)
+unsigned send_queue_await(struct send_queue *out, struct pollfd *fds)
 {
     unsigned count = 0, more;
     bool now = false;
@@ -429,7 +429,7 @@ unsigned send_queue_await(struct server_out *out, struct pollfd *fds)
     return now ? 0 : count;
 }
 
-bool send_queue_is_empty(struct server_out *out)
+bool send_queue_is_empty(struct send_queue *out)
 {
     pthread_mutex_lock(&out->lock);
     bool empty = out->bytes == 0;
@@ -437,7 +437,7 @@ bool send_queue_is_empty(struct server_out *out)
     return empty;
 }
 
-void send_queue_rest(struct server_out *out, uint64_t now_ns)
+void send_queue_rest(struct send_queue *out, uint64_t now_ns)
 {
     pthread_mutex_lock(&out->lock);
     if (out->conn->ops->idle != NULL && ga_list_empty(&out->frames) && !out->lost) {
@@ -446,12 +446,12 @@ void send_queue_rest(struct server_out *out, uint64_t now_ns)
     pthread_mutex_unlock(&out->lock);
 }
 
-bool send_queue_is_full(const struct server_out *out, uint64_t bytes)
+bool send_queue_is_full(const struct send_queue *out, uint64_t bytes)
 {
     return atomic_load(&out->bytes) >= bytes;
 }
 
-enum ga_status send_queue_wait_room(struct server_out *out, uint64_t bytes)
+enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes)
 {
     pthread_mutex_lock(&out->lock);
     while (send_queue_is_full(out, bytes) && !out->lost) {
@@ -462,7 +462,7 @@ enum ga_status send_queue_wait_room(struct server_out *out, uint64_t bytes)
     return status;
 }
 
-void send_queue_end(struct server_out *out)
+void send_queue_end(struct send_queue *out)
 {
     pthread_mutex_lock(&out->lock);
     out->lost = true;

@@ -47,7 +47,7 @@ struct send_queue_bulk {
     size_t sent;           /* of the first one's */
 };
 
-struct server_out {
+struct send_queue {
     pthread_mutex_t lock;
     pthread_cond_t drained; /* `bytes` has become less, or the connection is lost */
     struct transport_conn *conn;
@@ -65,7 +65,7 @@ struct server_out {
     _Atomic bool lost;              /* nothing is sent any more, nobody waits */
 };
 
-void send_queue_init(struct server_out *out, struct transport_conn *conn, struct staging *staging);
+void send_queue_init(struct send_queue *out, struct transport_conn *conn, struct staging *staging);
 
 /* Frames that a thread makes ready: few of them wait at a time, and most have few values. */
 void send_queue_pool_init(struct ga_pool *pool);
@@ -74,20 +74,20 @@ void send_queue_pool_init(struct ga_pool *pool);
 struct send_queue_frame *send_queue_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
                                                uint16_t session, uint64_t sequence);
 /* Completes the values (padding, length) and queues the frame: takes it over. */
-void send_queue_append(struct server_out *out, struct send_queue_frame *frame);
+void send_queue_append(struct send_queue *out, struct send_queue_frame *frame);
 /* Appends a reply that a client waits for, and sends it at once if sending takes no system call and
  * nothing is queued before it. Other replies are not flushed one by one: a receiver that waits only
  * for the last one would be woken by each. */
-void send_queue_hurry(struct server_out *out, struct send_queue_frame *frame);
+void send_queue_hurry(struct send_queue *out, struct send_queue_frame *frame);
 /* Queues bytes that go into the client's memory, ahead of the frames behind them: of
  * `send_queue_frame_make` without values, `slot`, `bulk`, `bulk_bytes`, `address` and `key` are
  * set. */
-void send_queue_store(struct server_out *out, struct send_queue_frame *store);
+void send_queue_store(struct send_queue *out, struct send_queue_frame *store);
 /* Whether slots become free by themselves, some time after they have been sent: flush again. */
-bool send_queue_is_storing(struct server_out *out);
+bool send_queue_is_storing(struct send_queue *out);
 /* Whether to try to pack `bytes` bulk bytes, and what came of that: packed_bytes 0, nothing. */
-bool send_queue_pack_wanted(struct server_out *out, uint32_t bytes);
-void send_queue_pack_tried(struct server_out *out, uint32_t bytes, size_t packed_bytes,
+bool send_queue_pack_wanted(struct send_queue *out, uint32_t bytes);
+void send_queue_pack_tried(struct send_queue *out, uint32_t bytes, size_t packed_bytes,
                            uint64_t took_ns);
 /* The frame's bulk, which is there already, is so many packed bytes, and what fills up. */
 void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_bytes);
@@ -95,21 +95,21 @@ void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_byt
 void send_queue_frame_free(struct send_queue_frame *frame);
 
 /* Large bulk goes over this connection, too, from the next frame on; it stays the caller's. */
-void send_queue_bulk_use(struct server_out *out, struct transport_conn *conn);
+void send_queue_bulk_use(struct send_queue *out, struct transport_conn *conn);
 /* What to poll for until more can be sent: OUT_AWAIT_MAX at most; 0: ask now. */
 #define OUT_AWAIT_MAX ((1 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX)
-unsigned send_queue_await(struct server_out *out, struct pollfd *fds);
+unsigned send_queue_await(struct send_queue *out, struct pollfd *fds);
 
 /* Sends what the socket takes. GA_OK: all. GA_AGAIN: some is left. GA_LOST. */
-GA_CHECKED enum ga_status send_queue_flush(struct server_out *out);
-bool send_queue_is_empty(struct server_out *out);
+GA_CHECKED enum ga_status send_queue_flush(struct send_queue *out);
+bool send_queue_is_empty(struct send_queue *out);
 /* Now and then: memory of a connection that carries nothing goes back. */
-void send_queue_rest(struct server_out *out, uint64_t now_ns);
+void send_queue_rest(struct send_queue *out, uint64_t now_ns);
 /* Whether `bytes` or more are queued. */
-bool send_queue_is_full(const struct server_out *out, uint64_t bytes);
+bool send_queue_is_full(const struct send_queue *out, uint64_t bytes);
 /* Waits until fewer than `bytes` are queued. GA_LOST: the connection has ended. */
-GA_CHECKED enum ga_status send_queue_wait_room(struct server_out *out, uint64_t bytes);
+GA_CHECKED enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes);
 /* The connection has ended: frees what is queued and wakes whoever waits. */
-void send_queue_end(struct server_out *out);
+void send_queue_end(struct send_queue *out);
 
 #endif

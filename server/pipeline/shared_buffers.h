@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 
 #define SHARED_BUFFERS_MAX 1024u
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/list.h"
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 #include "transport/transport.h"
 
 struct overflow_slot;

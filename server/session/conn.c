@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/backend/kernel_output.h"
+#include "server/session/kernel_output.h"
 
 /* ---- waiting */
 

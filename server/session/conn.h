@@ -16,10 +16,10 @@
 #include "base/cursor.h"
 #include "base/spin.h"
 #include "server/pipeline/shared_buffers.h"
-#include "server/pipeline/bulk.h"
+#include "server/session/bulk.h"
 #include "server/channel.h"
-#include "server/pipeline/completer.h"
-#include "server/backend/driver.h"
+#include "server/session/completer.h"
+#include "server/driver/driver.h"
 #include "server/pipeline/host_calls.h"
 #include "server/session/objects.h"
 #include "server/pipeline/send_queue.h"
@@ -57,7 +57,7 @@ struct server_conn {
     const struct server_host *host;
     struct transport_conn transport;
     struct frame_reader reader;
-    struct server_out out;
+    struct send_queue out;
     struct ga_pool frames; /* of the submit thread */
     struct staging staging;
     struct server_bulk bulk;

@@ -4,7 +4,7 @@
 #include "api/call_info.h"
 #include "base/log.h"
 #include "server/session/conn.h"
-#include "server/backend/kernel_output.h"
+#include "server/session/kernel_output.h"
 
 void server_fail(struct server_conn *conn, const char *why)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 
 static inline CUresult fake_retain(CUcontext *context, CUdevice device)
 {

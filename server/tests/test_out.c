@@ -25,7 +25,7 @@ static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
 static const struct cuda_driver driver = {FAKE_CONTEXT, .cuMemHostAlloc = fake_alloc};
 
 static struct staging staging;
-static struct server_out out;
+static struct send_queue out;
 static struct ga_pool frames;
 static struct transport_conn conn;
 static int peer;

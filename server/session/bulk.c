@@ -1,5 +1,5 @@
 /* Bulk connections: granting, attaching, taking bytes. */
-#include "server/pipeline/bulk.h"
+#include "server/session/bulk.h"
 
 #include <stdatomic.h>
 #include <string.h>

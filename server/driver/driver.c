@@ -1,5 +1,5 @@
 /* Where drivers lie, and what a device is. */
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 
 #include <limits.h>
 #include <stdio.h>

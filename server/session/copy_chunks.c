@@ -9,7 +9,7 @@
 /* Not into another slot: where the wire is slow, all of them wait for it. */
 static void data_pack(struct completer *completer, struct send_queue_frame *frame)
 {
-    struct server_out *out = &completer->conn->out;
+    struct send_queue *out = &completer->conn->out;
     uint32_t bytes = frame->bulk_bytes - frame->padding;
     if (!send_queue_pack_wanted(out, bytes)) {
         return;

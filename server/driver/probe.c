@@ -1,5 +1,5 @@
 /* Facts of all devices, in a process of its own: gpuaasd opens no driver. */
-#include "server/backend/probe.h"
+#include "server/driver/probe.h"
 
 #include <poll.h>
 

@@ -2,7 +2,7 @@
  *
  * The submit thread hands entries in through `incoming`; from then on they belong to this thread.
  * What needs the state of the application (unmapping after a wait) goes back as a job. */
-#include "server/pipeline/completer.h"
+#include "server/session/completer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "server/session/conn.h"
-#include "server/backend/kernel_output.h"
+#include "server/session/kernel_output.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)
 #define NAP_LEAST_NS (20 * GA_NS_PER_US)

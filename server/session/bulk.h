@@ -3,8 +3,8 @@
  * which connection its bytes come (WIRE_BULK), and the submit thread takes them from there, and
  * goes no further before it has them. When one of them is lost, the data connection ends as if it
  * were lost itself. */
-#ifndef SERVER_PIPELINE_BULK_H
-#define SERVER_PIPELINE_BULK_H
+#ifndef SERVER_SESSION_BULK_H
+#define SERVER_SESSION_BULK_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* stdout and stderr of a backend process. */
-#include "server/backend/kernel_output.h"
+#include "server/session/kernel_output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
  *
  * There is no queue of its own to bound: frames count as all that waits for the socket, so that a
  * client that reads nothing is served no further call. */
-#ifndef SERVER_BACKEND_KERNEL_OUTPUT_H
-#define SERVER_BACKEND_KERNEL_OUTPUT_H
+#ifndef SERVER_SESSION_KERNEL_OUTPUT_H
+#define SERVER_SESSION_KERNEL_OUTPUT_H
 
 #include <stdbool.h>
 

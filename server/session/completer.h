@@ -1,7 +1,7 @@
 /* The completion thread of a backend process: looks at the driver's events, sends what is due, and
  * never waits for the socket. See completion_order.h for the order. */
-#ifndef SERVER_PIPELINE_COMPLETER_H
-#define SERVER_PIPELINE_COMPLETER_H
+#ifndef SERVER_SESSION_COMPLETER_H
+#define SERVER_SESSION_COMPLETER_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* What a probe process does: report each device's facts to gpuaasd. */
-#ifndef SERVER_BACKEND_PROBE_H
-#define SERVER_BACKEND_PROBE_H
+#ifndef SERVER_DRIVER_PROBE_H
+#define SERVER_DRIVER_PROBE_H
 
-#include "server/backend/driver.h"
+#include "server/driver/driver.h"
 
 /* Sends CHANNEL_FACTS for each device that SETUP names and the driver shows; logs the others. The
  * exit status of the process. */

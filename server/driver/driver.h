@@ -1,6 +1,6 @@
 /* The driver of a backend process: found, opened, initialised, asked for facts. */
-#ifndef SERVER_BACKEND_DRIVER_H
-#define SERVER_BACKEND_DRIVER_H
+#ifndef SERVER_DRIVER_DRIVER_H
+#define SERVER_DRIVER_DRIVER_H
 
 #include "api/cuda_driver.h"
 #include "server/channel.h"
