@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/capture/capture.h"
 #include "front/front.h"
 #include "front/core/log.h"
 

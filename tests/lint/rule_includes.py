@@ -1,14 +1,17 @@
-"""Include directions, doors of folders and outside libraries, after the table in folders.py. Unit
-tests in <folder>/tests belong to their folder and may use criterion besides."""
+"""Include directions of folders and of their rooms, doors of folders and outside libraries, after
+the tables in folders.py. Unit tests in <folder>/tests belong to their folder and may use criterion
+besides."""
 
 import re
 
 import folders
+from tree import Finding
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def check(tree):
+    yield from check_tables(tree)
     for file in tree.with_suffix(".c", ".h", ".def", ".inc"):
         if file.folder in folders.FREE:
             continue
@@ -23,13 +26,48 @@ def check(tree):
                     yield file.finding(number, message)
 
 
+def check_tables(tree):
+    """Every folder and room of the tables is there, and every room there is in its table."""
+    tables = "tests/lint/folders.py"
+    there = {file.folder for file in tree.files}
+    if tables not in {file.path for file in tree.files}:
+        return
+    for folder in sorted(set(folders.MAY_INCLUDE) - there):
+        yield Finding(tables, 0, f"there is no folder {folder}/")
+    for folder, rooms in folders.ROOMS.items():
+        found = {room_of(file.path) for file in tree.with_suffix(".c", ".h")
+                 if file.folder == folder}
+        for room in sorted((found - {"", "tests"}) ^ set(rooms)):
+            lacks = "in the tree" if room in rooms else "in ROOMS"
+            yield Finding(tables, 0, f"{folder}/{room}/ is not {lacks}")
+
+
+def room_of(path):
+    """client/copy/copy.c: copy; client/client.h: nothing"""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def room_problem(file, header):
+    rooms = folders.ROOMS.get(file.folder)
+    own, target = room_of(file.path), room_of(header)
+    if rooms is None or own in ("", "tests") or target in ("", own) or own not in rooms:
+        return None
+    if target in rooms[own]:
+        return None
+    allowed = ", ".join(sorted(rooms[own])) or "no other"
+    return f'"{header}": {file.folder}/{own}/ may include these rooms: {allowed}'
+
+
 def problem(file, bracket, header):
     if bracket == "<":
         return library_problem(file, header)
     if ".." in header.split("/"):
         return f'"{header}": write the path from the root of the repository'
     target = header.split("/")[0] if "/" in header else file.folder
-    if target == file.folder or target not in folders.MAY_INCLUDE:
+    if target == file.folder:
+        return room_problem(file, header) or library_problem(file, header)
+    if target not in folders.MAY_INCLUDE:
         return library_problem(file, header)
     if target not in folders.MAY_INCLUDE[file.folder]:
         allowed = ", ".join(sorted(folders.MAY_INCLUDE[file.folder])) or "nothing"

@@ -6,12 +6,13 @@ import subprocess
 import tempfile
 import unittest
 
+import folders
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
 import rule_includes
 import rule_limits
-import rule_purity
+import rule_names
 import rule_semantics
 import rule_words
 from tree import Tree
@@ -122,6 +123,49 @@ class Clocks(RuleTest):
                     "by the wall clock")
 
 
+class Rooms(RuleTest):
+    def test_directions(self):
+        keeps, breaks = '#include "server/session/conn.h"\n', '#include "server/calls/copy.h"\n'
+        self.keeps(rule_includes, "server/calls/a.c", keeps)
+        self.breaks(rule_includes, "server/pipeline/a.c", keeps, "may include these rooms: driver")
+        self.breaks(rule_includes, "server/session/a.c", breaks, "server/session/ may include")
+        self.keeps(rule_includes, "server/tests/a.c", breaks)
+        self.keeps(rule_includes, "server/main.c", '#include "server/backend/backend.h"\n')
+
+    def test_no_circle(self):
+        for folder, rooms in folders.ROOMS.items():
+            left = dict(rooms)
+            while left:
+                lowest = [room for room, below in left.items() if not below & set(left)]
+                self.assertTrue(lowest, f"{folder}: a circle among {sorted(left)}")
+                for room in lowest:
+                    del left[room]
+
+    def test_tables_are_true(self):
+        for path in ("tests/lint/folders.py", *(f"{name}/a.c" for name in folders.MAY_INCLUDE),
+                     *(f"{name}/{room}/a.c" for name in folders.ROOMS
+                       for room in folders.ROOMS[name])):
+            self.write(path, "\n")
+        self.assertEqual(self.findings(rule_includes), [])
+        self.write("server/attic/a.c", "\n")
+        os.remove(os.path.join(self.root, "front/core/a.c"))
+        self.assertEqual(self.findings(rule_includes), [
+            "tests/lint/folders.py:0: server/attic/ is not in ROOMS",
+            "tests/lint/folders.py:0: front/core/ is not in the tree"])
+
+
+class Names(RuleTest):
+    def test_limits(self):
+        self.keeps(rule_names, "conf/a.c", "#define LINES_MAX 3\n")
+        self.breaks(rule_names, "conf/a.c", "#define LINES_" "MOST 3\n", "_MAX")
+        self.breaks(rule_names, "conf/a.c", "#define LINES_" "LEAST 3\n", "_MIN")
+
+    def test_guards(self):
+        text = "#ifndef {0}\n#define {0}\n#endif\n"
+        self.keeps(rule_names, "client/copy/copy.h", text.format("CLIENT_COPY_COPY_H"))
+        self.breaks(rule_names, "client/copy/copy.h", text.format("COPY_H"), "CLIENT_COPY_COPY_H")
+
+
 class Semantics(RuleTest):
     def test_claims(self):
         page, test = "docs/semantics.md", "tests/e2e/a.py"
@@ -141,23 +185,9 @@ class Compiled(RuleTest):
         subprocess.run(["gcc", "-fPIC", source, "-o", output, *flags], check=True)
         return output
 
-    def purity(self, text):
-        return [name for _, name in rule_purity.check_objects([self.compile(text, "-c")])]
-
     def library(self, text, *flags):
         path = self.compile(text, "-shared", "-Wl,-soname,libcuda.so.1", *flags)
         return list(rule_client_library.check_library(path, "libcuda.so.1"))
-
-    def test_purity(self):
-        pure = '#include <string.h>\nint f(void *a) { memset(a, 0, 1000); return ga_x(); }\n'
-        self.assertEqual(self.purity("int ga_x(void);\n" + pure), [])
-        self.assertEqual(self.purity("int open(); int f(void) { return open(); }\n"), ["open"])
-        self.assertEqual(self.purity("long time(); long f(void) { return time(0); }\n"), ["time"])
-
-    def test_purity_wants_objects(self):
-        self.write("sched/a.c", "int a;\n")
-        findings = list(rule_purity.check(Tree(self.root), os.path.join(self.root, "build")))
-        self.assertEqual(len(findings), 1)
 
     def test_library(self):
         good = "int cuInit(int x) { return x; }\n"
