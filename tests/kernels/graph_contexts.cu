@@ -45,6 +45,7 @@ int main()
     int rounds = 20000;
     CHECK(cudaMalloc(&counter, sizeof *counter));
     CHECK(cudaMemset(counter, 0, sizeof *counter));
+    CHECK(cudaDeviceSynchronize()); // no stream below waits for it
     MUST(cuCtxGetCurrent(&primary));
     MUST(cuEventCreate(&event, CU_EVENT_DEFAULT));
     MUST(cuEventCreate(&waited, CU_EVENT_DEFAULT));
