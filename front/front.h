@@ -16,24 +16,24 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "front/memory/advice.h"
-#include "front/green/affinity.h"
-#include "front/texture/array.h"
 #include "front/capture/capture.h"
-#include "front/memory/copy_box.h"
+#include "front/core/origin.h"
+#include "front/core/output.h"
+#include "front/core/unsupported.h"
 #include "front/graph/graph.h"
 #include "front/graph/graph_alloc.h"
+#include "front/green/affinity.h"
 #include "front/green/green.h"
 #include "front/launch/jit.h"
 #include "front/launch/launch_options.h"
-#include "front/mempool/mempool.h"
 #include "front/launch/occupancy.h"
-#include "front/core/output.h"
+#include "front/memory/advice.h"
+#include "front/memory/copy_box.h"
 #include "front/memory/pointer.h"
 #include "front/memory/stream_attributes.h"
+#include "front/mempool/mempool.h"
+#include "front/texture/array.h"
 #include "front/texture/texture.h"
-#include "front/core/origin.h"
-#include "front/core/unsupported.h"
 
 /* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what
  * the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID answer. */

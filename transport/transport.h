@@ -205,8 +205,8 @@ GA_CHECKED enum ga_status transport_connect(const struct transport_address *addr
                                             struct transport_conn *out, char *why, size_t why_size);
 
 /* Frames, packing and side connections belong to the door of this folder. */
-#include "transport/frame.h"    /* IWYU pragma: export */
 #include "transport/compress.h" /* IWYU pragma: export */
+#include "transport/frame.h"    /* IWYU pragma: export */
 #include "transport/side.h"     /* IWYU pragma: export */
 
 #endif

@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "client/alloc/retired.h"
 #include "client/alloc/ranges.h"
+#include "client/alloc/retired.h"
 
 #define ALLOCATOR_UNIT    512u /* alignment of every address */
 #define ALLOCATOR_CLASSES 2u

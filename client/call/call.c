@@ -5,11 +5,19 @@
 
 #include "api/call_info.h"
 #include "base/log.h"
-#include "client/copy/copy.h"
-#include "client/call/state.h"
-#include "client/process/trace.h"
-#include "client/memory/mirror.h"
 #include "client/alloc/window.h"
+#include "client/copy/copy.h"
+#include "client/memory/device_memory.h"
+#include "client/memory/mirror.h"
+#include "client/module/function.h"
+#include "client/module/module.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/process/trace.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/stream/stream.h"
 #include "front/front.h"
 
 #define HEADER sizeof(struct wire_header)

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "client/conn/greeting.h"
-#include "client/call/state.h"
+#include "client/process/process.h"
+#include "client/session/servers.h"
+#include "client/stream/context.h"
 
 #define ASK_FROM     (1u << 20) /* bytes of a copy */
 #define CONNECT_NS   (10 * GA_NS_PER_S)

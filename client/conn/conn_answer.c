@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/failpoint.h"
-#include "client/stream/host_function.h"
 #include "client/conn/conn.h"
+#include "client/stream/host_function.h"
 #include "front/front.h"
 
 static int32_t result_read(const uint8_t *values)

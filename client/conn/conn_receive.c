@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "client/stream/host_function.h"
 #include "client/conn/conn.h"
 #include "client/process/trace.h"
+#include "client/stream/host_function.h"
 #include "front/front.h"
 
 #define PASSING_BYTES (8u << 20)

@@ -2,6 +2,8 @@
  * for, keeps side connections alive and notices their end. It does nothing that a calling thread
  * waits for. Other threads of the library exist only for programs with host functions or values in
  * pinned memory (host_function.c), and for a moment while memory is reclaimed (reclaim.c). */
+#include "client/conn/service.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +17,13 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "client/conn/conn.h"
 #include "client/copy/shared_buffer.h"
+#include "client/memory/reclaim.h"
 #include "client/process/environment.h"
-#include "client/call/state.h"
+#include "client/process/process.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 
 #define POLLED_MIN 64u
 #define FAR        UINT64_MAX

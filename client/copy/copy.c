@@ -5,13 +5,17 @@
 #include <string.h>
 
 #include "api/calls.h"
-#include "client/copy/shared_buffer.h"
-#include "client/conn/bulk_open.h"
 #include "client/call/payload.h"
-#include "client/call/state.h"
+#include "client/conn/bulk_open.h"
+#include "client/copy/shared_buffer.h"
+#include "client/memory/device_memory.h"
+#include "client/memory/host_memory.h"
+#include "client/memory/mirror.h"
 #include "client/memory/sync_memops.h"
 #include "client/process/trace.h"
-#include "client/memory/mirror.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/stream/stream.h"
 
 bool client_copy_host_side(const void *host)
 {

@@ -2,9 +2,11 @@
  * before the first slice, so a call that is refused has copied nothing. */
 #include "api/calls.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
-#include "client/memory/sync_memops.h"
+#include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
+#include "client/memory/sync_memops.h"
+#include "client/stream/context.h"
+#include "client/stream/stream.h"
 #include "front/front.h"
 
 static bool on_device(const struct front_side *said)

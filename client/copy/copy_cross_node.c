@@ -10,8 +10,13 @@
 
 #include "api/calls.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/stream/stream.h"
+#include "client/texture/array.h"
 
 #define PIECE (UINT64_C(4) << 20) /* through the client's memory at once */
 

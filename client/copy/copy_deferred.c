@@ -9,8 +9,12 @@
  * work is not waited for. */
 #include "api/calls.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/stream/context.h"
+#include "client/stream/event.h"
+#include "client/stream/stream.h"
 #include "front/front.h"
 
 /* Deferred copies are observable in other contexts, or by other programs. */

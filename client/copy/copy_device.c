@@ -3,7 +3,7 @@
  */
 #include "api/calls.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 /* The bytes of both sides: in reach of the call's server, or not at all. */

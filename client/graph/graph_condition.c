@@ -11,7 +11,8 @@
 #include "base/list.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
-#include "client/call/state.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 
 struct condition {
     struct ga_list at; /* `all`, or `aside` */

@@ -13,8 +13,9 @@
 #include "base/number_map.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
-#include "client/call/state.h"
 #include "client/memory/vmm.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 #include "front/front.h"
 
 struct client_graph_memory {

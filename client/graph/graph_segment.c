@@ -5,8 +5,11 @@
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
-#include "client/call/state.h"
+#include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
+#include "client/stream/stream_value.h"
 #include "front/front.h"
 
 #define AFTER_MAX 4096u /* of ga_graph_node */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/graph/graph.h"
-#include "client/call/state.h"
 #include "front/front.h"
 
 enum state { WAITS, CHOSEN, DONE };

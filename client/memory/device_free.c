@@ -1,16 +1,24 @@
 /* Freeing device memory. The program goes on at once: freed memory is retired until the server has
  * told that the work before has ended, and is then used again. The client asks the server to tell
  * that (a watch), once for everything that was freed meanwhile. */
+#include "client/memory/device_free.h"
+
 #include "api/calls.h"
+#include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
-#include "client/memory/ipc.h"
 #include "client/memory/device_memory.h"
-#include "client/call/state.h"
-#include "client/memory/sync_memops.h"
+#include "client/memory/ipc.h"
+#include "client/memory/mempool.h"
 #include "client/memory/mirror.h"
+#include "client/memory/reclaim.h"
+#include "client/memory/sync_memops.h"
 #include "client/memory/vmm.h"
-#include "client/alloc/window.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 
 /* Up to which call all work is known to be done that may use memory of the context. */
 static uint64_t unused(const struct client_context *context)

@@ -1,17 +1,25 @@
 /* Device memory: the allocator picks the address, the server maps it. */
+#include "client/memory/device_memory.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"
 #include "base/log.h"
+#include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
+#include "client/memory/device_free.h"
+#include "client/memory/host_memory.h"
 #include "client/memory/ipc.h"
 #include "client/memory/mappings.h"
-#include "client/memory/device_memory.h"
-#include "client/call/state.h"
+#include "client/memory/mempool.h"
 #include "client/memory/mirror.h"
 #include "client/memory/vmm.h"
-#include "client/alloc/window.h"
+#include "client/module/module.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 
 #define ASKED_MAX 8u /* pieces of memory tried where there is no window */
 

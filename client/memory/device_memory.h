@@ -1,19 +1,40 @@
-/* Inside device_memory.c and device_free.c: device memory, allocated and given back. */
+/* Whose address is this, and device memory that is allocated. */
 #ifndef CLIENT_MEMORY_DEVICE_MEMORY_H
 #define CLIENT_MEMORY_DEVICE_MEMORY_H
 
-#include "client/call/state.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* Without a window each block is reserved in the program's address space by itself, so that a
- * device pointer is never a valid pointer of the program; this ends that. */
-void memory_reservation_end(const struct client_context *context, uint64_t address, uint64_t bytes);
-/* Gives a block back that no work uses; nobody waits. For the allocator; `user` is a context of its
- * session. */
-int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes);
-/* What is known to be done of the context's work frees what was freed behind it. Whether anything.
- */
-bool memory_settle(struct client_context *context);
-/* The same, having looked what the server has told meanwhile. Whether anything has become free. */
-bool memory_settle_more(struct client_context *context);
+#include "api/cuda_names.h"
+
+struct client_context;
+struct client_module;
+struct client_session;
+
+/* A live allocation, module global, or pinned range. */
+struct client_memory {
+    struct client_session *session; /* NULL: host memory */
+    uint64_t start, bytes;
+    uint64_t context;  /* handle; 0: none */
+    CUmemoryPool pool; /* NULL: none */
+    uint64_t id;       /* 0: `start` is one */
+    bool mapped;       /* by the program: with mappings beside it, it is one */
+    bool barred;       /* no device may use it */
+    bool placed;       /* pinned memory that kernels use by this address */
+};
+
+bool client_memory_find(uint64_t address, struct client_memory *memory);
+/* The session whose window (or block, without one) holds the address: host memory never lies in
+ * one. Only where there is no window it takes a lock, the allocator's. */
+struct client_session *client_memory_window(uint64_t address);
+/* The session whose window or module global holds the address; NULL: no device memory of ours. */
+struct client_session *client_memory_session(uint64_t address);
+/* CUDA_ERROR_INVALID_VALUE unless all bytes belong to one live allocation or global. */
+CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_session **session);
+void client_global_known(struct client_session *session, uint64_t address, uint64_t bytes,
+                         const struct client_module *module);
+void client_globals_forget(const struct client_module *module);
+/* cuMemAlloc and cuMemFree in that context. */
+CUresult client_memory_alloc(struct client_context *context, uint64_t bytes, CUdeviceptr *out);
 
 #endif

@@ -2,14 +2,21 @@
  * asynchronously, and giving it back waits for them. The device sees it through a mirror
  * (mirror.h), which memory has that is allocated as mapped, and other memory when a device needs
  * it. What is allocated lies where servers can have the mirror at the same address. */
+#include "client/memory/host_memory.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/copy/shared_buffer.h"
-#include "client/call/state.h"
-#include "client/memory/mirror.h"
 #include "client/alloc/window.h"
+#include "client/conn/conn.h"
+#include "client/copy/shared_buffer.h"
+#include "client/memory/device_free.h"
+#include "client/memory/device_memory.h"
+#include "client/memory/mirror.h"
+#include "client/process/process.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 /* Each allocation with addresses of its own counts twice for the kernel (vm.max_map_count). */

@@ -11,8 +11,13 @@
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/memory/device_free.h"
+#include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/stream/event.h"
 #include "front/front.h"
 
 #define MAGIC_MEMORY UINT32_C(0x4d495047)

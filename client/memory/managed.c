@@ -1,11 +1,17 @@
 /* Managed memory and managed variables: mirrors (mirror.h) as CUDA offers them. */
+#include "client/memory/managed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/module/library.h"
+#include "client/module/module.h"
+#include "client/module/module_globals.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)

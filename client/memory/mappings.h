@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/call/state.h"
+#include "client/memory/device_memory.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 
 /* Lives while a handle or a mapping does. */
 struct client_physical {

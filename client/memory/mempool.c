@@ -2,13 +2,20 @@
  * addresses that the client's allocator picks. What has passed is what the client knows of: work
  * that the program has waited for. Finding out more costs round trips, so that is done only when
  * memory is used up. */
+#include "client/memory/mempool.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/memory/device_free.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/stream/stream.h"
 #include "front/front.h"
 
 struct mark {

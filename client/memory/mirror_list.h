@@ -4,8 +4,9 @@
 
 #include <pthread.h>
 
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 
 /* Two locks; code that processes replies may take neither of them.
  * mirrors_lock of a connection is taken first. It guards the base copies and the uses of the

@@ -4,11 +4,16 @@
  *
  * What a reader would get wrong: devices of one server share one address space, so the mirror is of
  * all of them, in the memory of the one that asked first; the others are let in when they ask. */
+#include "client/alloc/window.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
+#include "client/memory/device_memory.h"
+#include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
 #include "client/memory/vmm.h"
-#include "client/alloc/window.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 
 /* One at a time is made. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;

@@ -5,8 +5,11 @@
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
 #include "client/memory/mirror_list.h"
+#include "client/process/handles.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/stream/stream.h"
 
 #define PAGE UINT64_C(4096)
 /* So small that comparing them costs less than sending work: they are compared each time. */

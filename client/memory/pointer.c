@@ -1,10 +1,16 @@
 /* What a pointer is: answered from what the client allocated and pinned. */
+#include "client/memory/pointer.h"
+
 #include <string.h>
 
+#include "client/memory/device_memory.h"
+#include "client/memory/host_memory.h"
 #include "client/memory/ipc.h"
-#include "client/call/state.h"
-#include "client/memory/sync_memops.h"
 #include "client/memory/mirror.h"
+#include "client/memory/sync_memops.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 static CUdevice ordinal_of(const struct client_memory *memory, const struct client_context *context)

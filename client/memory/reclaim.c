@@ -1,12 +1,16 @@
 /* Returning cached device memory when another application runs out: programs that share devices
  * give back what they keep when one of them asks its server for it. */
+#include "client/memory/reclaim.h"
+
 #include <time.h>
 
 #include "api/calls.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
+#include "client/memory/device_free.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 
 #define SLICE_MS 40u /* in the first step; in each one more it is so much longer */
 #define STEPS    8u

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 struct marked {

@@ -2,12 +2,17 @@
  * and of a reservation with the first mapping there, so reserving needs no device. Memory lives on
  * a server until its last handle and its last mapping have gone, so it can be retained meanwhile.
  */
-#include "api/calls.h"
-#include "client/call/call.h"
-#include "client/memory/mappings.h"
-#include "client/call/state.h"
 #include "client/memory/vmm.h"
+
+#include "api/calls.h"
 #include "client/alloc/window.h"
+#include "client/call/call.h"
+#include "client/memory/device_free.h"
+#include "client/memory/mappings.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 #define SPACE_MAX (UINT64_C(1) << 44)

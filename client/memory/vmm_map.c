@@ -3,8 +3,9 @@
 #include "client/call/call.h"
 #include "client/copy/copy.h"
 #include "client/memory/mappings.h"
-#include "client/call/state.h"
 #include "client/memory/vmm.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 
 CUresult client_vmm_map(struct client_physical *physical, uint64_t start, uint64_t bytes,
                         uint64_t space, uint64_t space_bytes)

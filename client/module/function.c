@@ -1,11 +1,18 @@
 /* Functions and kernels: facts are asked once, with the function, and answered from here. A
  * CUkernel is taken wherever a CUfunction is: it means its function in the current context. */
+#include "client/module/function.h"
+
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/module/image.h"
-#include "client/call/state.h"
+#include "client/module/library.h"
+#include "client/module/module.h"
+#include "client/module/module_functions.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 static CUresult kernel_of(CUkernel handle, struct client_kernel **kernel)

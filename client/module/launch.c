@@ -1,4 +1,6 @@
 /* Launches. What cached facts decide is decided here: those errors come from the call itself. */
+#include "client/module/launch.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,11 +8,14 @@
 #include "api/calls.h"
 #include "base/log.h"
 #include "base/readable.h"
-#include "client/call/call.h"
-#include "client/module/image.h"
-#include "client/call/state.h"
-#include "client/memory/mirror.h"
 #include "client/alloc/window.h"
+#include "client/call/call.h"
+#include "client/memory/mirror.h"
+#include "client/module/function.h"
+#include "client/module/image.h"
+#include "client/module/module.h"
+#include "client/session/server_devices.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 /* Of ga_launch (api/cuda/messages.api). */

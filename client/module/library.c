@@ -1,10 +1,18 @@
 /* Libraries: objects of the client alone, which keep their image. They are loaded in a context when
  * something of theirs is used there first, and again after a reset. */
+#include "client/module/library.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/memory/managed.h"
 #include "client/module/image.h"
-#include "client/call/state.h"
+#include "client/module/module.h"
+#include "client/module/module_functions.h"
+#include "client/module/module_names.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 static CUresult library_of(CUlibrary handle, struct client_library **library)

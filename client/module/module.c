@@ -1,12 +1,18 @@
 /* Modules: an image loaded in one context. */
+#include "client/module/module.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/memory/device_memory.h"
 #include "client/module/image.h"
-#include "client/call/state.h"
+#include "client/module/library.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 /* ---- loading */

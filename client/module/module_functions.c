@@ -1,12 +1,17 @@
 /* Functions of modules: made when a program first asks for them by name, with the facts that every
  * later question is answered from. */
+#include "client/module/module_functions.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/module/image.h"
-#include "client/call/state.h"
+#include "client/module/module.h"
+#include "client/module/module_names.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 /* ---- functions */

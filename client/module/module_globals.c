@@ -1,11 +1,17 @@
 /* Variables of modules: their addresses are the server's, asked once. */
+#include "client/module/module_globals.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/memory/device_memory.h"
 #include "client/module/image.h"
-#include "client/call/state.h"
+#include "client/module/library.h"
+#include "client/module/module.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 static struct client_global *known_global(struct client_module *module, const char *name)

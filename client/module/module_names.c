@@ -1,10 +1,14 @@
 /* The names of all functions of a module: asked once, as many at a time as an answer holds. */
+#include "client/module/module_names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
+#include "client/module/module.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 struct names {

@@ -1,10 +1,21 @@
 /* What front/ asks of the library that it is part of. */
 #include <string.h>
 
-#include "client/session/server_answers.h"
-#include "client/stream/host_function.h"
-#include "client/call/state.h"
+#include "client/memory/managed.h"
+#include "client/memory/mempool.h"
+#include "client/memory/pointer.h"
 #include "client/memory/sync_memops.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/session/server_answers.h"
+#include "client/session/server_devices.h"
+#include "client/stream/context.h"
+#include "client/stream/green_context.h"
+#include "client/stream/host_function.h"
+#include "client/stream/stream.h"
+#include "client/stream/stream_value.h"
+#include "client/texture/array.h"
+#include "client/texture/texture.h"
 #include "front/front.h"
 
 static CUresult device_count(int *count)

@@ -1,10 +1,19 @@
 /* Handles made by the client: one table per type, and objects that are used again. */
+#include "client/process/handles.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/handle_table.h"
 #include "client/memory/mappings.h"
-#include "client/call/state.h"
+#include "client/module/library.h"
+#include "client/module/module.h"
+#include "client/process/process.h"
+#include "client/stream/context.h"
+#include "client/stream/event.h"
+#include "client/stream/stream.h"
+#include "client/texture/array.h"
+#include "client/texture/texture.h"
 
 #define OBJECTS_MAX (1u << 24)
 

@@ -1,13 +1,17 @@
 /* The life of the process around the library: first use, fork, exit.
  *
  * Nothing is torn down at exit: calls of the program's destructors may come after our own. */
+#include "client/process/process.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "client/conn/conn.h"
 #include "client/process/environment.h"
-#include "client/call/state.h"
 #include "client/process/trace.h"
+#include "client/session/servers.h"
+#include "client/session/session.h"
 
 #define DESCRIPTORS_MAX 4096
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "api/calls.h"
-#include "client/call/state.h"
+#include "client/conn/conn.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 
 #define OPS 4096u
 

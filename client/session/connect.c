@@ -9,9 +9,14 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "client/process/environment.h"
+#include "client/conn/conn.h"
 #include "client/conn/greeting.h"
+#include "client/conn/service.h"
+#include "client/process/environment.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
 #include "client/session/opening.h"
+#include "client/stream/context.h"
 
 #define READ_BUFFER (512u << 10)
 

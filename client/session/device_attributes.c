@@ -2,9 +2,11 @@
  *
  * An attribute that promises something which this library does not do yet has a fixed value until
  * it does; numbers that are newer than this table are 0: a program then takes its careful way. */
+#include "client/session/device_attributes.h"
+
 #include <string.h>
 
-#include "client/call/state.h"
+#include "client/session/server_devices.h"
 
 struct attribute_rule {
     uint16_t attribute;

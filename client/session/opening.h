@@ -2,7 +2,8 @@
 #ifndef CLIENT_SESSION_OPENING_H
 #define CLIENT_SESSION_OPENING_H
 
-#include "client/call/state.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
 
 struct opening {
     struct client_device *device;

@@ -2,6 +2,9 @@
  * runs once at a time, and read when it is over. */
 #include "client/session/server_answers.h"
 
+#include "client/conn/conn.h"
+#include "client/session/session.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "api/driver_servers.h"
 #include "base/log.h"
-#include "client/call/state.h"
+#include "client/session/server_devices.h"
 
 /* Forgets all of them: they are asked anew. */
 void client_server_answers_begin(void);

@@ -1,6 +1,8 @@
 /* The servers that have answered, and the devices that they give. All of them are different ones,
  * also two of one pool: a server refuses a program that it knows already. */
-#include "client/session/servers.h"
+#include "client/session/server_devices.h"
+
+#include "client/session/device_attributes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

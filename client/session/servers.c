@@ -1,5 +1,7 @@
 /* Which servers there are, and the devices that they give: asked all at once, at cuInit, within two
  * seconds. A server that does not answer is reported and skipped. */
+#include "client/session/servers.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,12 +13,14 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "client/session/server_answers.h"
-#include "client/process/environment.h"
 #include "client/conn/greeting.h"
-#include "client/session/servers.h"
-#include "client/call/state.h"
+#include "client/process/environment.h"
+#include "client/process/process.h"
 #include "client/process/trace.h"
+#include "client/session/server_answers.h"
+#include "client/session/server_devices.h"
+#include "client/session/ticket.h"
+#include "front/front.h"
 
 #define SERVERS_MAX    256
 #define ANSWER_NS      (2 * GA_NS_PER_S)

@@ -1,14 +1,12 @@
-/* What servers.c, which asks the servers, has of server_devices.c. */
+/* The servers of GPUAAS_SERVERS: asked once, by cuInit. */
 #ifndef CLIENT_SESSION_SERVERS_H
 #define CLIENT_SESSION_SERVERS_H
 
-#include "client/call/state.h"
+#include <stdint.h>
 
-/* Adds a server that has answered, and its devices. */
-void client_servers_add(struct client_server *server, const struct handshake_welcome *welcome);
-/* Whether the environment chooses devices, which may not be the first ones. */
-bool client_servers_choose_device(void);
-/* Leaves those that the environment chooses; then they have their numbers. */
-void client_servers_choose(void);
+#include "api/cuda_names.h"
+
+extern uint8_t client_application[16];
+CUresult client_servers_connect(void);
 
 #endif

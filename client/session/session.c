@@ -7,12 +7,19 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "client/session/server_answers.h"
-#include "client/process/environment.h"
-#include "client/conn/greeting.h"
-#include "client/session/opening.h"
-#include "client/process/trace.h"
 #include "client/alloc/window.h"
+#include "client/conn/conn.h"
+#include "client/conn/greeting.h"
+#include "client/conn/service.h"
+#include "client/process/environment.h"
+#include "client/process/handles.h"
+#include "client/process/trace.h"
+#include "client/session/opening.h"
+#include "client/session/server_answers.h"
+#include "client/session/servers.h"
+#include "client/stream/context.h"
+#include "client/stream/context_remote.h"
+#include "front/front.h"
 
 #define CONNS_MAX     256
 #define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */

@@ -1,13 +1,21 @@
 /* Contexts: primary and explicit ones. A context is a handle here and a real context in the backend
  * process, which is never reset: its objects go instead. */
+#include "client/stream/context.h"
+
 #include <stddef.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
+#include "client/memory/mempool.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+#include "client/stream/context_remote.h"
+#include "client/stream/green_context.h"
 #include "front/front.h"
 
 static CUcontext handle_of(const struct client_context *context)

@@ -1,9 +1,14 @@
 /* The server's half of a context: made, emptied, ended. */
+#include "client/stream/context_remote.h"
+
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/memory/device_free.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 enum context_kind { KIND_PRIMARY = 0, KIND_EXPLICIT = 1 };

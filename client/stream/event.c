@@ -1,8 +1,13 @@
 /* Events: recording, asking, waiting. The rest is generated. */
+#include "client/stream/event.h"
+
 #include "api/calls.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
+#include "client/stream/green_context.h"
+#include "client/stream/stream.h"
 #include "front/front.h"
 
 #define ASKED_KEPT 4u /* recordings that are watched after the program has asked */

@@ -1,9 +1,16 @@
 /* Green contexts: front/ has the table of them, the server their half of the driver. */
+#include "client/stream/green_context.h"
+
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/session/server_devices.h"
+#include "client/stream/context.h"
+#include "client/stream/event.h"
+#include "client/stream/stream.h"
 #include "front/front.h"
 
 #include <string.h>

@@ -15,9 +15,11 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "client/call/call.h"
-#include "client/stream/host_value.h"
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/stream/context.h"
+#include "client/stream/host_value.h"
 #include "front/front.h"
 
 #define SIDE_FULL_US 1000

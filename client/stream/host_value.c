@@ -1,7 +1,7 @@
 /* Values in pinned memory. */
 #include "client/stream/host_value.h"
 
-#include "client/call/state.h"
+#include "client/memory/host_memory.h"
 
 bool client_host_value_holds(const struct front_value *value)
 {

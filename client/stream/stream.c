@@ -1,12 +1,17 @@
 /* Streams. Handle 0 and 1 mean the context's legacy stream; handle 2 means a stream that the client
  * makes for each thread and context. */
+#include "client/stream/stream.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
 #include "client/memory/mirror.h"
+#include "client/process/handles.h"
+#include "client/process/process.h"
+#include "client/stream/context.h"
+#include "client/stream/green_context.h"
 #include "front/front.h"
 
 /* ---- the stream of a thread */

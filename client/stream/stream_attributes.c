@@ -3,7 +3,11 @@
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/copy/copy.h"
-#include "client/call/state.h"
+#include "client/process/handles.h"
+#include "client/session/server_devices.h"
+#include "client/stream/context.h"
+#include "client/stream/green_context.h"
+#include "client/stream/stream.h"
 
 static struct front_stream_attributes *attributes_of(const struct client_call *call,
                                                      struct client_stream *stream)

@@ -1,10 +1,12 @@
 /* Streams that wait for a value in memory or write one: in device memory the server's driver does
  * it, in pinned memory the client. */
+#include "client/stream/stream_value.h"
+
 #include "api/calls.h"
 #include "client/call/call.h"
-#include "client/stream/host_function.h"
-#include "client/call/state.h"
+#include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
+#include "client/stream/host_function.h"
 #include "front/front.h"
 
 /* Its address as the program's, if it is of pinned memory; else 0. */

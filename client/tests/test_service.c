@@ -2,7 +2,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "client/call/state.h"
+#include "client/session/session.h"
 #include "client/tests/peer.h"
 
 #define CONNS 180 /* with three descriptors each */

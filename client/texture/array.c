@@ -1,8 +1,12 @@
 /* Arrays and mipmapped arrays. Their shape is known here; making and destroying one waits for the
  * server, which has the memory. */
+#include "client/texture/array.h"
+
 #include "api/calls.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
+#include "client/memory/device_free.h"
+#include "client/process/handles.h"
+#include "client/stream/context.h"
 #include "front/front.h"
 
 static struct client_array *array_find(uint64_t handle, bool mipmapped)

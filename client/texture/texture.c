@@ -1,10 +1,16 @@
 /* Texture and surface objects. The program gets the driver's handle, because kernels do; between
  * client and server the object has one of ours, so that the server knows whose it is. */
+#include "client/texture/texture.h"
+
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
-#include "client/call/state.h"
+#include "client/memory/device_memory.h"
+#include "client/process/handles.h"
+#include "client/session/session.h"
+#include "client/stream/context.h"
+#include "client/texture/array.h"
 #include "front/front.h"
 
 /* ---- which there are */

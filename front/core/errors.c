@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/front.h"
 #include "front/core/results.h"
+#include "front/front.h"
 
 #define RESULTS_MAX 256
 #define TEXT_MAX    64

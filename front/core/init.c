@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/front.h"
 #include "front/core/log.h"
+#include "front/front.h"
 
 atomic_uint front_capture_count;
 

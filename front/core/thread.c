@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "front/core/attach.h"
-#include "front/front.h"
 #include "front/core/storage.h"
+#include "front/front.h"
 
 #define INLINE_DEPTH 8
 

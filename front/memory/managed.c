@@ -5,9 +5,10 @@
  * What a reader would get wrong: cuda.h wants devices with CONCURRENT_MANAGED_ACCESS for advice and
  * for prefetching. Both are taken for any device: they are hints, and followed as far as they can
  * be. */
-#include "front/memory/advice.h"
-#include "front/front.h"
 #include "front/memory/managed.h"
+
+#include "front/front.h"
+#include "front/memory/advice.h"
 
 #define DEVICE_CPU     (-1) /* CU_DEVICE_CPU */
 #define DEVICE_INVALID (-2) /* CU_DEVICE_INVALID */

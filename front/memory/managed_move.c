@@ -1,6 +1,6 @@
 /* Managed memory on its way: prefetching, discarding, and which stream may use it. */
-#include "front/memory/advice.h"
 #include "front/front.h"
+#include "front/memory/advice.h"
 #include "front/memory/managed.h"
 
 static void prefetched_change(struct front_advice *advice, const void *user)

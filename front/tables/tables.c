@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "front/core/storage.h"
 #include "front/front.h"
 #include "front/tables/integrity.h"
-#include "front/core/storage.h"
 
 /* ---- slots that say who they are */
 

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "front/front.h"
 #include "front/core/results.h"
+#include "front/front.h"
 
 Test(errors, names_and_texts)
 {

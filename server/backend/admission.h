@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "server/channel.h"
-#include "server/session/conn.h"
-#include "server/driver/driver.h"
 #include "server/backend/tickets.h"
+#include "server/channel.h"
+#include "server/driver/driver.h"
+#include "server/session/conn.h"
 #include "transport/transport.h"
 
 #define PENDING_CONNS_MAX                                                                          \

@@ -19,8 +19,8 @@
 #include "base/log.h"
 #include "server/backend/admission.h"
 #include "server/backend/data_ports.h"
-#include "server/session/kernel_output.h"
 #include "server/driver/probe.h"
+#include "server/session/kernel_output.h"
 
 static struct backend backend;
 

@@ -8,8 +8,8 @@
 
 #include "base/number_map.h"
 #include "conf/conf.h"
-#include "server/control/devices.h"
 #include "server/control/backend_process.h"
+#include "server/control/devices.h"
 #include "server/control/warm_pool.h"
 #include "transport/transport.h"
 

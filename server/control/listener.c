@@ -7,8 +7,8 @@
 
 #include "api/wire.h"
 #include "base/log.h"
-#include "server/control/control.h"
 #include "server/control/client.h"
+#include "server/control/control.h"
 
 #define ACCEPT_PAUSE_MS 200
 #define ACCEPT_BATCH    128 /* connections taken per turn of the loop */

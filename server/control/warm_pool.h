@@ -5,8 +5,8 @@
 #ifndef SERVER_CONTROL_WARM_POOL_H
 #define SERVER_CONTROL_WARM_POOL_H
 
-#include "server/control/devices.h"
 #include "server/control/backend_process.h"
+#include "server/control/devices.h"
 
 #define WARM_POOL_MAX 64u
 

@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "server/pipeline/shared_buffers.h"
 #include "server/pipeline/completion_order.h"
-#include "server/session/objects.h"
 #include "server/pipeline/send_queue.h"
+#include "server/pipeline/shared_buffers.h"
+#include "server/session/objects.h"
 
 struct server_conn;
 

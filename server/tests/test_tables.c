@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "server/session/ranges.h"
 #include "server/backend/tickets.h"
+#include "server/session/ranges.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -5,8 +5,8 @@
 #include "api/cuda_names.h"
 
 #include "front/front.h"
-#include "softgpu/process/context.h"
 #include "softgpu/module/print.h"
+#include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
 

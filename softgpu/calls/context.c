@@ -1,9 +1,9 @@
 /* Primary and explicit contexts. What is current on a thread is front's business. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/timing/clock.h"
-#include "softgpu/process/green.h"
 #include "softgpu/memory/memory.h"
+#include "softgpu/process/green.h"
+#include "softgpu/timing/clock.h"
 
 static CUresult flags_check(unsigned flags)
 {

@@ -1,8 +1,8 @@
 /* Copies: what each call says about its two sides; the rest is softgpu/memory/copy.c. */
 #include "front/front.h"
-#include "softgpu/texture/array.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/module/work.h"
+#include "softgpu/texture/array.h"
 
 /* Which kinds of memory a call copies between. */
 struct sides {

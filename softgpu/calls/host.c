@@ -5,8 +5,8 @@
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
-#include "softgpu/process/green.h"
 #include "softgpu/module/module.h"
+#include "softgpu/process/green.h"
 
 static CUresult host_device_count(int *count)
 {

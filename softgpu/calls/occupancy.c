@@ -2,8 +2,8 @@
  * anywhere, and as many fit as their blocks do. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/process/green.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/green.h"
 
 /* Enters; the lock is held on success. */
 static CUresult enter(CUfunction handle, const CUlaunchConfig *config, const int *answer,

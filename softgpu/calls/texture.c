@@ -1,7 +1,7 @@
 /* Texture and surface objects. The handle that a call answers is the one that kernels use. */
-#include "softgpu/texture/array.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/memory/memory.h"
+#include "softgpu/texture/array.h"
 #include "softgpu/texture/sampled.h"
 
 CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "softgpu/exec/alu.h"
-#include "softgpu/exec/misc.h"
 #include "softgpu/exec/half.h"
+#include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
 
 static void *refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,

@@ -1,6 +1,7 @@
 /* Launch checks, and the share of one thread in a grid. */
-#include "softgpu/exec/fast.h"
 #include "softgpu/exec/grid.h"
+
+#include "softgpu/exec/fast.h"
 
 #include <immintrin.h>
 #include <stdio.h>

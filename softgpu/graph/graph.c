@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "front/front.h"
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/process.h"
 
 static struct ga_list execs; /* all; empty: never used */
 

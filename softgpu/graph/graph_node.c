@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "front/front.h"
-#include "softgpu/texture/array.h"
 #include "softgpu/graph/graph.h"
+#include "softgpu/module/work.h"
 #include "softgpu/process/green.h"
 #include "softgpu/process/process.h"
-#include "softgpu/module/work.h"
+#include "softgpu/texture/array.h"
 
 static CUresult context_use(CUcontext handle, struct sg_graph_what *what,
                             struct sg_context **context)

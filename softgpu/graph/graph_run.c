@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "softgpu/timing/clock.h"
 #include "softgpu/graph/graph.h"
 #include "softgpu/process/process.h"
+#include "softgpu/timing/clock.h"
 
 struct sg_graph_launch {
     struct sg_item item;        /* first */

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "front/front.h"
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/process.h"
 
 /* Up to this many bytes a pageable source is staged, so that an asynchronous call need not wait. */
 #define STAGE_BYTES ((uint64_t)1 << 20)

@@ -13,8 +13,8 @@
 
 #include "base/handle_table.h"
 #include "base/list.h"
-#include "softgpu/process/device.h"
 #include "softgpu/memory/spans.h"
+#include "softgpu/process/device.h"
 
 #define SG_ALLOC_ALIGN 512
 

@@ -6,8 +6,8 @@
 #include "api/range.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/process.h"
 
 struct fill {
     struct sg_item item; /* first */

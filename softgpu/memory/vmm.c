@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "front/front.h"
-#include "softgpu/process/process.h"
 #include "softgpu/node/memory_ledger.h"
+#include "softgpu/process/process.h"
 
 struct sg_reservation {
     struct sg_span span; /* first */

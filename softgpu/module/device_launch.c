@@ -4,8 +4,8 @@
 #include "softgpu/module/device_launch.h"
 
 #include "base/log.h"
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/process.h"
 
 /* Texts, and parameters of as many launches as threads may prepare at a time: each is free again
  * when its launch is pending, and a warp prepares 32 before it gives way to another. */

@@ -4,8 +4,8 @@
 
 #include "api/cuda_names.h"
 
-#include "softgpu/process/context.h"
 #include "softgpu/module/module.h"
+#include "softgpu/process/context.h"
 
 /* What kernels are told of device and context, as it was when they were launched. */
 struct sg_nest_facts {

@@ -4,10 +4,10 @@
 
 #include "front/front.h"
 #include "softgpu/module/device_launch.h"
-#include "softgpu/process/green.h"
 #include "softgpu/module/print.h"
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/green.h"
+#include "softgpu/process/process.h"
 
 struct launch {
     struct sg_item item;      /* first */

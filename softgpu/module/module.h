@@ -14,9 +14,9 @@
 #include "api/image.h"
 #include "base/list.h"
 #include "front/front.h"
-#include "softgpu/process/context.h"
 #include "softgpu/engine/engine.h"
 #include "softgpu/memory/memory.h"
+#include "softgpu/process/context.h"
 
 /* A parsed program; shared by a library and its modules. */
 struct sg_code {

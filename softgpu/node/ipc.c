@@ -10,8 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "softgpu/process/context.h"
 #include "softgpu/memory/memory.h"
+#include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 
 struct record {

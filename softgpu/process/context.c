@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "softgpu/texture/array.h"
 #include "softgpu/graph/graph.h"
-#include "softgpu/process/green.h"
 #include "softgpu/memory/memory.h"
 #include "softgpu/module/module.h"
 #include "softgpu/module/print.h"
+#include "softgpu/process/green.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/texture/array.h"
 #include "softgpu/texture/sampled.h"
 
 struct sg_context *sg_context_find(CUcontext handle)

@@ -9,10 +9,10 @@
 #include "api/cuda_names.h"
 
 #include "base/list.h"
-#include "softgpu/process/config.h"
 #include "softgpu/engine/engine.h"
-#include "softgpu/node/node.h"
 #include "softgpu/memory/physical.h"
+#include "softgpu/node/node.h"
+#include "softgpu/process/config.h"
 #include "softgpu/stream/spin.h"
 
 #define SG_WARP_LANES           32

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "softgpu/module/work.h"
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"
-#include "softgpu/module/work.h"
 
 /* " in vec.cu:12 (PTX line 88)" */
 static void say_place(const struct sg_fault *fault, char *text, size_t size)

@@ -6,9 +6,9 @@
 #include <sys/sysinfo.h>
 
 #include "base/log.h"
-#include "softgpu/timing/clock.h"
 #include "softgpu/process/config.h"
 #include "softgpu/process/context.h"
+#include "softgpu/timing/clock.h"
 #include "softgpu/timing/trace.h"
 
 /* Live objects at most, per kind: a loop that leaks must end in an error, not eat the machine. */

@@ -14,8 +14,8 @@
 
 #include "base/handle_table.h"
 #include "base/list.h"
-#include "softgpu/process/device.h"
 #include "softgpu/memory/memory.h"
+#include "softgpu/process/device.h"
 
 struct sg_process {
     pthread_mutex_t lock;

@@ -1,7 +1,8 @@
 /* The instructions of a kernel for warps that have not diverged (exec/fast.h), made out of those
  * for all warps: where the operands are even, the operation is done on pairs. */
-#include "softgpu/exec/fast.h"
 #include "softgpu/ptx/decode_fast.h"
+
+#include "softgpu/exec/fast.h"
 
 #include <string.h>
 

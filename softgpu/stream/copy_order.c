@@ -5,8 +5,8 @@
  * with CU_STREAM_NON_BLOCKING) are not meant, on either device. */
 #include <stdlib.h>
 
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/process.h"
 
 static bool concerns(const struct sg_context *context, const struct sg_stream *stream,
                      const struct sg_device *const devices[2])

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "softgpu/timing/clock.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/timing/clock.h"
 #include "softgpu/timing/trace.h"
 
 /* The device that this thread will look for work in as soon as it is done here. */

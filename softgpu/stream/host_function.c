@@ -1,8 +1,8 @@
 /* Functions of the program as work, on a thread of the device. */
 #include "front/front.h"
 #include "softgpu/module/print.h"
-#include "softgpu/process/process.h"
 #include "softgpu/module/work.h"
+#include "softgpu/process/process.h"
 
 struct host_function {
     struct sg_item item; /* first */

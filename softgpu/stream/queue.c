@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "softgpu/timing/clock.h"
 #include "softgpu/module/print.h"
 #include "softgpu/process/process.h"
+#include "softgpu/timing/clock.h"
 
 /* Submitters beyond this wait: an application that never waits must not eat the machine. */
 #define ITEMS_MAX 65536

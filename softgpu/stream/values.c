@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/wait.h"
-#include "softgpu/timing/clock.h"
 #include "softgpu/memory/memory.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/timing/clock.h"
 
 #define NAP_LEAST_NS (20 * GA_NS_PER_US)
 #define NAP_MOST_NS  GA_NS_PER_MS

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "softgpu/process/context.h"
 #include "softgpu/memory/memory.h"
+#include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 
 struct sg_array *sg_array_find(CUarray handle)

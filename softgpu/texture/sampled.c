@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "softgpu/texture/array.h"
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/texture/array.h"
 
 /* ---- from descriptions to texels and samplers */
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "transport/shm/shm_setup.h"
 #include "transport/shm/shm_fd.h"
+#include "transport/shm/shm_setup.h"
 #include "transport/socket.h"
 
 #define PREFIX "gpuaas/"

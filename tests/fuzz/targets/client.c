@@ -2,9 +2,9 @@
  * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
 #include "api/wire.h"
 #include "base/log.h"
-#include "client/stream/host_function.h"
 #include "client/conn/conn.h"
 #include "client/process/trace.h"
+#include "client/stream/host_function.h"
 #include "tests/fuzz/conn.h"
 
 #define CALLS_MAX    32u

@@ -5,8 +5,8 @@
 
 #include "api/wire.h"
 #include "base/log.h"
-#include "server/control/control.h"
 #include "server/control/client.h"
+#include "server/control/control.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
 #include "transport/frame.h"

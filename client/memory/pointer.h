@@ -1,0 +1,13 @@
+/* What is known of an address. */
+#ifndef CLIENT_MEMORY_POINTER_H
+#define CLIENT_MEMORY_POINTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "front/front.h"
+
+/* What front/ asks for. */
+bool client_pointer(uint64_t address, struct front_pointer *pointer);
+
+#endif

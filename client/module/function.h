@@ -1,0 +1,13 @@
+/* Functions as a context has them. */
+#ifndef CLIENT_MODULE_FUNCTION_H
+#define CLIENT_MODULE_FUNCTION_H
+
+#include "api/cuda_names.h"
+
+struct client_context;
+struct client_function;
+
+CUresult client_function_resolve(struct client_context *context, CUfunction handle,
+                                 struct client_function **function);
+
+#endif

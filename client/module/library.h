@@ -1,0 +1,54 @@
+/* Libraries and kernels, which outlive contexts. */
+#ifndef CLIENT_MODULE_LIBRARY_H
+#define CLIENT_MODULE_LIBRARY_H
+
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "client/process/handles.h"
+
+struct client_context;
+struct client_function;
+struct client_module;
+struct client_variable;
+
+/* Outlives contexts: loaded where it is used first, again after a reset. */
+struct client_library {
+    struct client_object object;
+    const void *image;
+    uint64_t image_bytes;
+    void *owned;       /* copy of the image, or made of it; NULL: the program promised to keep it */
+    const void *given; /* what the program passed, to tell where it lies; never read */
+    struct client_kernel *kernels;
+    struct client_module *modules;   /* where it is loaded */
+    struct client_variable *managed; /* those that were asked for; see managed.c */
+    uint32_t max_registers, optimization;
+};
+
+/* A kernel's function in a context. */
+struct client_kernel_use {
+    uint64_t context, wire; /* handles */
+    struct client_function *function;
+};
+
+#define CLIENT_KERNEL_USES 4u
+
+struct client_kernel {
+    struct client_object object;
+    struct client_kernel *next;
+    struct client_kernel_use uses[CLIENT_KERNEL_USES]; /* the last ones that were asked for */
+    unsigned use;
+    struct client_library *library;
+    char *name;
+};
+
+CUresult client_library_module(struct client_library *library, struct client_context *context,
+                               struct client_module **module);
+/* The same in the current context, or in any if there is none: for what is the same in all. */
+/* The library's kernel that the function is; NULL: it is of a module that is in no library. */
+CUresult client_library_kernel(const struct client_function *function, CUkernel *kernel);
+CUresult client_library_module_anywhere(struct client_library *library,
+                                        struct client_module **module);
+void client_library_release(struct client_library *library);
+
+#endif

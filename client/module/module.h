@@ -1,0 +1,56 @@
+/* Modules and functions. */
+#ifndef CLIENT_MODULE_MODULE_H
+#define CLIENT_MODULE_MODULE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "client/process/handles.h"
+
+struct client_library;
+
+struct client_param {
+    uint32_t offset, size;
+};
+
+struct client_global {
+    struct client_global *next;
+    char *name;
+    uint64_t address, bytes;
+};
+
+struct client_module {
+    struct client_object object;
+    struct client_library *library; /* NULL: loaded by cuModuleLoad* */
+    struct client_module *next;     /* of the library */
+    struct client_function *functions;
+    struct client_global *globals;
+    uint32_t function_count; /* valid when `listed` */
+    atomic_bool listed;
+    char *names; /* of all functions, each with its NUL; owned */
+    size_t names_bytes;
+    uint8_t *facts; /* of its functions, if they came with it: see ga_module_facts; owned */
+    size_t facts_bytes;
+};
+
+struct client_function {
+    struct client_object object;
+    struct client_function *next; /* of the module */
+    struct client_module *module;
+    char *name;
+    int32_t attributes[16];
+    uint32_t param_count, param_bytes;
+    bool param_gaps;         /* some bytes are of no parameter */
+    _Atomic bool params_fit; /* a launch has had them all; see client/module/launch.c */
+    struct client_param *params;
+};
+
+/* A handle of a program; its own context counts, not the current one. */
+CUresult client_module_of(CUmodule handle, struct client_module **module);
+void client_module_release(struct client_module *module);
+void client_function_release(struct client_function *function);
+
+#endif

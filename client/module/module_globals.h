@@ -1,0 +1,14 @@
+/* Global variables of a module. */
+#ifndef CLIENT_MODULE_MODULE_GLOBALS_H
+#define CLIENT_MODULE_MODULE_GLOBALS_H
+
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct client_module;
+
+CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,
+                              uint64_t *bytes);
+
+#endif

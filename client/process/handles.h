@@ -1,0 +1,37 @@
+/* Objects and their handles. Objects are never given back to malloc but used again for objects of
+ * their type: a thread that uses a handle which another thread destroys meets an object that is
+ * gone or another one, never foreign memory. A field that says nothing else is written under
+ * client_state_lock. */
+#ifndef CLIENT_PROCESS_HANDLES_H
+#define CLIENT_PROCESS_HANDLES_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/handle.h"
+#include "base/list.h"
+
+struct client_context;
+
+/* What every object begins with. */
+struct client_object {
+    uint64_t handle; /* 0: gone */
+    enum ga_handle_type type;
+    struct client_context *context; /* NULL: libraries and kernels */
+    struct ga_list in_context;
+    struct client_object *unused;
+};
+
+extern pthread_mutex_t client_state_lock;
+/* Makes an object; `context` may be NULL. NULL: no memory. */
+void *client_object_make(enum ga_handle_type type, struct client_context *context);
+/* NULL: not live. */
+void *client_object_find(enum ga_handle_type type, uint64_t handle);
+/* The handle and the object are gone, with what the object owns. */
+void client_object_drop(void *at);
+/* All objects of a context go. */
+void client_objects_drop_all(struct client_context *context);
+/* Walks all contexts; start with 0. NULL ends. */
+struct client_context *client_context_next(uint32_t *index);
+
+#endif

@@ -1,0 +1,16 @@
+/* Tickets: the right to connect to a backend process. */
+#ifndef CLIENT_SESSION_TICKET_H
+#define CLIENT_SESSION_TICKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct client_server;
+
+/* Asks for a ticket, without waiting for it (ticket.c). */
+GA_CHECKED enum ga_status client_ticket_ask(struct client_server *server, uint32_t device,
+                                            uint64_t deadline_ns, char *why, size_t why_size);
+
+#endif

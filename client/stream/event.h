@@ -1,0 +1,36 @@
+/* Events. */
+#ifndef CLIENT_STREAM_EVENT_H
+#define CLIENT_STREAM_EVENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "client/process/handles.h"
+
+struct client_call;
+
+struct client_event {
+    struct client_object object;
+    _Atomic uint64_t recorded; /* counts recordings */
+    _Atomic uint64_t ready;    /* the recording that is known to be done; at first `recorded` */
+    _Atomic uint64_t watched;  /* the recording that is being watched */
+    uint64_t stream,
+        mark; /* what is done with the last recording; under its connection's sender lock */
+    _Atomic uint64_t mirror_stream,
+        mirror_mark;   /* of the last recording, for client_mirrors_after */
+    atomic_uint asked; /* so many recordings are watched from the start: the program asks for it */
+    bool shared;       /* other programs may record it: what is known of recordings says nothing */
+};
+
+CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire);
+/* Whether other programs may have it. */
+bool client_event_shared(uint64_t wire);
+/* Inside the sender's lock: it is recorded behind work of many streams, `stream` among them. */
+void client_event_whole(struct client_event *event, const struct client_call *call,
+                        uint64_t stream);
+/* What has been sent of a shared event is done. */
+CUresult client_event_settle(const struct client_call *before, const struct client_event *event);
+
+#endif
