@@ -1,7 +1,6 @@
-/* Slots of shared memory, of each connection some: what pageable memory is copied through. One end
- * fills a slot while the other one empties another. They are made at the first copy that could use
- * them.
- */
+/* Bounce buffers: slots of shared memory through which pageable memory is copied, some for each
+ * connection. One end fills a slot while the other end empties another. They are made at the first
+ * copy that could use them. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -16,26 +15,26 @@
 #define SLOTS_BYTES ((2 * CLIENT_SLOTS * STRIDE + PAGE - 1) / PAGE * PAGE)
 #define REST_NS     GA_NS_PER_S
 #define CONNS_MAX   256u
-#define SOON_NS     GA_NS_PER_MS /* after that a stream stands still, for who knows how long */
+#define SOON_NS     GA_NS_PER_MS /* a slot busy for longer belongs to a stream that stands still */
 
 struct slots {
     struct client_shared_buffer *buffer;
     struct client_slot slots[2][CLIENT_SLOTS]; /* out, in */
     atomic_uint next[2];
-    atomic_bool stuck; /* none has become free soon */
+    atomic_bool stuck; /* the last wait for a slot has failed */
     bool stays;        /* a network card holds the pages */
     struct {
         unsigned next;
         uint64_t since_ns;
         bool rests;
-    } seen; /* how many had been taken when the service thread looked last, and since when */
+    } seen; /* by the service thread: how many slots had been taken, since when */
 };
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct slots *_Atomic by_conn[CONNS_MAX];
 static bool tried[CONNS_MAX];
 
-/* Of this process's memory, for the network card. A child after fork has none of it. */
+/* Slots in private memory, registered with the network card. A forked child does not inherit it. */
 static struct client_shared_buffer *buffer_reach(const struct client_context *context)
 {
     if (!client_shared_buffer_reaches(context->session->conn)) {
@@ -80,7 +79,7 @@ static struct slots *slots_make(const struct client_context *context)
     return made;
 }
 
-/* NULL: there are none. */
+/* The slots of the context's connection; NULL: there are none. */
 static struct slots *slots_of(const struct client_context *context)
 {
     const struct client_conn *conn = context->session->conn;
@@ -103,7 +102,7 @@ static struct slots *slots_of(const struct client_context *context)
     return found;
 }
 
-/* Reads answers until it is free. */
+/* Reads answers for a moment, until the slot is free. */
 static bool frees_soon(struct slots *slots, struct client_conn *conn,
                        const struct client_slot *slot)
 {
@@ -134,13 +133,13 @@ struct client_slot *client_slot_take(const struct client_context *context, bool 
         return NULL;
     }
     if (!atomic_compare_exchange_strong(&slot->busy, &free, 1)) {
-        return NULL; /* another thread has got it */
+        return NULL; /* another thread was faster */
     }
     atomic_fetch_add(&slots->next[in], 1);
     return slot;
 }
 
-/* All of them, so that nobody uses what goes. How many there are until one is in use. */
+/* Takes all slots, so that their memory can be given back; how many, up to the first busy one. */
 static unsigned take_all(struct slots *slots)
 {
     unsigned taken = 0, free = 0;

@@ -70,7 +70,7 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
     return rc;
 }
 
-/* A call that was waited for has found the work of its stream done, or all of the context. */
+/* After a call that was waited for: the work of its stream is done, or all of the context's. */
 static CUresult waited(const struct client_call *call, uint64_t stream, CUresult rc)
 {
     if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {

@@ -76,8 +76,8 @@ static bool on_host(const struct front_side *said)
     return said->place != FRONT_ARRAY && !on_device(said);
 }
 
-/* Memory that is the program's and a device's is copied on the device; it is there for the program
- * when a copy into it has waited. */
+/* Mirrored memory is copied on the device. After a copy into it that has waited, the program's side
+ * has the bytes, too. */
 static CUresult copy_box(struct client_call *call, const struct front_box *said, uint64_t stream,
                          bool wait)
 {
@@ -172,7 +172,7 @@ CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream
     return copy_3d(pCopy, hStream, false);
 }
 
-/* Comes after all work of both contexts, and before what they are given later. */
+/* Runs after all earlier work of both contexts, and before all later work. */
 CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
     CUresult rc = client_usable();

@@ -1,11 +1,11 @@
 /* Copies that leave a server: between devices of two servers, and to or from a device of another
- * server than the stream's. The bytes go through the client, piece by piece, for servers do not
+ * server than the stream's. The bytes go through the client, piece by piece, because servers do not
  * know each other.
  *
  * What a reader would get wrong: the order. Nothing on one server can wait for the other, so the
- * client does: it waits for what was in the stream before it reads, and for what it has written
- * unless that was in the stream itself. In the legacy stream such a copy begins when both devices
- * have ended all their work, as CUDA has it for copies between devices. */
+ * client does: before it reads it waits for the work in the stream, and afterwards for its own
+ * writes, unless they were in the stream itself. In the legacy stream such a copy begins when both
+ * devices have ended all their work, as CUDA defines it for copies between devices. */
 #include <stdlib.h>
 
 #include "api/calls.h"
@@ -27,7 +27,8 @@ struct end {
     uint64_t stream;
 };
 
-/* NULL: the host's, or memory that is the program's, too; of that only its own server knows. */
+/* The session whose memory a side is. NULL: the host's memory; also mirrored memory, which only its
+ * own server knows. */
 static struct client_session *session_of(const struct front_side *side)
 {
     struct client_mirror mirror;
@@ -104,7 +105,8 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
     return client_memory_check(side->start, front_box_extent(box, side), &session);
 }
 
-/* Memory of a pool, or that the program maps, is no context's: then any of the device will do. */
+/* Any active context of the session: memory of a pool, or that the program maps, has none of its
+ * own. */
 static struct client_context *context_of(const struct client_session *session)
 {
     uint32_t index = 0;
@@ -117,7 +119,7 @@ static struct client_context *context_of(const struct client_session *session)
     return NULL;
 }
 
-/* A stream of the library's own, which waits for no other. */
+/* The library's own stream of a context, which waits for no other stream. */
 static CUresult own_stream(struct client_context *context, uint64_t *handle)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -148,7 +150,7 @@ static CUresult end_open(const struct front_side *side, struct end *end)
     return rc == CUDA_SUCCESS ? client_call_enter_in(&end->call, API_OP_ga_copy_in, context) : rc;
 }
 
-/* What the copy comes behind. The stream itself is the best order that there is. */
+/* Makes the copy wait for the work before it; where possible by using the stream itself. */
 static CUresult order(struct client_call *call, uint64_t stream, struct end *from, struct end *to)
 {
     if (client_stream_known(stream) == 0) {

@@ -1,12 +1,11 @@
-/* Linear copies between devices: of a server, which does them by itself, or of two
- * (copy_cross_node.c).
- */
+/* Linear copies between devices. A server copies between its own devices by itself; copies between
+ * two servers are those of copy_cross_node.c. */
 #include "api/calls.h"
 #include "client/copy/copy.h"
 #include "client/stream/context.h"
 #include "front/front.h"
 
-/* The bytes of both sides: in reach of the call's server, or not at all. */
+/* Checks that the call's server reaches the bytes of both sides. */
 static CUresult inside(struct client_call *call, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
 {
     CUresult rc = client_range_check(call, to, 1, bytes);
@@ -62,8 +61,8 @@ static bool far(const struct client_call *call, CUcontext handle)
            context->session->conn != call->conn;
 }
 
-/* Contexts of a copy that stays on a server are the driver's to check; else they say no more than
- * the addresses. */
+/* The driver checks the contexts of a copy that stays on one server. For other copies they add
+ * nothing to the addresses. */
 static CUresult peers(struct client_call *call, CUcontext to, CUcontext from, uint64_t wire[2])
 {
     CUresult rc = client_copy_contexts(to, from);

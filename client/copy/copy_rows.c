@@ -14,7 +14,7 @@ static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
     return (const uint8_t *)(uintptr_t)(side->at + row * side->pitch);
 }
 
-/* As many rows as a chunk holds. */
+/* Sends `count` rows, which fit in one chunk. */
 static CUresult send_rows(struct client_call *call, const struct copy_rows *rows, uint64_t first,
                           uint64_t count, struct conn_apart *apart)
 {

@@ -1,6 +1,6 @@
-/* Copies through memory that the server of this machine shares, or that another one's network card
- * reaches: of memory that is shared itself, by naming it; of other memory through slots, which one
- * end fills while the other one empties them. */
+/* Copies through memory that a server of this machine maps, or that the network card of another
+ * machine reaches. Memory that is itself shared is named in the call; other memory is copied
+ * through slots, which one end fills while the other end empties them. */
 #include <string.h>
 
 #include "api/calls.h"
@@ -39,7 +39,7 @@ static CUresult call_begin(struct client_call *call, struct client_buffer_place 
     return rc;
 }
 
-/* Has been sent: what was written into shared memory of program and device is known. */
+/* Call after sending: the call's writes into mirrored memory are accounted for. */
 static void sent(struct client_call *call, bool in)
 {
     if (in && call->mirrors.some) {
@@ -76,8 +76,8 @@ CUresult client_copy_shared(struct client_call *call, struct client_buffer_place
     return rc;
 }
 
-/* ---- slots. A copy between places of which one lies up to 63 bytes behind the other, modulo 4096,
- * is many times slower on some processors (transport/tls/tls.h): here there are none such. */
+/* ---- slots. Some processors copy many times slower if the target lies up to 63 bytes behind the
+ * source, modulo 4096 (transport/tls/tls.h); place_of avoids such pairs. */
 
 static struct client_buffer_place place_of(const struct client_slot *slot, const void *host)
 {
@@ -134,14 +134,14 @@ struct flights {
     uint64_t asked; /* bytes of all that have begun */
 };
 
-/* The first one is half as large, so that emptying slots begins soon. */
+/* The first flight is half as large, so that emptying slots begins early. */
 static uint64_t flight_bytes(const struct flights *flights, uint64_t bytes)
 {
     return flights->begun == 0 && bytes > CLIENT_SLOT_BYTES ? CLIENT_SLOT_BYTES / 2
                                                             : part_of(bytes);
 }
 
-/* Of so many bytes at `from`, those that have not been asked for. False: no slot is free. */
+/* Asks for the next part of the `bytes` at `from`. False: no slot is free, or *rc is an error. */
 static bool flight_begin(struct flights *flights, const struct client_call *call, uint64_t from,
                          uint64_t bytes, uint64_t stream, CUresult *rc)
 {
@@ -168,7 +168,8 @@ static bool flight_begin(struct flights *flights, const struct client_call *call
     return true;
 }
 
-/* Of the oldest. An error of the context stays for the last one. */
+/* Waits for the oldest flight, and copies its bytes out (`to` NULL: drops them). Late errors of the
+ * context are left for the last flight. */
 static CUresult flight_end(struct flights *flights, bool last, uint8_t *to)
 {
     struct flight *flight = &flights->some[flights->ended++ % CLIENT_SLOTS];

@@ -1,7 +1,8 @@
-/* Pieces of shared memory: who has them, and how the other end learns of them. What a reader would
- * get wrong: a descriptor is only on its way from this process to the other. Nothing keeps it open,
- * so programs with much pinned memory do not run out of them. What a network card reaches has none:
- * it stays the program's memory, and the card keeps its pages until nobody shares it. */
+/* Shared buffers: their numbers, and how the other end learns of them. What a reader would get
+ * wrong: a descriptor is only passed on from this process to the other. It is not kept open, so
+ * programs with much pinned memory do not run out of descriptors. Memory that a network card
+ * reaches has none: it stays the program's, and the card holds its pages until it is shared no
+ * more. */
 #include "client/copy/shared_buffer.h"
 
 #include <errno.h>
@@ -31,12 +32,12 @@ struct client_shared_buffer {
     uint64_t bytes;
     uint32_t piece;
     _Atomic(enum state) state;
-    struct pending_reply *offer;       /* while it is offered */
-    struct transport_memory shared;    /* with the network card; state NULL: it is not */
+    struct pending_reply *offer;       /* while the state is BUFFER_OFFERED */
+    struct transport_memory shared;    /* registration with the network card; state NULL: none */
     struct client_shared_buffer *next; /* of the same memory */
 };
 
-/* Numbers, and the order in which descriptors and the calls that speak of them are sent. */
+/* Guards numbers, and the order of descriptors and of the calls that belong to them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool used[PIECES_MAX];
 
@@ -64,7 +65,7 @@ static void buffer_unshare(struct client_shared_buffer *buffer)
     }
 }
 
-/* A server that would take memory but cannot copy between it and the GPU is of no use. */
+/* Whether the server knows the call, and also those that copy between the memory and the GPU. */
 static bool served(const struct client_conn *conn, uint16_t opcode)
 {
     return !conn->lacks || (!api_op_set_has(&conn->lacking, opcode) &&
@@ -79,13 +80,13 @@ static bool enter(const struct client_shared_buffer *buffer, uint16_t opcode,
            served(buffer->session->conn, opcode);
 }
 
-/* Nobody waits for the record yet. */
+/* Sends the call; its reply is pending, and no thread waits for it yet. */
 static struct pending_reply *start(struct client_call *call)
 {
     return client_call_start(call, NULL, NULL, 0) == CUDA_SUCCESS ? call->record : NULL;
 }
 
-/* The descriptor, then the call. */
+/* Sends the descriptor, then the call. */
 static struct pending_reply *offer(const struct client_shared_buffer *buffer, int fd)
 {
     struct client_call call;
@@ -116,8 +117,8 @@ static struct pending_reply *offer_reach(const struct client_shared_buffer *buff
     return start(&call);
 }
 
-/* By its descriptor, or where it lies (-1). False: no number is free, or the server is none that
- * takes it. */
+/* Offers the memory by its descriptor, or (-1) by address and key. False: no number is free, or the
+ * server does not take it. */
 static bool numbered_offer(struct client_shared_buffer *buffer, int fd)
 {
     pthread_mutex_lock(&lock);
@@ -130,7 +131,7 @@ static bool numbered_offer(struct client_shared_buffer *buffer, int fd)
     return buffer->offer != NULL;
 }
 
-/* Maps it, too. False: nothing of it is left. */
+/* Maps the memory, and offers it. False: it is not shared; a mapping at `where` stays. */
 static bool buffer_offer(struct client_shared_buffer *buffer, int fd, void *where)
 {
     void *memory = ga_shared_memory_map(fd, buffer->bytes, where);
@@ -176,8 +177,8 @@ bool client_shared_buffer_reaches(const struct client_conn *conn)
     return conn->data.ops->one_sided != NULL;
 }
 
-/* The card keeps the pages of a program's memory when it forks, and the child gets copies, as of
- * Linux 5.12. */
+/* Registers the memory with the network card. After a fork the card keeps the pages of the parent,
+ * and the child gets copies (Linux 5.12 and later). */
 static bool buffer_share(struct client_shared_buffer *buffer)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
