@@ -1,4 +1,4 @@
-/* How the bytes of a call travel. Between begin and post the connection is locked. */
+/* How payloads travel. Between begin and post the connection is locked. */
 #include "client/call/payload.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void gather(const struct client_payload *piece, uint8_t *to)
     }
 }
 
-/* How many bytes it has become; 0: it goes plain. */
+/* Compresses the payload; returns its compressed size. 0: it goes plain. */
 static uint32_t pack(struct client_conn *conn, const struct client_payload *piece, uint8_t *to)
 {
     const uint8_t *from = piece->at;

@@ -1,6 +1,6 @@
-/* Bytes of the program's memory that go with one call, between its begin and its post. How they
- * travel is decided here: in the buffer behind the values, out of the program's memory, packed, or
- * over a bulk connection. */
+/* The payload of one call: bytes of the program's memory that go with it, between its begin and its
+ * post. This file decides how they travel: copied into the buffer behind the values, sent from the
+ * program's memory, compressed, or out-of-band over a bulk connection. */
 #ifndef CLIENT_CALL_PAYLOAD_H
 #define CLIENT_CALL_PAYLOAD_H
 
@@ -8,21 +8,21 @@
 
 enum client_payload_way {
     PAYLOAD_COPIED, /* into the buffer */
-    PAYLOAD_DIRECT, /* out of the program's memory, before the post returns */
-    PAYLOAD_PACKED, /* in the buffer, since begin */
-    PAYLOAD_APART,  /* over a bulk connection, after the post has returned */
+    PAYLOAD_DIRECT, /* sent from the program's memory, before the post returns */
+    PAYLOAD_PACKED, /* compressed into the buffer by begin */
+    PAYLOAD_APART,  /* over a bulk connection, perhaps after the post has returned */
 };
 
 struct client_payload {
     const uint8_t *at; /* row r is at `at + r * pitch`; WIRE_CHUNK bytes altogether at most */
     uint64_t width, pitch, rows;
-    /* begin's, for the post */
+    /* Set by begin, for the post */
     enum client_payload_way way;
     const uint8_t *from; /* APART */
-    uint32_t packed;     /* bytes; 0: it goes plain */
+    uint32_t packed;     /* compressed size; 0: it goes plain */
 };
 
-/* Of the two below: all but small pieces in one row. */
+/* begin and post of every payload that is not small and in one row. */
 CUresult client_payload_begin_large(struct client_call *call, size_t values,
                                     struct client_payload *piece);
 CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
@@ -33,7 +33,7 @@ static inline bool client_payload_small(const struct client_payload *piece)
     return piece->rows == 1 && piece->width < CONN_DIRECT;
 }
 
-/* As client_call_begin for a call with exactly so many bytes of values, without what fills up. */
+/* As client_call_begin, for a call with exactly `values` bytes of values, without padding. */
 static inline CUresult client_payload_begin(struct client_call *call, size_t values,
                                             struct client_payload *piece)
 {
@@ -42,9 +42,9 @@ static inline CUresult client_payload_begin(struct client_call *call, size_t val
                : client_payload_begin_large(call, wire_padded(values), piece);
 }
 
-/* When they have been written. Whoever posts waits in the end (client_payload_wait), for all pieces
- * that were given the same `apart`, which is all zeros at first: before that they may not have
- * left, and the memory must stay as it is. */
+/* Posts the call; its values have been written. In the end the caller must wait once
+ * (client_payload_wait) for all payloads that were given the same `apart`, which is all zeros at
+ * first: until then they may not have left, and the memory must not change. */
 static inline CUresult client_payload_post(struct client_call *call,
                                            const struct client_payload *piece,
                                            struct conn_apart *apart)
