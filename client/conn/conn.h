@@ -170,15 +170,13 @@ struct client_conn {
     uint32_t packed_next; /* compressed size in the next frame, from WIRE_BULK; 0: plain */
     uint32_t bulk_packed; /* compressed size of the chunk; 0: plain */
     uint8_t *packed;      /* room for compressed bytes */
-    atomic_uint
-        awaited;     /* the connection of the next bytes, as bulk_apart; any thread may read it */
-    uint8_t *bounce; /* room for rows that arrive in pieces */
+    atomic_uint awaited;  /* the connection of the next bytes, as bulk_apart; any thread reads it */
+    uint8_t *bounce;      /* room for rows that arrive in pieces */
 
     /* Counters for the trace. The sender and the reader add to the counts of bytes. */
     atomic_ullong bytes_out, bytes_in, waits, waited_ns;
-    atomic_ullong shared_out, shared_in; /* bytes through shared buffers; any thread adds */
-    atomic_ullong unpacked_bytes,
-        unpacked_from; /* received compressed: plain and compressed size */
+    atomic_ullong shared_out, shared_in;         /* bytes through shared buffers; any thread adds */
+    atomic_ullong unpacked_bytes, unpacked_from; /* received compressed: plain size, compressed */
 };
 
 /* Adds to a counter that one thread at a time changes, and any thread reads. */
