@@ -281,6 +281,30 @@ Test(contract, nobody_listening_is_said_with_its_cause)
     }
 }
 
+/* The other end is there and never says a thing: where connecting takes an answer, it is waited for
+ * so long and no longer. */
+Test(contract, nobody_answers, .timeout = 60)
+{
+    each_transport(url)
+    {
+        struct pair pair = pair_open(url);
+        struct transport_address address;
+        struct transport_conn conn;
+        char why[256] = "";
+        cr_assert_eq(transport_address_parse(pair.url, "1", &address, why, sizeof why), GA_OK);
+        address.secret = &secret;
+        enum ga_status status = transport_connect(&address, 100, &conn, why, sizeof why);
+        if (strstr(url->address, "tls://") != NULL || status != GA_OK) {
+            cr_expect_eq(status, GA_TIMEOUT, "%s", url->address);
+            cr_expect_str_eq(why, "no answer within 100 ms");
+        }
+        if (status == GA_OK) {
+            conn.ops->close(&conn);
+        }
+        pair_close(&pair);
+    }
+}
+
 static void send_byte(struct transport_conn *conn, uint8_t byte)
 {
     struct iovec piece = {&byte, 1};
