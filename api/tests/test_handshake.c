@@ -265,6 +265,22 @@ Test(handshake, a_context_comes_with_the_session)
     cr_assert_not(read.context_made);
 }
 
+/* Success is no reason to refuse. */
+Test(handshake, refused)
+{
+    for (int32_t result = -1; result <= 3; result++) {
+        const struct handshake_refused in = {.result = result, .reason = "why"};
+        struct handshake_refused out;
+        struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
+        handshake_refused_write(&w, &in);
+        struct ga_reader r = ga_reader_of(bytes, w.at);
+        cr_assert_eq(handshake_refused_read(&r, &out), result == 0 ? GA_INVALID : GA_OK, "%d",
+                     result);
+        cr_assert_eq(out.result, result);
+        cr_assert_str_eq(out.reason, "why");
+    }
+}
+
 Test(handshake, windows_do_not_wrap)
 {
     struct handshake_window in = {.base = UINT64_MAX - 10, .bytes = 11};

@@ -2,10 +2,12 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/driver_open.h"
+#include "base/log.h"
 #include "front/tables/integrity.h"
 #include "front/tests/fake_host.h"
 
@@ -62,6 +64,34 @@ Test(tables, all_are_there_and_have_no_empty_slot)
     cr_assert_null(table("F8CFF951-2146-8B4E-B9E2-FB469E7C0DD9"));
     cr_assert_null(table("00000000-0000-0000-0000-000000000000"));
     cr_assert_eq(SLOT(CUresult(*)(void), table(CONTEXT), 5)(), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+/* What is written on stderr when this table is asked for. */
+static const char *said_of(const char *uuid)
+{
+    static char text[4096];
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    cr_assert_eq(write(ends[1], ".", 1), 1); /* so that reading never waits */
+    cr_assert_null(table(uuid));
+    ssize_t got = read(ends[0], text, sizeof text - 1);
+    text[got > 0 ? got : 0] = 0;
+    close(ends[0]);
+    close(ends[1]);
+    return text;
+}
+
+/* Those that every runtime goes on without are no news. */
+Test(tables, who_asks_for_a_table_that_is_not_there_is_told)
+{
+    ga_log_set_level(GA_LOG_WARN);
+    const char *said = said_of("01234567-89ab-cdef-FEDC-BA9876543210");
+    cr_expect(strstr(said, "table 01234567-89AB-CDEF-FEDC-BA9876543210 is not") != NULL &&
+                  strstr(said, "warn") != NULL,
+              "%s", said);
+    cr_expect_str_eq(said_of("F8CFF951-2146-8B4E-B9E2-FB469E7C0DD9"), ".");
+    cr_expect_str_eq(said_of("DA9151D3-3AE6-CC41-A5C0-4F26D533E328"), ".");
 }
 
 Test(tables, this_library_does_not_forward)

@@ -33,6 +33,72 @@ static void launch(CUgraphExec exec, CUstream stream, CUevent event, CUdeviceptr
     MUST(cuEventQuery(event));
 }
 
+#if CUDA_VERSION >= 13000
+// What a node is given anew stays where it was, unless another context is said, which must be one.
+static void change(CUgraphNode node, CUgraphNodeParams *params, CUcontext *said, CUcontext other)
+{
+    CUcontext wrong;
+    MUST(cuCtxCreate(&wrong, nullptr, 0, 0));
+    MUST(cuCtxDestroy(wrong));
+    for (CUcontext context : {other, (CUcontext) nullptr}) {
+        *said = context;
+        MUST(cuGraphNodeSetParams(node, params));
+    }
+    *said = wrong;
+    if (cuGraphNodeSetParams(node, params) == CUDA_SUCCESS)
+        fail("nodes of type %d go into a context that is gone", (int)params->type);
+}
+
+static CUcontext context_of(CUgraphNode node)
+{
+    CUDA_KERNEL_NODE_PARAMS params;
+    MUST(cuGraphKernelNodeGetParams(node, &params));
+    return params.ctx;
+}
+
+static void changed(CUcontext first, CUcontext second, unsigned *counter)
+{
+    CUgraph graph;
+    CUgraphNode node;
+    int rounds = 1;
+    void *values[] = {&counter, &rounds};
+    CUgraphNodeParams kernel = {}, fill = {}, copy = {};
+    MUST(cuGraphCreate(&graph, 0));
+    kernel.type = CU_GRAPH_NODE_TYPE_KERNEL;
+    CHECK(cudaGetKernel((cudaKernel_t *)&kernel.kernel.kern, (const void *)slow));
+    kernel.kernel.gridDimX = kernel.kernel.gridDimY = kernel.kernel.gridDimZ = 1;
+    kernel.kernel.blockDimX = kernel.kernel.blockDimY = kernel.kernel.blockDimZ = 1;
+    kernel.kernel.kernelParams = values;
+    kernel.kernel.ctx = first;
+    MUST(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &kernel));
+    if (context_of(node) != first)
+        fail("a kernel is not in the context that was said");
+    change(node, &kernel, &kernel.kernel.ctx, second);
+    if (context_of(node) != second)
+        fail("a kernel has not gone into the other context");
+
+    fill.type = CU_GRAPH_NODE_TYPE_MEMSET;
+    fill.memset.dst = (CUdeviceptr)counter;
+    fill.memset.elementSize = 4;
+    fill.memset.width = fill.memset.height = 1;
+    fill.memset.ctx = first;
+    MUST(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &fill));
+    change(node, &fill, &fill.memset.ctx, first);
+
+    copy.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    copy.memcpy.copyCtx = first;
+    copy.memcpy.copyParams.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.memcpy.copyParams.srcHost = &rounds;
+    copy.memcpy.copyParams.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.memcpy.copyParams.dstDevice = (CUdeviceptr)counter;
+    copy.memcpy.copyParams.WidthInBytes = 4;
+    copy.memcpy.copyParams.Height = copy.memcpy.copyParams.Depth = 1;
+    MUST(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &copy));
+    change(node, &copy, &copy.memcpy.copyCtx, first);
+    MUST(cuGraphDestroy(graph));
+}
+#endif
+
 int main()
 {
     CUcontext primary, other;
@@ -75,6 +141,9 @@ int main()
     launch(exec, nullptr, event, (CUdeviceptr)counter, 4);
     MUST(cuGraphExecDestroy(exec));
     MUST(cuGraphDestroy(graph));
+#if CUDA_VERSION >= 13000
+    changed(primary, other, counter);
+#endif
     MUST(cuCtxDestroy(other));
     MUST(cuCtxSetCurrent(primary));
     CHECK(cudaFree(counter));

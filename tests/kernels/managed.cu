@@ -258,6 +258,43 @@ static void prefetch(void *data, size_t bytes, int device)
 #endif
 }
 
+// Batches: places are said by the first range that goes there, ever later ones.
+static void batches()
+{
+#if CUDART_VERSION >= 13000
+    const size_t bytes = 4096;
+    void *ranges[3];
+    size_t sizes[3] = {bytes, bytes, bytes};
+    cudaMemLocation places[3] = {};
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    for (int i = 0; i < 3; i++) {
+        CHECK(cudaMallocManaged(&ranges[i], bytes));
+        places[i].type = cudaMemLocationTypeDevice;
+    }
+    const struct {
+        size_t first[3], count;
+        bool good;
+    } all[] = {{{0}, 1, true},        {{0, 1}, 2, true},     {{0, 2}, 2, true},
+               {{0, 1, 2}, 3, true},  {{0, 0}, 2, false},    {{0, 3}, 2, false},
+               {{0, 2, 1}, 3, false}, {{0, 2, 2}, 3, false}, {{0, 1, 1}, 3, false},
+               {{1}, 1, false},       {{1, 2}, 2, false}};
+    for (const auto &batch : all) {
+        size_t first[3] = {batch.first[0], batch.first[1], batch.first[2]};
+        cudaError_t result =
+            cudaMemPrefetchBatchAsync(ranges, sizes, 3, places, first, batch.count, 0, stream);
+        if (result != (batch.good ? cudaSuccess : cudaErrorInvalidValue))
+            fail("%zu places from %zu, %zu, %zu: %d", batch.count, first[0], first[1], first[2],
+                 (int)result);
+    }
+    (void)cudaGetLastError();
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaStreamDestroy(stream));
+    for (void *range : ranges)
+        CHECK(cudaFree(range));
+#endif
+}
+
 static void facts()
 {
     int *data, value = 0, device;
@@ -334,6 +371,7 @@ int main()
     system_calls(5000);
     system_calls(1 << 19);
     facts();
+    batches();
     graphs();
     return passed();
 }
