@@ -1,4 +1,4 @@
-/* Opening bulk connections. Whatever goes wrong, the data connection carries everything. */
+/* Opening bulk connections. If that fails, the data connection carries everything. */
 #include "client/conn/bulk_open.h"
 
 #include <stdio.h>
@@ -15,19 +15,19 @@
 #define CONNECT_NS   (10 * GA_NS_PER_S)
 #define ANSWER_BYTES 4096u
 
-/* As ga_bulk_open gives them. */
+/* As in the results of ga_bulk_open. */
 struct bulk_ticket {
     uint8_t id[16], key[32];
 };
 
 _Static_assert(sizeof(struct bulk_ticket) == 48, "as messages.api says");
 
-/* Of the connections that are being made. */
+/* The connections that are being made. */
 struct making {
     struct client_conn *conn;
     struct bulk_ticket tickets[WIRE_BULKS_MAX];
     struct transport_conn conns[WIRE_BULKS_MAX];
-    unsigned count; /* tickets; then those that are open, the first ones */
+    unsigned count; /* of tickets; later of open connections, which come first */
     uint64_t deadline_ns;
     char why[300];
 };
@@ -109,7 +109,7 @@ static void close_from(struct making *making, unsigned first)
     making->count = first < making->count ? first : making->count;
 }
 
-/* All at a time, so they take as long as one. */
+/* Connects all at once, so they take as long as one. */
 static void connect_all(struct making *making)
 {
     struct transport_address address;
@@ -142,7 +142,7 @@ static void connect_all(struct making *making)
     close_from(making, good);
 }
 
-/* From the frame that says so on, pieces may go over them. */
+/* Tells the server; from that frame on, pieces may go over them. */
 static CUresult use(struct client_call *call, const struct making *making)
 {
     struct client_conn *conn = making->conn;

@@ -1,11 +1,11 @@
-/* Bulk connections: asked for with the first large copy, which waits for them; see conn_bulk.c for
- * what they do. A program without large copies has none. */
+/* Opening bulk connections (conn_bulk.c): the first large copy asks for them, and waits until they
+ * are open. A program without large copies has none. */
 #ifndef CLIENT_CONN_BULK_OPEN_H
 #define CLIENT_CONN_BULK_OPEN_H
 
 #include "client/call/call.h"
 
-/* A copy of so many bytes is about to begin; the call has been entered. */
+/* Call before a copy of `bytes` begins; the call has been entered. */
 void client_bulk_prepare(const struct client_call *call, uint64_t bytes);
 
 #endif

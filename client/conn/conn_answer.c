@@ -1,8 +1,7 @@
-/* What an answer does: it completes a call, tells a late error or a fault, is what kernels have
- * printed, or a piece of a copy to the host. Only who has the reader role is here (see
- * conn_receive.c), and nothing here waits: a piece that has come in part goes on with the next
- * call.
- */
+/* Processing answers: an answer completes a call, reports a late error or a fault, or carries
+ * kernel output or a chunk of a copy to the host. Only the leader, which has the reader role, runs
+ * this code (see conn_receive.c), and nothing here waits: a chunk that has arrived in part is
+ * continued by the next call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ static int32_t result_read(const uint8_t *values)
     return (int32_t)front_result_of(number);
 }
 
-/* A copy to the host whose answer is good has all its bytes. */
+/* Checks that a copy to the host whose answer is a success has all its bytes. */
 static bool lacks_bytes(const struct pending_reply *record, int32_t result)
 {
     const struct reply_action *want = &record->want;
@@ -120,7 +119,7 @@ static enum ga_status take_fault(struct client_conn *conn, const struct wire_hea
     return GA_LOST;
 }
 
-/* It is written by who waits for an answer behind it. */
+/* Kernel output. The thread that waits for an answer behind it writes it. */
 static enum ga_status take_output(const struct wire_header *header, const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
@@ -140,7 +139,7 @@ static enum ga_status take_output(const struct wire_header *header, const uint8_
     return GA_OK;
 }
 
-/* The bytes of the next frame come over a bulk connection, or packed. */
+/* WIRE_BULK: the bytes of the next frame come over a bulk connection, or compressed, or both. */
 static enum ga_status take_prefix(struct client_conn *conn, const struct wire_header *header,
                                   const uint8_t *values)
 {
@@ -157,7 +156,7 @@ static enum ga_status take_prefix(struct client_conn *conn, const struct wire_he
     return GA_OK;
 }
 
-/* The current frame is done with. */
+/* Drops the current frame. */
 static void drop(struct client_conn *conn)
 {
     struct wire_header header;

@@ -1,10 +1,12 @@
-/* Bulk connections of a connection: bytes of large copies that leave beside the data connection,
- * where one connection cannot fill the wire (WIRE_BULK). Which frame they belong to, the data
- * connection says; so its order is that of all calls. A piece is given to a connection that has
- * sent the one before, in turns, and is the caller's memory, or the connection's own, until it has
- * left: whoever gives one waits in the end (client_conn_apart_wait), and before that for nothing
- * but room on the connection: the server reads on only when it has the piece. Who waits for room
- * sends what is left of all pieces. */
+/* Bulk connections of a connection: they carry bytes of large copies beside the data connection,
+ * where one connection cannot fill the wire (WIRE_BULK). The data connection says to which frame
+ * the bytes belong, so its order is the order of all calls.
+ *
+ * Pieces are given in turns to connections that have sent their last one. A piece stays in the
+ * caller's memory, or in room of the bulk connection, until it has left. The caller must therefore
+ * wait in the end (client_conn_apart_wait), and until then only for room on the connection, because
+ * the server reads on only when it has the piece. A thread that waits for room sends the rest of
+ * all pieces. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +41,8 @@ static enum ga_status bulk_send(struct client_conn *conn, struct conn_bulk *bulk
     return GA_OK;
 }
 
-/* A piece belongs to a call that returns when the connection is lost: it is not looked at after
- * that. */
+/* Sends pieces, unless the connection is lost: then the calls that own their memory have returned.
+ */
 enum ga_status conn_bulk_push(struct client_conn *conn)
 {
     enum ga_status all = GA_OK;
@@ -57,7 +59,7 @@ enum ga_status conn_bulk_push(struct client_conn *conn)
     return atomic_load(&conn->dead) == 0 ? all : GA_LOST;
 }
 
-/* Under send_lock: one that has nothing to send is next. */
+/* Chooses the next bulk connection that has nothing to send. Under send_lock. */
 static bool choose(struct client_conn *conn)
 {
     unsigned count = client_conn_bulks(conn);

@@ -1,4 +1,4 @@
-/* Answers that are outstanding, by sequence number. Everything here needs read_lock. */
+/* The table of pending replies, by sequence number. Everything here needs read_lock. */
 #include "client/conn/conn.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void conn_table_remove(struct client_conn *conn, struct pending_reply *record)
     }
 }
 
-/* Records live in slabs that are never given back: launches and copies cost no malloc. */
+/* Records live in slabs that are never freed, so launches and copies cost no malloc. */
 static bool table_grow(struct client_conn *conn)
 {
     struct pending_reply *slab = calloc(TABLE_SLAB, sizeof *slab);

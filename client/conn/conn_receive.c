@@ -1,8 +1,9 @@
-/* The receiving half of a connection: the reader role, and who waits. What an answer does:
- * conn_answer.c.
+/* The receiving half of a connection: the reader role, and waiting (leader and followers).
+ * conn_answer.c processes the answers.
  *
- * Only who has the role reads, and only who has it completes records: so nobody writes into the
- * memory of a call that has already returned, not even when the connection is lost meanwhile. */
+ * Only the leader, which has the role, reads, and only the leader completes records. Therefore no
+ * thread writes into the memory of a call that has already returned, not even when the connection
+ * is lost meanwhile. */
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -39,7 +40,7 @@ static bool role_take(struct client_conn *conn)
 void conn_complete(struct client_conn *conn, struct pending_reply *record, uint16_t opcode,
                    int result)
 {
-    conn_table_remove(conn, record); /* nobody can begin to wait for it any more */
+    conn_table_remove(conn, record); /* from here on no thread can begin to wait for it */
     record->opcode = opcode;
     record->result = result;
     if (record->want.lease != NULL) {
@@ -79,7 +80,7 @@ static void complete_all(struct client_conn *conn)
     }
 }
 
-/* The role goes to a waiter that is not complete, or becomes free. */
+/* Passes the role to a follower whose call is not complete, or makes it free. */
 static void hand_over(struct client_conn *conn)
 {
     pthread_mutex_lock(&conn->read_lock);
@@ -101,9 +102,10 @@ static bool wanted(struct client_conn *conn)
     return atomic_load(&conn->dead) != 0 || atomic_load(&conn->waiting) != 0;
 }
 
-/* Whoever waits, or ends the connection, says so first and then tries to take the role; we free it
- * first and then look who has said so: one of us sees the other. (Whoever takes it between does the
- * same when he leaves.) */
+/* Gives the role up. A thread that waits, or ends the connection, first sets `waiting` or `dead`
+ * and then tries to take the role; the leader first frees the role and then reads these. At least
+ * one of the two sees the other. (A thread that takes the role in between does the same when it
+ * leaves.) */
 static void leave(struct client_conn *conn)
 {
     if (!wanted(conn)) {
@@ -118,8 +120,8 @@ static void leave(struct client_conn *conn)
 
 /* ---- reading; with the role */
 
-/* Reads until `record` is complete (GA_OK) or nothing more is there (GA_AGAIN). Who waits for no
- * record reads in passing: it has other things to do, however much comes. */
+/* Reads until `record` is complete (GA_OK) or no more bytes are there (GA_AGAIN). With record NULL
+ * it reads in passing, and no more than PASSING_BYTES: the caller has other things to do. */
 static enum ga_status read_all(struct client_conn *conn, const struct pending_reply *record)
 {
     uint64_t enough = atomic_load(&conn->bytes_in) + PASSING_BYTES;
@@ -166,8 +168,9 @@ static void note_read(struct client_conn *conn)
     }
 }
 
-/* Whether reading goes on until the record is complete: some time passes before it says no. The
- * clock takes longer than many answers, so it is not asked before the first looks were in vain. */
+/* Reads, and polls for some time before it gives up. True: the record is complete, or the
+ * connection lost. Reading the clock takes longer than many answers, so the first polls do without
+ * it. */
 static bool read_spinning(struct client_conn *conn, const struct pending_reply *record)
 {
     uint64_t spin_ns = ga_spin_begin(&conn->spin), until = 0;
@@ -189,7 +192,7 @@ static bool read_spinning(struct client_conn *conn, const struct pending_reply *
     return status != GA_AGAIN;
 }
 
-/* Until the record is complete. */
+/* Reads as the leader until the record is complete. */
 static void lead(struct client_conn *conn, const struct pending_reply *record)
 {
     if (!atomic_load(&record->done)) {
@@ -276,13 +279,13 @@ void client_conn_wait(struct client_conn *conn, struct pending_reply *record)
 {
     if (atomic_load(&record->done)) {
         front_output_write();
-        return; /* it came along with an answer that was waited for before */
+        return; /* it came together with an earlier answer */
     }
     uint64_t start = wait_begin();
     conn_send_until(conn, 0);
     if (role_take(conn) || wait_turn(conn, record)) {
         lead(conn, record);
-        leave(conn); /* nobody else completes what we have waited for in this role */
+        leave(conn); /* the record is complete: only the leader completes records */
     }
     wait_end(conn, record, start);
 }
@@ -296,7 +299,7 @@ void client_conn_wait_leading(struct client_conn *conn, struct pending_reply *re
 {
     if (record == NULL) {
         leave(conn);
-    } else if (atomic_load(&conn->oldest_ns) != 0) { /* it could not be sent at once */
+    } else if (atomic_load(&conn->oldest_ns) != 0) { /* the call could not be sent at once */
         leave(conn);
         client_conn_wait(conn, record);
     } else {
@@ -329,7 +332,7 @@ struct pending_reply *client_conn_expect(struct client_conn *conn, uint64_t sequ
     return record;
 }
 
-/* It is done. Who waits for it alone is the last one: nobody else can begin to. */
+/* The record is done, so no thread can begin to wait for it: a single reference is the last one. */
 void client_conn_release(struct client_conn *conn, struct pending_reply *record)
 {
     struct pending_reply *none = NULL;

@@ -1,6 +1,6 @@
-/* The sending half of a connection. `pumping` marks the one thread that polls for writability;
- * others wait for `room`. `exclusive` marks a frame whose bulk leaves straight from the caller's
- * memory: until it is complete nobody appends. */
+/* The sending half of a connection. `pumping`: one thread polls for writability, and the others
+ * wait for `room`. `exclusive`: a frame's bulk leaves straight from the caller's memory, and until
+ * it is complete no thread appends. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static size_t buffered(const struct client_conn *conn)
     return conn->out_end - conn->out_start;
 }
 
-/* Under send_lock: nothing is in the buffer. */
+/* The buffer has become empty. Under send_lock. */
 static void emptied(struct client_conn *conn)
 {
     conn->out_start = 0;
@@ -33,8 +33,9 @@ void conn_note_full(struct client_conn *conn)
     }
 }
 
-/* Under send_lock. GA_AGAIN: the socket is full. While somebody waits for room, nobody else sends:
- * who finds a ring in shared memory full takes away the doorbell that would have woken him. */
+/* Sends the buffer. GA_AGAIN: the socket is full. While one thread waits for room, no other sends:
+ * a thread that finds a ring in shared memory full would take away the doorbell that wakes the
+ * first. Under send_lock. */
 enum ga_status conn_push(struct client_conn *conn)
 {
     if (conn->pumping) {
@@ -69,7 +70,7 @@ enum ga_status conn_push(struct client_conn *conn)
 struct room_polls {
     struct pollfd at[(2 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX];
     unsigned count;
-    bool now; /* something is possible already */
+    bool now; /* something is possible already: do not sleep */
 };
 
 static void poll_add(struct room_polls *polls, struct transport_conn *transport, short wanted)
@@ -80,8 +81,8 @@ static void poll_add(struct room_polls *polls, struct transport_conn *transport,
     polls->now = polls->now || (wanted != 0 && more == 0);
 }
 
-/* Under send_lock: the sockets that are full. Whoever fills another one meanwhile waits for us, so
- * with several of them we look again soon. */
+/* Collects the sockets that are full. Another thread may fill one more meanwhile and wait for this
+ * one, so with several sockets the caller polls with a short limit. Under send_lock. */
 static void polls_of_full(struct client_conn *conn, struct room_polls *polls, bool reads)
 {
     short data = buffered(conn) != 0 || conn->exclusive ? POLLOUT : 0;
@@ -108,7 +109,7 @@ void conn_wait_for_room(struct client_conn *conn)
     polls.count = 0;
     polls.now = false;
     polls_of_full(conn, &polls, reads);
-    /* Should another thread that reads leave, we look again. */
+    /* The limit of 1 ms is for a reader that leaves meanwhile: then this thread has to read. */
     int timeout_ms = reads && client_conn_bulks(conn) == 0 ? -1 : 1;
     conn->pumping = true;
     pthread_mutex_unlock(&conn->send_lock);
@@ -121,7 +122,7 @@ void conn_wait_for_room(struct client_conn *conn)
     pthread_mutex_lock(&conn->send_lock);
     conn->pumping = false;
     if (client_conn_bulks(conn) != 0) {
-        (void)conn_bulk_push(conn); /* whosever they are: he may be waiting for us */
+        (void)conn_bulk_push(conn); /* pieces of any thread: their owners may wait for this one */
     }
     pthread_cond_broadcast(&conn->room);
 }
@@ -225,7 +226,7 @@ void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes
     bool full = false;
     conn->exclusive = true;
     while (done < total && atomic_load(&conn->dead) == 0) {
-        if (conn->pumping) { /* nobody else sends then, see conn_push */
+        if (conn->pumping) { /* no other thread sends then, see conn_push */
             full = true;
             conn_wait_for_room(conn);
             continue;
@@ -272,9 +273,9 @@ void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes
     pthread_cond_broadcast(&conn->room);
 }
 
-/* The program has waited for everything before: whoever executes it now stands still. Through a
- * socket it still goes along with the next calls: sent by itself, a launch that is waited for takes
- * 1.7 times as long. */
+/* Whether this is the first call after a wait for everything before, so that the server is idle.
+ * Over a socket such a call still leaves together with the next ones: sent by itself, a launch and
+ * a wait take 1.7 times as long. */
 static bool starts_anew(const struct client_conn *conn)
 {
     return conn->data.ops->send_is_cheap &&
@@ -285,8 +286,8 @@ void client_conn_unlock(struct client_conn *conn, bool now)
 {
     bool arm = false;
     if (now || buffered(conn) >= CONN_BATCH || starts_anew(conn)) {
-        (void)conn_push(conn); /* what does not leave now is in the buffer */
-        /* Of what has left without anybody's waiting the answer has to be looked for. */
+        (void)conn_push(conn); /* the rest stays in the buffer */
+        /* No thread waits for these answers, so the service thread has to read them. */
         arm = !now && atomic_load_explicit(&conn->unwaited, memory_order_relaxed) != 0;
     }
     if (buffered(conn) != 0 && atomic_load_explicit(&conn->oldest_ns, memory_order_relaxed) == 0) {
@@ -323,7 +324,7 @@ void client_conn_rest(struct client_conn *conn, uint64_t now_ns)
 void conn_send_until(struct client_conn *conn, uint64_t target)
 {
     if (target == 0 && atomic_load(&conn->oldest_ns) == 0) {
-        return; /* what this thread has written has left: else it would have been marked */
+        return; /* this thread's calls have left: otherwise oldest_ns would be set */
     }
     pthread_mutex_lock(&conn->send_lock);
     if (target == 0) {

@@ -73,7 +73,7 @@ enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, ui
             continue;
         }
         if (status != GA_OK) {
-            char byte; /* it may have said why, before */
+            char byte; /* the other end may have said why before it closed */
             (void)!transport->ops->receive(transport, &byte, 1, &sent);
             snprintf(why, why_size, "%s", client_exchange_cause(transport, GA_LOST));
             return status;

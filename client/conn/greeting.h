@@ -1,5 +1,5 @@
-/* One greeting: a frame there, a frame back, in bounded time, on a connection that nobody else
- * uses at the moment. */
+/* One greeting: a frame there, a frame back, in bounded time, on a connection that no other thread
+ * uses meanwhile. */
 #ifndef CLIENT_CONN_GREETING_H
 #define CLIENT_CONN_GREETING_H
 
@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "transport/transport.h"
 
-/* What somebody says who does not speak our protocol. */
+/* The reason when the other end does not speak our protocol. */
 #define CLIENT_EXCHANGE_FOREIGN "it speaks something else; is this the port of gpuaasd?"
 
 struct client_frame {

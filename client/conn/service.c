@@ -1,6 +1,6 @@
-/* The service thread: sends what waits in a buffer for a moment, reads answers that nobody waits
- * for, keeps side connections alive and notices their end. It does nothing that a calling thread
- * waits for. Other threads of the library exist only for programs with host functions or values in
+/* The service thread: sends buffered calls after a moment, reads answers that no thread waits for,
+ * keeps side connections alive and notices their end. It does nothing that a calling thread waits
+ * for. Other threads of the library exist only for programs with host functions or values in
  * pinned memory (host_function.c), and for a moment while memory is reclaimed (reclaim.c). */
 #include "client/conn/service.h"
 
@@ -31,8 +31,8 @@
 static int wake_fd = -1;   /* a timer */
 static atomic_bool asleep; /* for longer than the flush delay */
 
-/* The thread wakes when the flush is due, and not now: it would only go to sleep again, and take
- * the processor from who is calling. */
+/* Wakes the thread when the flush is due. Waking it now would take the processor from the calling
+ * thread, and it would only go to sleep again. */
 static void service_wake(void)
 {
     if (atomic_exchange(&asleep, false)) {
@@ -46,7 +46,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Does what is due for a connection; answers when it wants to be looked at again. */
+/* Does everything that is due for a connection; returns when it has to be called again. */
 static uint64_t serve_conn(struct client_conn *conn, uint64_t now)
 {
     uint64_t next = FAR;
@@ -55,7 +55,7 @@ static uint64_t serve_conn(struct client_conn *conn, uint64_t now)
         client_conn_flush(conn);
         oldest = atomic_load(&conn->oldest_ns);
         if (oldest != 0 && now >= oldest + conn->flush_ns) {
-            next = now + GA_NS_PER_MS; /* the socket is full, and nobody waits for it */
+            next = now + GA_NS_PER_MS; /* the socket is full, and no thread waits for it */
             oldest = 0;
         }
     }
@@ -82,8 +82,8 @@ static void side_failed(struct client_conn *conn, enum ga_status status)
     client_conn_lose(conn, why);
 }
 
-/* The answer to the greeting, and what a newer server may say there and this library does not know,
- * are passed over. */
+/* Reads the side connection. Skips the answer to the greeting, and messages of newer servers that
+ * this library does not know. */
 static void read_side(struct client_conn *conn)
 {
     struct wire_header header;
@@ -99,7 +99,7 @@ static void read_side(struct client_conn *conn)
     }
 }
 
-/* Says when it is due again. */
+/* Pings if that is due; returns when it is due again. */
 static uint64_t beat(struct client_conn *conn, uint64_t now)
 {
     uint64_t due = conn->side.liveness.looked_ns + transport_side_interval_ns(&conn->side);
@@ -127,13 +127,13 @@ static void server_lost(struct client_server *server)
     }
 }
 
-/* Whose a descriptor is. */
+/* The owner of a descriptor. */
 struct watched_of {
     struct client_conn *conn; /* NULL: see server */
     struct client_server *server;
 };
 
-/* What to poll for. It has as much room as was ever wanted. */
+/* The descriptors to poll; the arrays only grow. */
 struct watched {
     struct pollfd *at;
     struct watched_of *of;
@@ -151,7 +151,7 @@ static bool watched_grow(struct watched *w)
     return w->count < w->room;
 }
 
-/* Without memory for more it is looked at again when something else happens, or pings are due. */
+/* Adds a descriptor. If there is no memory, it is served when something else wakes the thread. */
 static void watch(struct watched *w, int fd, short events, struct client_conn *conn,
                   struct client_server *server)
 {
@@ -253,7 +253,8 @@ static void *service_run(void *unused)
         uint64_t now = ga_clock_ns();
         uint64_t next = serve_all(now);
         if (next > now + CONN_FLUSH_NS) {
-            /* Who fills a buffer from here on wakes us; what was filled before is seen below. */
+            /* A thread that fills a buffer from here on wakes this one; earlier bytes are seen
+             * below. */
             atomic_store(&asleep, true);
             next = sooner(next, serve_all(ga_clock_ns()));
         }
