@@ -35,6 +35,21 @@ function(gpuaas_unit_test name)
         ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self")
 endfunction()
 
+# gpuaas_test_takes(SECONDS [COMPUTES] tests...): so long by itself, with sanitizers; ctest begins
+# with the longest. Tests wait about half of their time, so run_tests (scripts/lib.sh) gives ctest
+# two places for each processor; those that compute most of it take both.
+function(gpuaas_test_takes seconds)
+    cmake_parse_arguments(T "COMPUTES" "" "" ${ARGN})
+    foreach(name ${T_UNPARSED_ARGUMENTS})
+        if(TEST ${name}) # builds lack some
+            set_tests_properties(${name} PROPERTIES COST ${seconds})
+            if(T_COMPUTES)
+                set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+            endif()
+        endif()
+    endforeach()
+endfunction()
+
 # gpuaas_optimize_whole(PROGRAM libraries...): inlines across their files, for a forwarded call goes
 # through many of them. Others link the same libraries as usual. In one piece: base/glibc_floor.h is
 # assembler, which is in one piece only.
