@@ -119,6 +119,51 @@ Test(access, each_lane_has_its_own_place)
     }
 }
 
+/* 1: a register's type, 2: its bits, 3: what is done there. Odd lanes alone, then all of them, look
+ * at shared memory; only the last lane's place is near the end. */
+static const char at_the_end[] =
+    HEAD ".extern .shared .align 8 .b8 s[];\n"
+         ".visible .entry k(.param .u32 place, .param .u32 all)\n{\n"
+         ".reg .b32 t, at, near, all_; .reg .pred last, here; .reg .%1$s v;\n"
+         "mov.u32 t, %%tid.x; ld.param.u32 at, [place]; ld.param.u32 all_, [all];\n"
+         "mov.b%2$u v, 0;\n"
+         "setp.eq.u32 last, t, 31; and.b32 near, t, 1; shl.b32 near, near, 3;\n"
+         "selp.b32 at, at, near, last; mov.u32 near, s; add.u32 at, at, near;\n"
+         "or.b32 t, t, all_; and.b32 t, t, 1; setp.eq.u32 here, t, 1;\n"
+         "@!here bra END;\n"
+         "%3$s\n"
+         "END: ret;\n}\n";
+
+static void expect_end(uint32_t bytes, uint32_t shared, const char *what)
+{
+    for (uint32_t at = (shared / 8 - 1) * 8; at <= shared; at += bytes) {
+        for (uint32_t all = 0; all < 2; all++) {
+            const bool fits = at + bytes <= shared;
+            ENGINE_LAUNCH(&engine, "k", 1, LANES, shared, at, all);
+            cr_expect_eq(engine.fault.code, fits ? SG_FAULT_NONE : SG_FAULT_ILLEGAL_ADDRESS,
+                         "%s: %u bytes at %u of %u, all: %u", what, bytes, at, shared, all);
+        }
+    }
+}
+
+Test(access, shared_memory_ends_where_it_ends)
+{
+    static const char *const types[][2] = {
+        {"u8", "b32"}, {"u16", "b32"}, {"u32", "b32"}, {"u64", "b64"}};
+    for (unsigned type = 0; type < 4; type++) {
+        for (unsigned store = 0; store < 2; store++) {
+            char text[2048], what[64];
+            snprintf(what, sizeof what, "%s.shared.%s %s;", store ? "st" : "ld", types[type][0],
+                     store ? "[at], v" : "v, [at]");
+            snprintf(text, sizeof text, at_the_end, types[type][1], type == 3 ? 64 : 32, what);
+            engine_load_text(&engine, text);
+            for (uint32_t shared = 64; shared < 64 + 8; shared++) {
+                expect_end(1u << type, shared, what);
+            }
+        }
+    }
+}
+
 /* ---- two rows of a block in one warp */
 
 /* 1: the type, 2: its bytes, 3: bytes from the lower to the upper half of the warp. Each register
