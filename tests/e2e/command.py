@@ -58,6 +58,15 @@ def test_devices_by_uuid(build):
         expect(turned == seen[::-1], f"the other order is due: {turned}")
 
 
+def test_uuids_are_of_one_server(build):
+    """Two of one machine share none; the same one has the same again."""
+    seen = []
+    for host in ("127.0.0.1", "127.0.0.2", "127.0.0.1"):
+        with harness.serving(build, config=harness.configuration(2, host)) as server:
+            seen.append(uuids(build, server))
+    expect(seen[0] == seen[2] and not set(seen[0]) & set(seen[1]), f"{seen}")
+
+
 def test_arguments_and_status(build):
     env = build.environment(preload=False)
     process = harness.run([gpuaas(build), "run", "--servers=a,b:1", "--force", "--", "sh", "-c",

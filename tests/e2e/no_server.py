@@ -121,6 +121,13 @@ def test_spaces_between(build):
     expect("separated by commas" in process.err.text, process.report())
 
 
+def test_nobody_is_named(build):
+    for servers in ("", ",", ",,", " , ,", "\t", "\t,\t"):
+        process = run_devices(build, servers)
+        expect("GPUAAS_SERVERS is not set" in process.err.text and len(process.err.lines) == 1,
+               f"{servers!r}\n{process.report()}")
+
+
 def test_port_zero(build):
     process = run_devices(build, "127.0.0.1:0")
     expect("the port is 1 to 65535" in process.err.text, process.report())

@@ -28,6 +28,32 @@ static const char newer_ptx[] = ".version 9.0\n"
                                 "    ret;\n"
                                 "}\n";
 
+static double now_ms()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+// The time that was spent is a part of the time that passes meanwhile.
+static void check_time()
+{
+    for (const char *image : {bad_ptx, good_ptx}) {
+        CUmodule module = NULL;
+        CUjit_option key = CU_JIT_WALL_TIME;
+        void *value = NULL;
+        float ms = -1;
+        const double begun = now_ms();
+        CUresult result = cuModuleLoadDataEx(&module, image, 1, &key, &value);
+        const double passed_ms = now_ms() - begun;
+        memcpy(&ms, &value, sizeof ms);
+        if (result == CUDA_SUCCESS)
+            CHECK_DRIVER(cuModuleUnload(module));
+        if (!(ms > 0 && ms <= passed_ms * 1.01))
+            fail("error %d after %f ms of %f", (int)result, ms, passed_ms);
+    }
+}
+
 // What becomes of JIT options: logs, their sizes, the time; and options that cannot be.
 static void check_options()
 {
@@ -104,6 +130,7 @@ int main()
         fail("the log does not say for which GPU it is");
 
     check_options();
+    check_time();
 
     // The context is as good as before.
     CHECK_DRIVER(cuModuleLoadData(&module, good_ptx));
