@@ -1,4 +1,4 @@
-/* Whose address is this, and device memory that is allocated. */
+/* Finding the owner of an address, and allocated device memory. */
 #ifndef CLIENT_MEMORY_DEVICE_MEMORY_H
 #define CLIENT_MEMORY_DEVICE_MEMORY_H
 
@@ -18,14 +18,14 @@ struct client_memory {
     uint64_t context;  /* handle; 0: none */
     CUmemoryPool pool; /* NULL: none */
     uint64_t id;       /* 0: `start` is one */
-    bool mapped;       /* by the program: with mappings beside it, it is one */
+    bool mapped;       /* by the program; adjacent mappings count as one range */
     bool barred;       /* no device may use it */
     bool placed;       /* pinned memory that kernels use by this address */
 };
 
 bool client_memory_find(uint64_t address, struct client_memory *memory);
-/* The session whose window (or block, without one) holds the address: host memory never lies in
- * one. Only where there is no window it takes a lock, the allocator's. */
+/* The session whose window (unpinned: whose block) holds the address; host memory never lies in
+ * one. Takes a lock, the allocator's, only for unpinned sessions. */
 struct client_session *client_memory_window(uint64_t address);
 /* The session whose window or module global holds the address; NULL: no device memory of ours. */
 struct client_session *client_memory_session(uint64_t address);
@@ -34,7 +34,7 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
 void client_global_known(struct client_session *session, uint64_t address, uint64_t bytes,
                          const struct client_module *module);
 void client_globals_forget(const struct client_module *module);
-/* cuMemAlloc and cuMemFree in that context. */
+/* cuMemAlloc in that context. */
 CUresult client_memory_alloc(struct client_context *context, uint64_t bytes, CUdeviceptr *out);
 
 #endif

@@ -8,14 +8,14 @@
 struct client_context;
 struct client_memory;
 
-/* Only what cuMemAlloc gives: no managed or pinned memory, none of a module or a pool, and nothing
- * that is another program's. */
+/* Whether the memory can be shared: only memory of cuMemAlloc can; not managed or pinned memory,
+ * that of a module or a pool, or memory of another program. */
 bool client_ipc_capable(uint64_t address);
-/* The opened memory that contains the address. */
+/* Finds the opened memory that contains the address. */
 bool client_ipc_find(uint64_t address, struct client_memory *memory);
-/* The allocation is about to be freed. */
+/* Withdraws the allocation, which is about to be freed. */
 bool client_ipc_withdraw(struct client_context *context, uint64_t address);
-/* What a context has opened or shares has gone with it on the server. */
+/* Forgets what a context has opened or shares: on the server it has ended with the context. */
 void client_ipc_forget(const struct client_context *context);
 
 #endif

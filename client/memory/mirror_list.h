@@ -1,4 +1,4 @@
-/* What mirror.c and mirror_sync.c share. */
+/* The list of mirrors and its locks, which mirror.c and mirror_sync.c share. */
 #ifndef CLIENT_MEMORY_MIRROR_LIST_H
 #define CLIENT_MEMORY_MIRROR_LIST_H
 
@@ -17,7 +17,7 @@
 extern pthread_mutex_t client_mirror_lock;
 extern struct client_mirror *client_mirror_list;
 
-/* Whether devices of the session use it. */
+/* Whether devices of the session use the mirror. */
 static inline bool client_mirror_of(const struct client_mirror *mirror,
                                     const struct client_session *session)
 {
@@ -25,15 +25,15 @@ static inline bool client_mirror_of(const struct client_mirror *mirror,
            (mirror->physical != NULL && mirror->session->conn == session->conn);
 }
 
-/* The next one that devices of the session use; `after` NULL: the first. With the connection's
- * lock. */
+/* The next mirror that devices of the session use; `after` NULL: the first. Under the connection's
+ * mirrors_lock. */
 struct client_mirror *client_mirror_next(const struct client_session *session,
                                          const struct client_mirror *after);
 
 /* Fills the device's copy with zeros. */
 CUresult client_mirror_clear(struct client_context *context, const struct client_mirror *mirror);
 
-/* Fetches what the device has; the program gets it, too, if it has nothing yet. */
+/* Fetches the device's copy; if the program has no copy yet, it gets this one. */
 CUresult client_mirror_read(struct client_context *context, struct client_mirror *mirror,
                             bool show);
 

@@ -1,4 +1,4 @@
-/* What is known of an address. */
+/* Attributes of pointers. */
 #ifndef CLIENT_MEMORY_POINTER_H
 #define CLIENT_MEMORY_POINTER_H
 

@@ -7,9 +7,10 @@
 struct client_conn;
 struct client_session;
 
-/* It goes back, in a thread of its own. */
+/* Starts a thread that returns this program's cached memory. */
 void client_trim_begin(struct client_conn *conn);
-/* Others are asked to give back what they keep; step by step more time passes. False: they have. */
+/* Asks other programs to return cached memory, and waits for them, longer at each step. False: no
+ * further step can help. */
 bool client_trim_others(const struct client_session *session, unsigned step);
 
 #endif

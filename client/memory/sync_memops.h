@@ -10,9 +10,9 @@
 /* front_host.sync_memops and front_host.settles. */
 CUresult client_sync_memops_set(uint64_t address, bool on);
 bool client_settles(uint64_t address, bool written);
-/* Whether the allocation that holds the address has it. */
+/* Whether the allocation that contains the address has the attribute. */
 bool client_sync_memops(uint64_t address);
-/* The allocation that begins there is about to be freed. */
+/* Call before the allocation that begins there is freed. */
 void client_sync_memops_forget(uint64_t start);
 
 #endif
