@@ -1,4 +1,4 @@
-/* Opening a session: what ticket.c, connect.c and session.c pass on to each other. */
+/* Opening a session: the state that ticket.c, connect.c and session.c pass on. */
 #ifndef CLIENT_SESSION_OPENING_H
 #define CLIENT_SESSION_OPENING_H
 
@@ -8,23 +8,23 @@
 struct opening {
     struct client_device *device;
     uint64_t deadline_ns;
-    char why[300];                  /* for people; of the failure */
-    CUresult result;                /* the same for the program */
+    char why[300];                  /* cause of a failure, in words */
+    CUresult result;                /* of a failure, for the program */
     struct handshake_ticket ticket; /* `address` is in `address` below */
     char address[300];
-    char local[128]; /* the way for programs on the server's machine; "" : there is none */
+    char local[128]; /* address for programs on the server's machine; "" : none */
     struct handshake_window window;
     struct handshake_context context; /* to be made with the session */
     uint16_t session;
-    struct client_first first; /* what became of the context */
-    uint64_t cache_bytes;      /* that may be kept when they are freed */
+    struct client_first first; /* result of making the context */
+    uint64_t cache_bytes;      /* limit on freed bytes that may stay cached */
     uint32_t lacking_count;    /* calls that the server lacks, and which */
     struct api_op_set lacking;
-    bool packs;           /* the server takes packed bytes */
-    uint64_t round_trips; /* that were waited for, one after the other */
+    bool packs;           /* the server takes compressed bytes */
+    uint64_t round_trips; /* number of them, one after the other */
 };
 
-/* Takes what a REFUSED says. */
+/* Takes result and cause from a REFUSED message. */
 void opening_refused(struct opening *opening, struct ga_reader *values);
 
 /* ---- ticket.c: the right to connect to a backend process. */
@@ -41,8 +41,8 @@ void opening_hello(const struct opening *opening, enum handshake_kind kind,
 GA_CHECKED enum ga_status opening_welcome(struct opening *opening, uint16_t opcode,
                                           struct ga_reader *values,
                                           struct handshake_data_welcome *welcome);
-/* Talks about the window until both ends have the same. `ask` sends a WINDOW with
- * `opening->window` and takes the answer. */
+/* Negotiates the window until both ends have the same. `ask` sends a WINDOW with `opening->window`
+ * and takes the answer. */
 typedef enum ga_status opening_ask(struct opening *opening, void *user,
                                    struct handshake_data_welcome *welcome);
 GA_CHECKED enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *user,

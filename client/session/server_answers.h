@@ -1,4 +1,4 @@
-/* What became of each server that GPUAAS_SERVERS names: for the command `gpuaas`. */
+/* The result of asking each server of GPUAAS_SERVERS, for the command `gpuaas`. */
 #ifndef CLIENT_SESSION_SERVER_ANSWERS_H
 #define CLIENT_SESSION_SERVER_ANSWERS_H
 

@@ -26,11 +26,11 @@ struct client_server {
     char pool[128], node[128], build[64];
     int32_t driver_version;
     struct transport_conn control;
-    bool tls; /* and so must be what carries its data, but for shared memory */
+    bool tls; /* its data must then be encrypted, too, except through shared memory */
     struct frame_reader reader;
     pthread_mutex_t control_lock; /* one question at a time */
     uint64_t control_sequence;
-    uint64_t guessed_ns; /* when a ticket for its first device was asked for unasked; 0: not */
+    uint64_t guessed_ns; /* when a ticket for its first device was asked for in advance; 0: not */
     atomic_bool lost;
 };
 
@@ -48,7 +48,7 @@ struct client_device {
     pthread_mutex_t open_lock;              /* opening the session, primary context life */
     struct client_session *_Atomic session; /* NULL: not opened; never closed */
     struct client_context *primary;
-    char *refused; /* why opening the session has failed; NULL: it has not */
+    char *refused; /* the cause why opening the session has failed; NULL: it has not */
 };
 
 extern struct client_device *client_devices[CLIENT_DEVICES_MAX];

@@ -1,5 +1,5 @@
-/* Sessions: this application on one device. Opened with a device's first context; the device's
- * `open_lock` is held. And the connections they use. */
+/* Sessions: this application on one device. A session is opened with the device's first context,
+ * under the device's `open_lock`. Also the connections that sessions use. */
 #ifndef CLIENT_SESSION_SESSION_H
 #define CLIENT_SESSION_SESSION_H
 
@@ -23,24 +23,24 @@ struct client_session {
     uint64_t window_base, window_bytes; /* bytes 0: none, the session is unpinned */
     struct client_allocator allocator;
     unsigned contexts;   /* that have ever been used */
-    atomic_bool reached; /* not only the context that owns memory may use it: there are, or were,
-                          * others of the device, or peers */
+    atomic_bool reached; /* contexts besides the owner may use memory: there are, or were, others of
+                          * the device, or peers */
 };
 
-/* What became of the context that was to be made with the session. */
+/* The result of making a context together with the session. */
 struct client_first {
-    bool made; /* the server has tried, and `result` says how that went */
+    bool made; /* the server has tried; see `result` */
     CUresult result;
     uint64_t block_bytes; /* mapped at the start of the window */
 };
 
 CUresult client_session_open(const struct client_context *context, struct client_session **out,
                              struct client_first *first);
-/* That of a device, opened if no context has done so; no `open_lock` is held. */
+/* The session of a device, opened if no context has done so. Call without `open_lock`. */
 CUresult client_session_need(CUdevice device, struct client_session **session);
-/* Waits for the work of all its contexts; NULL: there are none. */
+/* Waits for the work of all contexts of the session; NULL: there is no session. */
 CUresult client_session_wait(const struct client_session *session);
-/* Every connection there is; NULL ends. Connections are never taken away. */
+/* The n-th connection; NULL: there are no more. Connections are never removed. */
 struct client_conn *client_conn_at_index(unsigned index);
 struct client_conn *client_conn_of_process(const struct client_server *server, uint64_t process);
 void client_conn_add(struct client_conn *conn);

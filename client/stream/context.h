@@ -1,4 +1,4 @@
-/* Contexts: the current one, and what is known of their work. */
+/* Contexts: the current one, and how far their work is known to be done. */
 #ifndef CLIENT_STREAM_CONTEXT_H
 #define CLIENT_STREAM_CONTEXT_H
 
@@ -30,16 +30,17 @@ struct client_context {
     uint64_t mirror_stream;                           /* handle; 0: none yet (mirror_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_cross_node.c) */
     atomic_bool streamed; /* it has, or had, streams besides the default one */
-    /* See copy_deferred.c. How far the legacy stream has got shows in streams that do not wait for
-     * it; mark, as in client_stream, of the last blocking copy that has not waited; handle of the
-     * event that was recorded behind such copies. */
+    /* Of copy_deferred.c. `shows`: streams that do not wait for the legacy one make its progress
+     * observable. `owed`: mark (as in client_stream) of the last deferred copy. `marker`: handle of
+     * the event that is recorded behind deferred copies. */
     atomic_bool shows;
     _Atomic uint64_t owed;
     uint64_t marker;
-    /* Sequence of the call that was the last to find all of the context's work done. */
+    /* Sequence of the last call that has found all of the context's work done. */
     _Atomic uint64_t quiet;
-    /* The same for all work that may use its memory, that of other contexts included, as the server
-     * has told; and what this becomes when it tells the next time. See device_free.c. */
+    /* `unused`: as `quiet`, for all work that may use the context's memory, other contexts'
+     * included, as far as the server has told. `watch`: its next value, once the server tells. See
+     * device_free.c. */
     _Atomic uint64_t unused, watch;
     atomic_int late; /* first CUresult of a call nobody waited for; 0: none */
     struct ga_list objects;
@@ -48,22 +49,22 @@ struct client_context {
 
 /* CUDA_ERROR_INVALID_CONTEXT, also for one that has been destroyed. */
 CUresult client_context_find(CUcontext handle, struct client_context **context);
-/* The current context, active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); sticky errors of its
- * connection. */
+/* The current context, if it is active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); or the sticky error
+ * of its connection. */
 CUresult client_context_current(struct client_context **context);
 /* As client_context_current, without the context. */
 CUresult client_usable(void);
 /* The handle of the primary context, active or not. */
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);
-/* Waits for its work, and nothing else comes of it. */
+/* Waits for the context's work, without any other effect. */
 CUresult client_context_synchronize(struct client_context *context);
-/* A call that was waited for has found all work of the context done. */
+/* Records that a call that was waited for has found all work of the context done. */
 void client_context_quiet(struct client_context *context, uint64_t sequence);
-/* Up to which call its work is known to be done. */
+/* The sequence up to which the context's work is known to be done. */
 uint64_t client_context_done(const struct client_context *context);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
-/* What a wait answers that need not ask: all that the server has told by now is known. */
+/* The result of a wait that need not ask the server; first reads the answers that have come. */
 CUresult client_context_told(struct client_context *context);
 void client_context_late(uint64_t handle, int result, uint16_t opcode);
 

@@ -10,14 +10,13 @@
 struct client_context;
 struct handshake_context;
 
-/* The server's half (context_remote.c); `device->open_lock` is held by all of these. The session of
- * the context's device, opened if need be, and the context in it; and its end, or that of what it
- * has. */
+/* Make the context on the server, after opening the session of its device if that is not open; and
+ * end it (`destroy`), or only everything in it. */
 CUresult client_context_activate(struct client_context *context);
 CUresult client_context_end(struct client_context *context, bool destroy);
-/* Everything that the context has goes here, after it has gone there; libraries stay. */
+/* Frees the client's half of everything in the context, after the server's half; libraries stay. */
 void client_context_clear(struct client_context *context);
-/* What the server needs to make it with a session. */
+/* Fills in the message that makes the context together with a session. */
 void client_context_wish(const struct client_context *context, struct handshake_context *wish);
 
 #endif

@@ -19,15 +19,16 @@ struct client_event {
     uint64_t stream,
         mark; /* what is done with the last recording; under its connection's sender lock */
     _Atomic uint64_t mirror_stream,
-        mirror_mark;   /* of the last recording, for client_mirrors_after */
-    atomic_uint asked; /* so many recordings are watched from the start: the program asks for it */
-    bool shared;       /* other programs may record it: what is known of recordings says nothing */
+        mirror_mark; /* of the last recording, for client_mirrors_after */
+    atomic_uint
+        asked;   /* how many further recordings are watched at once: the program asks for it */
+    bool shared; /* other programs may record it, so nothing is known of its recordings */
 };
 
 CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire);
-/* Whether other programs may have it. */
+/* Whether other programs may have the event. */
 bool client_event_shared(uint64_t wire);
-/* Inside the sender's lock: it is recorded behind work of many streams, `stream` among them. */
+/* Records behind work of many streams, `stream` among them. Under send_lock. */
 void client_event_whole(struct client_event *event, const struct client_call *call,
                         uint64_t stream);
 /* What has been sent of a shared event is done. */

@@ -1,7 +1,7 @@
-/* Functions of the program that streams call. The server says when the turn of one has come; they
- * run on a thread of their own, one after the other, and may take as long as they like. Values in
- * the program's memory, which streams write or wait for, come the same way, on another thread: no
- * function holds them up. */
+/* Host calls: functions of the program that streams call. The server says when the turn of one has
+ * come; they run on a thread of their own, one after the other, and may take as long as they like.
+ * Values in the program's memory, which streams write or wait for, are handled in the same way on
+ * another thread, so no function delays them. */
 #ifndef CLIENT_STREAM_HOST_FUNCTION_H
 #define CLIENT_STREAM_HOST_FUNCTION_H
 
@@ -15,12 +15,13 @@ struct front_value;
 
 /* front_host.host_call. */
 CUresult client_host_submit(CUstream stream, const struct front_host_call *what);
-/* A step of a stream with a value in pinned memory. */
+/* Puts a write of, or a wait for, a value in pinned memory into a stream. */
 CUresult client_host_submit_value(CUstream stream, const struct front_value *value);
 
-/* Its turn has come; `ticket` goes back to the server when it has returned. Any thread. */
+/* The turn of a host call has come; its id (`ticket`) goes back to the server when it has returned.
+ * Any thread. */
 void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket);
-/* Its turn never comes: the connection has ended, with `status`. Any thread. */
+/* The turn of a host call never comes: the connection has ended with `status`. Any thread. */
 void client_host_call_lost(struct client_host_call *call, int status);
 
 #endif

@@ -1,4 +1,4 @@
-/* Streams, and what is known of their work. */
+/* Streams, and how far their work is known to be done. */
 #ifndef CLIENT_STREAM_STREAM_H
 #define CLIENT_STREAM_STREAM_H
 
@@ -20,8 +20,8 @@ struct client_stream {
     unsigned flags;
     uint64_t green; /* handle of its green context; 0: none */
     struct front_stream_attributes attributes;
-    /* Marks (connection index << 56 | sequence): all work up to it is known to be done; a watch for
-     * work up to it is outstanding. */
+    /* Sequence points, called marks: connection index << 56 | sequence. `ready`: all work up to it
+     * is known to be done. `watched`: a watch for work up to it is outstanding. */
     _Atomic uint64_t ready, watched;
 };
 
@@ -30,8 +30,9 @@ bool client_context_passed(const struct client_context *context, uint64_t mark);
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);
-/* Work of a stream (0: the legacy one) of the context: all that its connection has sent up to now;
- * and whether that is known to be done, without asking. */
+/* The mark of everything that the connection has sent up to now. client_stream_reached records that
+ * work of a stream (0: the legacy one) is done up to a mark; client_stream_passed asks whether that
+ * is known, without asking the server. */
 #define CLIENT_MARK_SEQUENCE ((UINT64_C(1) << 56) - 1)
 uint64_t client_stream_mark(const struct client_conn *conn);
 
@@ -45,11 +46,12 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
 uint64_t client_mark_of(const struct client_conn *conn, uint64_t sequence);
 bool client_mark_reaches(uint64_t mark, uint64_t wanted);
-/* A call that was waited for has found the work of its stream done. */
+/* Records that a call that was waited for has found the work of its stream done. */
 void client_stream_waited(const struct client_call *call, uint64_t stream);
 /* Waits for the work of the stream, unless it is known to be done. */
 CUresult client_stream_wait(struct client_call *call, uint64_t stream);
-/* Asks whether the stream (0: the legacy one) has ended its work, so that it is known. */
+/* Asks the server whether the stream (0: the legacy one) has ended its work, and records the
+ * answer. */
 void client_stream_ask(struct client_context *context, uint64_t stream);
 /* Whether it is known that the stream has ended all its work. */
 bool client_stream_idle(struct client_context *context, uint64_t stream);

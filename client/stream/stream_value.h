@@ -11,7 +11,7 @@ struct front_value;
 
 CUresult client_stream_values(CUstream stream, const struct front_value *values, unsigned count);
 CUresult client_stream_value_check(struct client_call *call, const struct front_value *value);
-/* Whether the client does it. */
+/* Whether the client writes or waits for the value (not the server). */
 bool client_stream_value_host(const struct front_value *value);
 
 #endif
