@@ -5,9 +5,9 @@
 #include "server/channel.h"
 #include "transport/transport.h"
 
-/* Listens where the application is expected, with `secret` if it comes with tls, on a port of the
- * configured range, tried from a random one on; `ready` gets what clients shall connect to, and
- * how. GA_INVALID with `why`: none is free. */
+/* Listens at the application's address, with `secret` if it uses tls, on a port of the configured
+ * range, beginning at a random one. `ready` gets the addresses and ways for clients. GA_INVALID
+ * with `why`: no port is free. */
 GA_CHECKED enum ga_status
 data_ports_listen(const struct channel_setup *setup, const struct channel_application *application,
                   const struct transport_secret *secret, struct transport_listener *listener,

@@ -1,6 +1,6 @@
-/* The rights to connect that gpuaasd has given out for this process: each names a device, is good
- * for a few seconds, once for the data and once for the side connection. And those that this
- * process gives out itself, to the client whom it serves already: for one bulk connection. */
+/* Tickets: the right to connect to this process. gpuaasd gives them out; each names a device and is
+ * good for a few seconds, once for the data and once for the side connection. For bulk connections
+ * this process gives tickets out itself, to the client that it serves already. */
 #ifndef SERVER_BACKEND_TICKETS_H
 #define SERVER_BACKEND_TICKETS_H
 
@@ -23,25 +23,25 @@ struct ticket_table {
     uint8_t application[16];
     struct ticket tickets[TICKETS_MAX];
     uint32_t count;
-    uint32_t arrived; /* ever */
+    uint32_t arrived; /* count of all that have arrived */
 };
 
-/* `now_ns` is ga_clock_ns()'s time. False: too many are still good. */
+/* Adds a ticket of gpuaasd. `now_ns` is ga_clock_ns()'s time. False: too many are still good. */
 bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket,
                  uint64_t expires_ns, uint64_t now_ns);
-/* Makes one for the bulk connection of that number. False: too many are still good, or there is no
- * random number. */
+/* Makes a ticket for the bulk connection with this number. False: too many are still good, or there
+ * is no random number. */
 bool tickets_make(struct ticket_table *table, uint32_t connection, struct channel_ticket *made,
                   uint64_t expires_ns, uint64_t now_ns);
-/* Uses one for the connection that `hello` asks for. GA_DENIED with `why`. */
+/* Uses up a ticket for the connection that `hello` asks for. GA_DENIED with `why`. */
 GA_CHECKED enum ga_status tickets_use(struct ticket_table *table,
                                       const struct handshake_data_hello *hello, uint64_t now_ns,
                                       const char **why);
-/* The key of one that may still be used for some connection, before the connection says more. NULL
- * with `why`. */
+/* The key of a ticket that may still be used for some connection (TLS needs it before the hello).
+ * NULL with `why`. */
 const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, uint64_t now_ns,
                            const char **why);
-/* Whether one may still be used for data. */
+/* Whether any ticket may still be used for a data connection. */
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns);
 
 #endif

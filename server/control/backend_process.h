@@ -1,4 +1,4 @@
-/* Backend processes as gpuaasd sees them: started, asked, ended, buried.
+/* Backend processes as gpuaasd sees them: starting, requests, ending, reaping.
  *
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
  * wrong: a struct backend_process outlives backend_process_end; it is freed by itself when the
@@ -15,13 +15,13 @@
 
 struct backend_process;
 
-/* What its owner hears. `owner` may be cleared at any time to hear nothing more. */
+/* Callbacks to the owner of a process. `owner` may be cleared at any time to end them. */
 struct backend_process_events {
     /* A packet came. */
     void (*packet)(struct backend_process *process, const union channel_packet *packet);
-    /* There is room again in its channel, where backend_process_send has found none. */
+    /* There is room again in its channel, after backend_process_send has found none. */
     void (*room)(struct backend_process *process);
-    /* It is no more; `why` in words ("exit status 1", "killed by signal 9"). Called once, and not
+    /* It has ended; `why` in words ("exit status 1", "killed by signal 9"). Called once, and not
      * after the owner was cleared. */
     void (*ended)(struct backend_process *process, const char *why);
 };
@@ -39,26 +39,27 @@ struct backend_process {
     struct ga_list link;
     struct backend_process_table *table;
     const struct backend_process_events *events;
-    void *owner;                                  /* NULL: nobody listens */
-    char client[TRANSPORT_PEER_BYTES], label[96]; /* for the log: whose it is */
+    void *owner;                                  /* NULL: no callbacks */
+    char client[TRANSPORT_PEER_BYTES], label[96]; /* for the log: its application */
     uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
     uint64_t started_ns;
     bool warm;     /* its driver is open */
     bool assigned; /* to an application; else it is a spare or a probe */
-    bool prompt;   /* it was warm then: it is ready at once, or does not answer */
+    bool prompt;   /* it was warm when assigned, so it is READY at once, or does not answer */
     bool ready, ending;
     char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
     struct sharing_share share;
-    uint64_t trim_ns; /* when it was asked to give memory back and has not yet; 0: not */
-    int fd;           /* our end of the channel; -1: closed */
+    uint64_t
+        trim_ns; /* when it was asked to return memory, if it has not yet; 0: no such request */
+    int fd;      /* our end of the channel; -1: closed */
     uv_process_t child;
     uv_poll_t poll;
     uv_timer_t timer; /* until warm, and until ready: the limit; when ending: until it is killed */
     unsigned handles; /* of libuv, still open */
-    char why[2 * CHANNEL_TEXT_MAX]; /* it failed by its own account; empty: no account */
+    char why[2 * CHANNEL_TEXT_MAX]; /* cause of its failure as it has told; empty: none told */
 };
 
 void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop);
@@ -72,22 +73,22 @@ GA_CHECKED enum ga_status backend_process_start(struct backend_process_table *ta
                                                 void *owner, struct backend_process **out,
                                                 char *why, size_t why_size);
 
-/* Gives a process to an application: it must be READY within timeout_s, a warm one within 3 s. A
- * warm one that ends before has not answered: another may take its place. GA_LOST: it is dying.
- * From here on `owner` hears of it. */
+/* Assigns a process to an application: it must be READY within timeout_s, a warm one within 3 s. If
+ * a warm one ends before that, another may take its place. GA_LOST: it is dying. From here on
+ * `events` go to `owner`. */
 GA_CHECKED enum ga_status backend_process_assign(struct backend_process *process,
                                                  const struct channel_application *application,
                                                  unsigned timeout_s,
                                                  const struct backend_process_events *events,
                                                  void *owner, const char *label);
 
-/* Sends a packet. GA_AGAIN: it does not read what is there; `room` is called when it has. GA_LOST:
- * it is dying. */
+/* Sends a packet. GA_AGAIN: the channel is full; `room` is called when it is not. GA_LOST: the
+ * process is dying. */
 GA_CHECKED enum ga_status backend_process_send(struct backend_process *process, const void *packet,
                                                size_t size);
 
-/* Asks it to end, by closing its channel, and kills it if it does not within 2 s. May be repeated.
- * The owner hears nothing more. */
+/* Asks the process to end, by closing its channel, and kills it if it does not within 2 s. May be
+ * repeated. No more callbacks. */
 void backend_process_end(struct backend_process *process);
 /* Ends all; `at_once`: by SIGKILL. */
 void backend_process_table_end(struct backend_process_table *table, bool at_once);

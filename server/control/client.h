@@ -1,11 +1,11 @@
-/* A client of gpuaasd: one control connection, which is one application. Its end is the end of the
- * application's backend processes, and nothing of it is kept. */
+/* A client of gpuaasd: one control connection, which is one application. When it ends, the
+ * application's backend processes end, too, and nothing is kept. */
 #ifndef SERVER_CONTROL_CLIENT_H
 #define SERVER_CONTROL_CLIENT_H
 
 #include "server/control/control.h"
 
-/* Takes over the connection. `tls`: it is encrypted, and so must be its data. */
+/* Takes ownership of the connection. `tls`: it is encrypted, and its data must be, too. */
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls);
 /* Logs a line for each (info). */
 void control_client_report(const struct control *control);

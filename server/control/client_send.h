@@ -1,4 +1,4 @@
-/* What gpuaasd has for a client and the socket has not yet taken. */
+/* The send queue of a control connection: bytes that the socket has not taken yet. */
 #ifndef SERVER_CONTROL_CLIENT_SEND_H
 #define SERVER_CONTROL_CLIENT_SEND_H
 

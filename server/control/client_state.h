@@ -1,11 +1,11 @@
-/* What client.c and client_open.c share. */
+/* The state of a client, which client.c and client_open.c share. */
 #ifndef SERVER_CONTROL_CLIENT_STATE_H
 #define SERVER_CONTROL_CLIENT_STATE_H
 
 #include "server/control/client.h"
 #include "server/control/client_send.h"
 
-#define CLIENT_OPENS_MAX 64u /* at once; our library asks for one after the other */
+#define CLIENT_OPENS_MAX 64u /* pending OPENs; our library sends one after the other */
 
 enum control_client_state { CLIENT_NEW, CLIENT_GREETED, CLIENT_LEAVING };
 
@@ -27,7 +27,7 @@ struct control_client {
     struct frame_reader reader;
     struct control_client_out out;
     uint8_t application[16];
-    char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: its address, and who it is */
+    char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: address; program and pid */
     struct backend_process *processes[DEVICES_DRIVERS];
     struct control_client_open opens[CLIENT_OPENS_MAX];
     uint32_t open_count;
@@ -35,13 +35,13 @@ struct control_client {
 
 /* Sends what is queued; false: the client has been closed. */
 bool control_client_flush(struct control_client *client);
-/* Queues an answer that says no to the message `sequence`, and logs it. */
+/* Queues a REFUSED for the message `sequence`, and logs it. */
 void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
                            const char *reason);
 
 /* ---- client_open.c */
 
-/* An OPEN; false: it is none, or one too many. */
+/* Takes an OPEN; false: it is malformed, or too many are pending. */
 bool control_client_open(struct control_client *client, const struct wire_header *header,
                          struct ga_reader *reader);
 

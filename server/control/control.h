@@ -21,9 +21,9 @@ struct control_listener {
     char url[320]; /* as bound */
     bool tls;
     uv_poll_t poll;
-    uv_timer_t pause; /* until accepting is tried again, after descriptors ran out */
+    uv_timer_t pause; /* time until accepting is tried again, after descriptors ran out */
     bool open;
-    bool exhausted; /* descriptors have run out, and that has been said */
+    bool exhausted; /* descriptors have run out, and that has been logged */
 };
 
 struct control {
@@ -31,9 +31,8 @@ struct control {
     struct conf *conf;
     struct devices devices;
     struct backend_process_table processes;
-    struct ga_list clients; /* struct client */
-    struct ga_number_map
-        applications; /* struct client, greeted ones, by the application's number */
+    struct ga_list clients;            /* struct control_client */
+    struct ga_number_map applications; /* greeted clients, by the application's number */
     uint32_t client_count;
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
@@ -45,16 +44,16 @@ struct control {
     int exit_status;
 };
 
-/* Serves until a signal ends it; the exit status of the program. `conf` is borrowed, and completed
- * where it left things open (pool, node). */
+/* Serves until a signal ends it; returns the exit status of the program. `conf` is borrowed; empty
+ * values (pool, node) are filled in. */
 int control_run(struct conf *conf);
 
 /* Checks what conf/ cannot: the addresses to listen on. Complains like conf_read_file. */
 GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
                                         conf_complain *complain, void *user);
 
-/* In listener.c. Allows the process the descriptors that its clients may need; a warning, if that
- * is not allowed. */
+/* In listener.c. Raises the limit of descriptors to what clients may need; warns if that is not
+ * allowed. */
 void control_descriptors(const struct conf *conf);
 /* GA_INVALID with a log line. */
 GA_CHECKED enum ga_status control_listen(struct control *control);

@@ -1,5 +1,5 @@
-/* The GPUs of this node as gpuaasd knows them: what the configuration says, and the facts that a
- * probe process has found out. gpuaasd itself never opens a driver. */
+/* The GPUs of this node as gpuaasd knows them: from the configuration, and from the facts that a
+ * probe process reports. gpuaasd itself never opens a driver. */
 #ifndef SERVER_CONTROL_DEVICES_H
 #define SERVER_CONTROL_DEVICES_H
 
@@ -19,9 +19,9 @@ struct device {
 struct devices {
     struct device *all; /* in the order of the configuration; live as long as gpuaasd */
     uint32_t count;
-    uint32_t *visible; /* what clients see: indexes into `all` */
+    uint32_t *visible; /* the list that clients see: indexes into `all` */
     uint32_t visible_count;
-    uint64_t soft_node; /* names the software GPUs of this gpuaasd, which nobody else has */
+    uint64_t soft_node; /* name of the node of this gpuaasd's software GPUs; unique */
 };
 
 /* `conf` is borrowed for as long as the devices are used. */
@@ -34,8 +34,8 @@ bool devices_seen(const struct devices *devices, enum conf_driver driver);
 /* A GPU of a client's list. The index must be below visible_count. */
 const struct device *devices_visible(const struct devices *devices, uint32_t index);
 
-/* What a backend process of that driver is told; `probe`: with all devices of the configuration,
- * else with those that clients see. Fills only what concerns devices and driver. */
+/* Fills in the devices and the driver of SETUP for a backend process of that driver: with `probe`
+ * all devices of the configuration, otherwise those that clients see. */
 void devices_setup(const struct devices *devices, enum conf_driver driver, bool probe,
                    struct channel_setup *setup);
 /* The environment of a backend process of that driver, ended by NULL; free with devices_env_free.
@@ -43,9 +43,9 @@ void devices_setup(const struct devices *devices, enum conf_driver driver, bool 
 char **devices_env(const struct devices *devices, const struct conf *conf, enum conf_driver driver);
 void devices_env_free(char **env);
 
-/* Takes the facts of a probe. False: it is no device of ours. */
+/* Takes the facts of a probe. False: they name no device of the configuration. */
 bool devices_learn(struct devices *devices, const struct channel_facts *facts);
-/* After the probes: makes the list that clients see of the devices that are known. */
+/* Call after the probes: makes the list that clients see, of the devices with facts. */
 void devices_publish(struct devices *devices);
 
 /* Writes a WELCOME's devices; the array is lent from `room`. */

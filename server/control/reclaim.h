@@ -1,5 +1,5 @@
-/* Memory that applications keep for later is given back when another one lacks it: gpuaasd passes
- * the wish on to their backend processes, and counts who has not done so yet. */
+/* Returning cached memory when an application runs out: gpuaasd passes the request on to the
+ * backend processes of the others, and counts those that have not answered yet. */
 #ifndef SERVER_CONTROL_RECLAIM_H
 #define SERVER_CONTROL_RECLAIM_H
 

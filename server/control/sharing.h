@@ -1,12 +1,13 @@
-/* What applications of this gpuaasd let each other have: device memory (a descriptor of the driver)
- * and events (a handle of the driver). gpuaasd keeps it, because a backend process knows no other.
+/* The sharing registry: device memory (a descriptor of the driver) and events (a handle of the
+ * driver) that applications of this gpuaasd let each other use. gpuaasd keeps it, because backend
+ * processes do not know each other.
  *
- * Who may open something: whoever knows its key, 256 bits of randomness that gpuaasd made for it
- * and told its owner alone; handles of clients are these keys. Nothing of the driver, no address
- * and no number that could be guessed goes to clients. All clients of a gpuaasd are of one tenant
- * as long as it authenticates nobody; sharing_may is where others are told apart.
+ * An entry may be opened with its key: 256 random bits that gpuaasd makes and tells only the owner;
+ * the handles of clients are these keys. Clients get nothing of the driver, no address and no
+ * number that could be guessed. As long as gpuaasd authenticates nobody, all its clients have the
+ * same rights; sharing_may is the place to tell them apart.
  *
- * An entry lives until its owner withdraws it or is no more, however it ends. */
+ * An entry lives until its owner withdraws it, or ends in whatever way. */
 #ifndef SERVER_CONTROL_SHARING_H
 #define SERVER_CONTROL_SHARING_H
 
@@ -21,7 +22,7 @@ struct sharing {
     struct ga_list entries; /* struct sharing_entry */
 };
 
-/* What a process has there. */
+/* The entries of one process. */
 struct sharing_share {
     struct ga_list entries;
     uint64_t number; /* the process's */
@@ -30,12 +31,12 @@ struct sharing_share {
 
 void sharing_init(struct sharing *sharing);
 void sharing_share_init(struct sharing_share *share, uint64_t number);
-/* Everything that the process let others have is withdrawn. */
+/* Withdraws all entries of the process. */
 void sharing_share_end(struct sharing_share *share);
 
-/* Answers a packet of a backend process: `*packet` becomes the answer. `*fd` comes with the
- * question (or -1) and is taken; it becomes what goes with the answer (or -1), which stays the
- * table's. */
+/* Answers a request of a backend process: `*packet` becomes the answer. Takes the descriptor `*fd`
+ * that came with the request (or -1); `*fd` becomes that of the answer (or -1), which the table
+ * keeps. */
 void sharing_answer(struct sharing *sharing, struct sharing_share *share,
                     struct channel_exchange *packet, int *fd);
 

@@ -1,7 +1,7 @@
-/* Backend processes that wait, with their driver open, for an application that does not exist yet:
- * so that it need not wait for a process to start. A spare that is taken or dies is replaced a
- * moment later, so that the replacement does not take the processor from who has just come; one
- * that keeps dying is replaced ever more rarely. */
+/* The warm pool: spare backend processes that wait with their driver open, so that a new
+ * application need not wait for a process to start. A spare that is taken or dies is replaced a
+ * moment later, so that starting the replacement does not take the processor from the new
+ * application; one that keeps dying is replaced ever more rarely. */
 #ifndef SERVER_CONTROL_WARM_POOL_H
 #define SERVER_CONTROL_WARM_POOL_H
 
