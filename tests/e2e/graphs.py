@@ -33,5 +33,15 @@ def test_messages_of_a_graph(build):
            "memory that a graph allocates stays from launch to launch")
 
 
+def test_conditions_are_given_back(build):
+    """Each when the next one is made, however many a graph had: the last graph has one."""
+    with harness.serving(build) as server:
+        process = harness.run_passing([build.program("graph_conditional")],
+                                      build.remote([server], GPUAAS_TRACE="summary"))
+    made, dropped = (int(re.search(rf" (\d+) {call}\b", process.err.text)[1])
+                     for call in ("ga_graph_condition", "ga_graph_condition_drop"))
+    expect(made > 2 and dropped == made - 1, f"{dropped} of {made} are given back")
+
+
 if __name__ == "__main__":
     harness.main(globals())
