@@ -212,6 +212,36 @@ static void memory()
     CHECK(cudaFree(device));
 }
 
+// The last element of the last row is the last byte of a variable.
+__device__ __align__(512) unsigned char pair[33];
+
+__global__ void read_pair(cudaTextureObject_t texture, float *out)
+{
+    out[threadIdx.x] = (float)tex2D<unsigned char>(texture, 0.5f, (float)threadIdx.x + 0.5f);
+}
+
+static void to_the_last_byte()
+{
+    unsigned char bytes[sizeof pair] = {};
+    void *device;
+    bytes[0] = 7;
+    bytes[32] = 9;
+    CHECK(cudaMemcpyToSymbol(pair, bytes, sizeof bytes));
+    CHECK(cudaGetSymbolAddress(&device, pair));
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypePitch2D;
+    resource.res.pitch2D.devPtr = device;
+    resource.res.pitch2D.desc = cudaCreateChannelDesc<unsigned char>();
+    resource.res.pitch2D.width = 1;
+    resource.res.pitch2D.height = 2;
+    resource.res.pitch2D.pitchInBytes = 32;
+    cudaTextureObject_t texture = texture_of(resource, sampler(cudaFilterModePoint, false));
+    Out out(2);
+    read_pair<<<1, 2>>>(texture, out.device);
+    out.expect({7, 9}, "a plane that ends with its variable");
+    CHECK(cudaDestroyTextureObject(texture));
+}
+
 static void normalised_bytes()
 {
     const int width = 16;
@@ -403,6 +433,7 @@ int main()
 {
     planes();
     memory();
+    to_the_last_byte();
     normalised_bytes();
     solids(cudaArrayDefault);
     solids(cudaArrayLayered);
