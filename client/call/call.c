@@ -35,7 +35,7 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->lends = false;
     call->context = context;
     call->session = NULL;
-    call->conn = context->session->conn;
+    call->conn = client_session_conn(context->session);
     int dead = atomic_load_explicit(&call->conn->dead, memory_order_relaxed);
     if (dead != 0) {
         front_output_write();
@@ -46,7 +46,8 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
 CUresult client_call_enter_session(struct client_call *call, uint16_t op,
                                    struct client_session *session)
 {
-    *call = (struct client_call){.op = op, .bare = true, .session = session, .conn = session->conn};
+    *call = (struct client_call){
+        .op = op, .bare = true, .session = session, .conn = client_session_conn(session)};
     return (CUresult)atomic_load_explicit(&call->conn->dead, memory_order_relaxed);
 }
 
@@ -89,11 +90,11 @@ static CUresult route(struct client_call *call, struct client_context *context)
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         }
         call->context = context;
-        call->conn = context->session->conn;
+        call->conn = client_session_conn(context->session);
     }
     call->routed = true;
     /* NOLINTNEXTLINE: streams, events, modules and functions have a context */
-    if (context->session == NULL || context->session->conn != call->conn) {
+    if (context->session == NULL || client_session_conn(context->session) != call->conn) {
         return client_call_between_nodes("a call");
     }
     return CUDA_SUCCESS;
@@ -122,7 +123,7 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
     if (!atomic_load(&context->active)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (context->session->conn != call->conn) {
+    if (client_session_conn(context->session) != call->conn) {
         return apart(call->op);
     }
     if (call->op == API_OP_cuCtxEnablePeerAccess) {
@@ -211,7 +212,7 @@ CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigne
     if (rc == CUDA_SUCCESS && session == NULL) {
         rc = client_memory_check(start, bytes, &session);
     }
-    if (rc == CUDA_SUCCESS && bytes != 0 && session->conn != call->conn) {
+    if (rc == CUDA_SUCCESS && bytes != 0 && client_session_conn(session) != call->conn) {
         rc = client_call_between_nodes("a copy");
     }
     return rc == CUDA_SUCCESS && bytes != 0 ? client_mirrors_before_range(call, start) : rc;

@@ -37,7 +37,7 @@ static bool tried[CONNS_MAX];
 /* Slots in private memory, registered with the network card. A forked child does not inherit it. */
 static struct client_shared_buffer *buffer_reach(const struct client_context *context)
 {
-    if (!client_shared_buffer_reaches(context->session->conn)) {
+    if (!client_shared_buffer_reaches(client_session_conn(context->session))) {
         return NULL;
     }
     void *memory =
@@ -82,7 +82,7 @@ static struct slots *slots_make(const struct client_context *context)
 /* The slots of the context's connection; NULL: there are none. */
 static struct slots *slots_of(const struct client_context *context)
 {
-    const struct client_conn *conn = context->session->conn;
+    const struct client_conn *conn = client_session_conn(context->session);
     unsigned index = conn->index;
     if ((conn->data.ops->send_fd == NULL && !client_shared_buffer_reaches(conn)) ||
         index >= CONNS_MAX) {
@@ -121,7 +121,7 @@ static bool frees_soon(struct slots *slots, struct client_conn *conn,
 
 struct client_slot *client_slot_take(const struct client_context *context, bool in)
 {
-    struct client_conn *conn = context->session->conn;
+    struct client_conn *conn = client_session_conn(context->session);
     struct slots *slots = slots_of(context);
     if (slots == NULL || !client_shared_buffer_usable(slots->buffer, conn)) {
         return NULL;

@@ -38,8 +38,9 @@ static CUresult array_end(struct client_call *call, const struct front_box *box,
     }
     *end = (struct end){
         .array = array->object.handle, .device = true, .x = said->x, .y = said->y, .z = said->z};
-    return array->object.context->session->conn == call->conn ? CUDA_SUCCESS
-                                                              : client_call_between_nodes("a copy");
+    return client_session_conn(array->object.context->session) == call->conn
+               ? CUDA_SUCCESS
+               : client_call_between_nodes("a copy");
 }
 
 static CUresult end_of(struct client_call *call, const struct front_box *box,

@@ -45,7 +45,7 @@ static struct client_session *session_of(const struct front_side *side)
 static bool elsewhere(const struct client_call *call, const struct front_side *side)
 {
     const struct client_session *session = session_of(side);
-    return session != NULL && session->conn != call->conn;
+    return session != NULL && client_session_conn(session) != call->conn;
 }
 
 bool client_copy_leaves(const struct client_call *call, const struct front_box *box)
@@ -160,11 +160,11 @@ static CUresult order(struct client_call *call, uint64_t stream, struct end *fro
         }
         return rc == CUDA_SUCCESS && to->session != NULL ? client_session_wait(to->session) : rc;
     }
-    if (to->session != NULL && to->session->conn == call->conn) {
+    if (to->session != NULL && client_session_conn(to->session) == call->conn) {
         to->call = *call;
         to->stream = stream;
     }
-    if (from->session == NULL || from->session->conn != call->conn) {
+    if (from->session == NULL || client_session_conn(from->session) != call->conn) {
         return client_stream_wait(call, stream);
     }
     from->call = *call;
@@ -259,7 +259,8 @@ CUresult client_copy_cross_node(struct client_call *call, const struct front_box
     if (to.session == NULL) {
         return client_copy_box(&from.call, box, from.stream, true);
     }
-    bool one = from.session == NULL || from.session->conn == to.session->conn;
+    bool one = from.session == NULL ||
+               client_session_conn(from.session) == client_session_conn(to.session);
     rc = one ? client_copy_box(&to.call, box, to.stream, true) : through_client(box, &from, &to);
     return rc == CUDA_SUCCESS && to.stream != stream ? client_stream_wait(&to.call, to.stream) : rc;
 }

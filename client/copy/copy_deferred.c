@@ -30,7 +30,7 @@ static bool shows(const struct client_context *context)
 /* All work of the context is known to be done, except short work. */
 static bool rests(struct client_context *context)
 {
-    const struct client_conn *conn = context->session->conn;
+    const struct client_conn *conn = client_session_conn(context->session);
     uint64_t mark = client_mark_of(conn, atomic_load(&conn->lasting));
     return client_context_passed(context, mark) ||
            (!context->streamed && client_stream_passed(context, 0, mark));
@@ -54,7 +54,7 @@ CUresult client_copy_defer(struct client_call *call, uint64_t stream)
 
 bool client_copy_deferred_done(const struct client_context *context)
 {
-    const struct client_conn *conn = context->session->conn;
+    const struct client_conn *conn = client_session_conn(context->session);
     uint64_t worked = client_mark_of(conn, atomic_load(&conn->worked));
     return client_mark_reaches(atomic_load(&context->owed), worked) && !shows(context);
 }

@@ -58,7 +58,7 @@ static bool far(const struct client_call *call, CUcontext handle)
 {
     struct client_context *context;
     return client_context_find(handle, &context) != CUDA_SUCCESS ||
-           context->session->conn != call->conn;
+           client_session_conn(context->session) != call->conn;
 }
 
 /* The driver checks the contexts of a copy that stays on one server. For other copies they add

@@ -59,7 +59,7 @@ static bool number_take(uint32_t *piece)
 
 static void buffer_unshare(struct client_shared_buffer *buffer)
 {
-    struct client_conn *conn = buffer->session->conn;
+    struct client_conn *conn = client_session_conn(buffer->session);
     if (buffer->shared.state != NULL) {
         conn->data.ops->one_sided->unshare(&conn->data, &buffer->shared);
     }
@@ -77,7 +77,7 @@ static bool enter(const struct client_shared_buffer *buffer, uint16_t opcode,
                   struct client_call *call)
 {
     return client_call_enter_session(call, opcode, buffer->session) == CUDA_SUCCESS &&
-           served(buffer->session->conn, opcode);
+           served(client_session_conn(buffer->session), opcode);
 }
 
 /* Sends the call; its reply is pending, and no thread waits for it yet. */
@@ -90,7 +90,7 @@ static struct pending_reply *start(struct client_call *call)
 static struct pending_reply *offer(const struct client_shared_buffer *buffer, int fd)
 {
     struct client_call call;
-    struct client_conn *conn = buffer->session->conn;
+    struct client_conn *conn = client_session_conn(buffer->session);
     const struct ga_shared_buffer_open_args args = {
         .piece = buffer->piece, .bytes = buffer->bytes, .inode = ga_shared_memory_inode(fd)};
     if (!enter(buffer, API_OP_ga_shared_buffer_open, &call) ||
@@ -150,8 +150,8 @@ struct client_shared_buffer *client_shared_buffer_make(const struct client_conte
                                                        void *where, uint64_t bytes)
 {
     struct client_session *session = context->session;
-    if (session->conn->data.ops->send_fd == NULL || bytes < CLIENT_SHARED_BUFFER_MIN ||
-        bytes > UINT64_MAX - PAGE) {
+    if (client_session_conn(session)->data.ops->send_fd == NULL ||
+        bytes < CLIENT_SHARED_BUFFER_MIN || bytes > UINT64_MAX - PAGE) {
         return NULL;
     }
     struct client_shared_buffer *buffer = calloc(1, sizeof *buffer);
@@ -182,7 +182,7 @@ bool client_shared_buffer_reaches(const struct client_conn *conn)
 static bool buffer_share(struct client_shared_buffer *buffer)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
-    struct client_conn *conn = buffer->session->conn;
+    struct client_conn *conn = client_session_conn(buffer->session);
     enum ga_status status = conn->data.ops->one_sided->share(
         &conn->data, buffer->memory, buffer->bytes, TRANSPORT_SHARED, &buffer->shared);
     if (status == GA_NO_MEMORY && !atomic_flag_test_and_set(&said)) {
@@ -216,7 +216,7 @@ struct client_shared_buffer *client_shared_buffer_reach(struct client_session *s
 struct client_shared_buffer *client_shared_buffer_of(struct client_shared_buffer *first,
                                                      const struct client_conn *conn)
 {
-    while (first != NULL && first->session->conn != conn) {
+    while (first != NULL && client_session_conn(first->session) != conn) {
         first = first->next;
     }
     return first;
@@ -246,7 +246,7 @@ static void answer_read(struct client_shared_buffer *buffer)
     struct pending_reply *record = buffer->offer;
     bool good = record->opcode == WIRE_REPLY && record->result == CUDA_SUCCESS;
     buffer->offer = NULL;
-    client_conn_release(buffer->session->conn, record);
+    client_conn_release(client_session_conn(buffer->session), record);
     if (!good) {
         buffer_unshare(buffer);
     }
@@ -256,7 +256,7 @@ static void answer_read(struct client_shared_buffer *buffer)
 
 bool client_shared_buffer_usable(struct client_shared_buffer *buffer, struct client_conn *conn)
 {
-    if (buffer->session->conn != conn) {
+    if (client_session_conn(buffer->session) != conn) {
         return false;
     }
     if (atomic_load_explicit(&buffer->state, memory_order_acquire) == BUFFER_OFFERED) {
@@ -295,7 +295,7 @@ static void close_there(const struct client_shared_buffer *buffer)
 static void buffer_end(struct client_shared_buffer *buffer)
 {
     if (buffer->offer != NULL) {
-        client_conn_wait(buffer->session->conn, buffer->offer);
+        client_conn_wait(client_session_conn(buffer->session), buffer->offer);
         answer_read(buffer);
     }
     if (atomic_load(&buffer->state) == BUFFER_OPEN) {

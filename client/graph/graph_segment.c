@@ -418,7 +418,7 @@ CUresult client_graph_launch(uint64_t segment, CUstream stream)
     if (rc == CUDA_SUCCESS) {
         rc = client_stream_check(&call, stream, &args.stream);
     }
-    if (rc == CUDA_SUCCESS && context->session->conn != call.conn) {
+    if (rc == CUDA_SUCCESS && client_session_conn(context->session) != call.conn) {
         rc = client_call_between_nodes("a graph");
     }
     if (rc == CUDA_SUCCESS) {

@@ -118,7 +118,7 @@ bool memory_settle_more(struct client_context *context)
     if (!client_allocator_drains(&context->session->allocator, context->object.handle)) {
         return false;
     }
-    look(context->session->conn);
+    look(client_session_conn(context->session));
     bool any = memory_settle(context);
     if (!any) {
         watch(context);
@@ -217,7 +217,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 static int free_later(struct client_context *owner, struct client_allocator *allocator,
                       uint64_t address)
 {
-    uint64_t mark = atomic_load(&owner->session->conn->worked);
+    uint64_t mark = atomic_load(&client_session_conn(owner->session)->worked);
     int rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
     if (rc == ALLOCATOR_FULL && memory_settle_more(owner)) {
         rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
@@ -237,7 +237,7 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     if (client_allocator_drain(allocator, address, &bytes) != ALLOCATOR_OK) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes != 0 || unused(owner) < atomic_load(&owner->session->conn->worked)) {
+    if (bytes != 0 || unused(owner) < atomic_load(&client_session_conn(owner->session)->worked)) {
         rc = give_back(owner, bytes != 0 ? address : 0, bytes);
     }
     client_mirror_end(mirror);

@@ -164,7 +164,7 @@ CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_ses
     uint64_t room = memory.bytes - (address - memory.start);
     while (room < bytes) {
         if (!memory.mapped || !client_mappings_find(address + room, &memory) || memory.barred ||
-            memory.session->conn != (*session)->conn) {
+            client_session_conn(memory.session) != client_session_conn(*session)) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         room += memory.bytes;

@@ -76,7 +76,7 @@ static struct client_shared_buffer *buffer_reach(struct client_session *session,
     struct pinned *found = pinned_at(start);
     if (found != NULL) {
         range = found->range;
-        made = client_shared_buffer_of(found->buffer, session->conn);
+        made = client_shared_buffer_of(found->buffer, client_session_conn(session));
     }
     pthread_mutex_unlock(&lock);
     if (made == NULL && found != NULL) {
@@ -93,7 +93,9 @@ static struct client_shared_buffer *buffer_reach(struct client_session *session,
         }
     }
     pthread_mutex_unlock(&reaching);
-    return made != NULL && client_shared_buffer_usable_soon(made, session->conn) ? made : NULL;
+    return made != NULL && client_shared_buffer_usable_soon(made, client_session_conn(session))
+               ? made
+               : NULL;
 }
 
 bool client_host_place(const void *start, uint64_t bytes, const struct client_context *context,
@@ -101,7 +103,7 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
 {
     uint64_t address = (uint64_t)(uintptr_t)start;
     struct client_session *session = context->session;
-    struct client_conn *conn = session->conn;
+    struct client_conn *conn = client_session_conn(session);
     struct client_shared_buffer *buffer = NULL;
     if ((conn->data.ops->send_fd == NULL && !client_shared_buffer_reaches(conn)) ||
         bytes < CLIENT_SHARED_BUFFER_MIN) {

@@ -125,7 +125,7 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
     struct client_call call;
     struct client_session *session = atomic_load(&client_devices[device]->session), *other;
     CUresult rc = client_session_need(by, &other);
-    if (rc == CUDA_SUCCESS && other->conn != session->conn) {
+    if (rc == CUDA_SUCCESS && client_session_conn(other) != client_session_conn(session)) {
         rc = client_call_between_nodes("access to memory");
     }
     struct ga_space_access_args args = {.address = address,
@@ -154,7 +154,7 @@ static void *pool_mark(const struct front_stream *stream)
     if (mark != NULL) {
         *mark = (struct mark){.context = context->object.handle,
                               .stream = made != NULL ? made->object.handle : 0,
-                              .mark = client_stream_mark(context->session->conn)};
+                              .mark = client_stream_mark(client_session_conn(context->session))};
     }
     return mark;
 }
@@ -213,7 +213,7 @@ static CUresult pool_wait(const struct front_stream *stream, void *at)
         return CUDA_SUCCESS;
     }
     bool there = mark->stream == 0 || client_object_find(GA_HANDLE_STREAM, mark->stream) != NULL;
-    bool near = other->session->conn == context->session->conn;
+    bool near = client_session_conn(other->session) == client_session_conn(context->session);
     CUresult rc = front_context_push((CUcontext)(uintptr_t)mark->context);
     if (rc == CUDA_SUCCESS) {
         rc = there && near ? wait_by_event(stream, mark) : client_context_synchronize(other);

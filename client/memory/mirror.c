@@ -295,7 +295,7 @@ static struct client_conn *conn_of(uint64_t host, bool managed)
     pthread_mutex_lock(&client_mirror_lock);
     for (const struct client_mirror *at = client_mirror_list; found == NULL && at != NULL;
          at = at->next) {
-        found = begins_at(at, host, managed) ? at->session->conn : NULL;
+        found = begins_at(at, host, managed) ? client_session_conn(at->session) : NULL;
     }
     pthread_mutex_unlock(&client_mirror_lock);
     return found;
@@ -308,7 +308,7 @@ static struct client_mirror *take_from(struct client_conn *conn, uint64_t host, 
     pthread_mutex_lock(&conn->mirrors_lock);
     pthread_mutex_lock(&client_mirror_lock);
     for (struct client_mirror **at = &client_mirror_list; *at != NULL; at = &(*at)->next) {
-        if (begins_at(*at, host, managed) && (*at)->session->conn == conn) {
+        if (begins_at(*at, host, managed) && client_session_conn((*at)->session) == conn) {
             found = *at;
             unlink_at(at);
             break;
@@ -336,7 +336,7 @@ void client_mirrors_forget(const struct client_context *context)
         return;
     }
     struct client_mirror *others = NULL;
-    pthread_mutex_t *of_conn = &context->session->conn->mirrors_lock;
+    pthread_mutex_t *of_conn = &client_session_conn(context->session)->mirrors_lock;
     pthread_mutex_lock(of_conn);
     pthread_mutex_lock(&client_mirror_lock);
     for (struct client_mirror **at = &client_mirror_list; *at != NULL;) {

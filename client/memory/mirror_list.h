@@ -22,7 +22,8 @@ static inline bool client_mirror_of(const struct client_mirror *mirror,
                                     const struct client_session *session)
 {
     return mirror->session == session ||
-           (mirror->physical != NULL && mirror->session->conn == session->conn);
+           (mirror->physical != NULL &&
+            client_session_conn(mirror->session) == client_session_conn(session));
 }
 
 /* The next mirror that devices of the session use; `after` NULL: the first. Under the connection's

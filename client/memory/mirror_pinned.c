@@ -112,7 +112,8 @@ void client_mirror_give(struct client_mirror *mirror)
     uint32_t index = 0;
     struct client_context *context;
     while ((context = client_context_next(&index)) != NULL) {
-        if (atomic_load(&context->active) && context->session->conn == mirror->session->conn) {
+        if (atomic_load(&context->active) &&
+            client_session_conn(context->session) == client_session_conn(mirror->session)) {
             (void)client_context_synchronize(context);
         }
     }

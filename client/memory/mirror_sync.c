@@ -19,12 +19,12 @@ static _Atomic uint64_t last_use;
 
 static void lock(const struct client_session *session)
 {
-    pthread_mutex_lock(&session->conn->mirrors_lock);
+    pthread_mutex_lock(&client_session_conn(session)->mirrors_lock);
 }
 
 static void unlock(const struct client_session *session)
 {
-    pthread_mutex_unlock(&session->conn->mirrors_lock);
+    pthread_mutex_unlock(&client_session_conn(session)->mirrors_lock);
 }
 
 /* A call in the context's stream for mirrors. */

@@ -21,7 +21,7 @@ static void give_back(struct client_conn *conn, bool wait)
 {
     for (int i = 0; i < client_device_count; i++) {
         const struct client_session *session = atomic_load(&client_devices[i]->session);
-        if (session != NULL && session->conn == conn) {
+        if (session != NULL && client_session_conn(session) == conn) {
             client_memory_trim_session(session, wait);
         }
     }
@@ -30,10 +30,12 @@ static void give_back(struct client_conn *conn, bool wait)
 static struct client_session *any_session(const struct client_conn *conn)
 {
     struct client_session *session = NULL;
-    for (int i = 0; i < client_device_count && (session == NULL || session->conn != conn); i++) {
+    for (int i = 0;
+         i < client_device_count && (session == NULL || client_session_conn(session) != conn);
+         i++) {
         session = atomic_load(&client_devices[i]->session);
     }
-    return session != NULL && session->conn == conn ? session : NULL;
+    return session != NULL && client_session_conn(session) == conn ? session : NULL;
 }
 
 /* What is free goes at once, so that it is there while we wait for the rest. */

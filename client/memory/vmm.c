@@ -116,7 +116,7 @@ static void tell_released(const struct client_space *space, unsigned index)
     const struct client_conn *conn = client_conn_at_index(index);
     for (int i = 0; i < client_device_count; i++) {
         struct client_session *session = atomic_load(&client_devices[i]->session);
-        if (session != NULL && session->conn == conn) {
+        if (session != NULL && client_session_conn(session) == conn) {
             client_vmm_release(session, space->range.start, space->range.bytes);
             return;
         }

@@ -42,7 +42,7 @@ static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *phys
         client_mappings_remove(made);
         return rc;
     }
-    unsigned index = physical->session->conn->index;
+    unsigned index = client_session_conn(physical->session)->index;
     space->told[index / 64] |= UINT64_C(1) << index % 64;
     return CUDA_SUCCESS;
 }
@@ -75,9 +75,9 @@ static bool whole(uint64_t start, uint64_t bytes)
 static uint64_t run_end(uint64_t at, uint64_t end)
 {
     const struct client_mapping *mapping = client_mappings_at(at);
-    const struct client_conn *conn = mapping->physical->session->conn;
+    const struct client_conn *conn = client_session_conn(mapping->physical->session);
     while (at < end && (mapping = client_mappings_at(at)) != NULL &&
-           mapping->physical->session->conn == conn) {
+           client_session_conn(mapping->physical->session) == conn) {
         at += mapping->range.bytes;
     }
     return at;
@@ -146,7 +146,7 @@ CUresult client_vmm_allow(struct client_session *session, uint64_t start, uint64
     struct client_call call;
     struct client_session *by;
     CUresult rc = client_session_need(device, &by);
-    if (rc == CUDA_SUCCESS && by->conn != session->conn) {
+    if (rc == CUDA_SUCCESS && by->conn != client_session_conn(session)) {
         return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE
                    ? client_call_between_nodes("access to memory")
                    : CUDA_SUCCESS;

@@ -71,14 +71,14 @@ static void print_devices(int pid)
         const struct client_device *device = client_devices[i];
         const struct client_session *session = atomic_load(&device->session);
         if (session != NULL) {
-            unsigned bulks = client_conn_bulks(session->conn);
+            unsigned bulks = client_conn_bulks(client_session_conn(session));
             char more[40] = "";
             if (bulks != 0) {
                 snprintf(more, sizeof more, " and %u bulk connections", bulks);
             }
             fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s%s\n", pid, i,
                     device->name, device->server->node, device->server->address,
-                    session->conn->data.ops->scheme, more,
+                    client_session_conn(session)->data.ops->scheme, more,
                     session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
         }
     }

@@ -81,9 +81,9 @@ static bool asked_way(int ordinal, struct cuda_driver_way *way)
         return false;
     }
     const struct client_session *session = atomic_load(&device->session);
-    *way = (struct cuda_driver_way){.transport =
-                                        session != NULL ? session->conn->data.ops->scheme : "",
-                                    .why = device->refused != NULL ? device->refused : ""};
+    *way = (struct cuda_driver_way){
+        .transport = session != NULL ? client_session_conn(session)->data.ops->scheme : "",
+        .why = device->refused != NULL ? device->refused : ""};
     while (way->server < count &&
            (all[way->server].server != device->server || all[way->server].why[0] != 0)) {
         way->server++;

@@ -10,7 +10,6 @@
 #include "api/cuda_names.h"
 #include "client/alloc/allocator.h"
 
-struct client_allocator;
 struct client_conn;
 struct client_context;
 struct client_server;
@@ -26,6 +25,13 @@ struct client_session {
     atomic_bool reached; /* contexts besides the owner may use memory: there are, or were, others of
                           * the device, or peers */
 };
+
+/* The connection by which its calls go. To be asked for each call anew: it is another one when the
+ * session has moved to another server. */
+static inline struct client_conn *client_session_conn(const struct client_session *session)
+{
+    return session->conn;
+}
 
 /* The result of making a context together with the session. */
 struct client_first {

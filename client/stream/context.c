@@ -75,7 +75,8 @@ CUresult client_context_current(struct client_context **context)
     }
     *context = found;
     /* NOLINTNEXTLINE: `found` was kept with the handle */
-    return (CUresult)atomic_load_explicit(&found->session->conn->dead, memory_order_relaxed);
+    return (CUresult)atomic_load_explicit(&client_session_conn(found->session)->dead,
+                                          memory_order_relaxed);
 }
 
 CUresult client_usable(void)
@@ -110,12 +111,13 @@ uint64_t client_context_done(const struct client_context *context)
 
 bool client_context_idle(const struct client_context *context)
 {
-    return client_context_done(context) >= atomic_load(&context->session->conn->worked);
+    return client_context_done(context) >=
+           atomic_load(&client_session_conn(context->session)->worked);
 }
 
 CUresult client_context_told(struct client_context *context)
 {
-    struct client_conn *conn = context->session->conn;
+    struct client_conn *conn = client_session_conn(context->session);
     conn_read_try(conn); /* errors, and that the server is gone */
     front_output_write();
     int dead = atomic_load(&conn->dead);
@@ -227,7 +229,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
         context->fresh = true;
         const struct client_session *session = atomic_load(&context->device->session);
         if (rc == CUDA_SUCCESS && session != NULL) { /* who wants to go on must know of it */
-            rc = (CUresult)atomic_load(&session->conn->dead);
+            rc = (CUresult)atomic_load(&client_session_conn(session)->dead);
         }
     }
     pthread_mutex_unlock(&context->device->open_lock);
@@ -373,7 +375,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     rc = client_context_end(context, true);
     client_context_clear(context);
     atomic_store(&context->active, false);
-    struct client_conn *conn = context->session->conn;
+    struct client_conn *conn = client_session_conn(context->session);
     if (client_conn_lock(conn, 0) == 0) {
         conn->context = conn->context == context->object.handle ? 0 : conn->context;
         client_conn_unlock(conn, false);

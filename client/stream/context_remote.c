@@ -102,13 +102,13 @@ CUresult client_context_activate(struct client_context *context)
             return rc;
         }
         /* What has been sent up to now is nothing that it could have to wait for. */
-        client_context_quiet(context, atomic_load(&session->conn->submitted));
+        client_context_quiet(context, atomic_load(&client_session_conn(session)->submitted));
         if (++session->contexts > 1) {
             atomic_store(&session->reached, true);
         }
     }
     atomic_store(&context->active, true);
-    return (CUresult)atomic_load(&session->conn->dead);
+    return (CUresult)atomic_load(&client_session_conn(session)->dead);
 }
 
 void client_context_clear(struct client_context *context)

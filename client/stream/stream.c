@@ -255,7 +255,7 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
 
 bool client_stream_idle(struct client_context *context, uint64_t stream)
 {
-    const struct client_conn *conn = context->session->conn;
+    const struct client_conn *conn = client_session_conn(context->session);
     return client_stream_passed(context, stream, client_mark_of(conn, atomic_load(&conn->worked)));
 }
 
