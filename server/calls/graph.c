@@ -145,7 +145,7 @@ static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
 
 static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *args)
 {
-    static CUgraphNode after[4096]; /* submit thread only */
+    CUgraphNode after[4096];
     struct server_stream *stream = graph_building(conn, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;

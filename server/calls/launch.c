@@ -61,7 +61,7 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
 
 static CUresult launch(struct server_conn *conn, const struct ga_launch_args *args)
 {
-    static void *pointers[POINTERS_MAX]; /* submit thread only */
+    void *pointers[POINTERS_MAX];
     const struct cuda_driver *driver = conn->driver;
     const struct server_function *function =
         ga_handle_table_find(&conn->objects.functions, args->function);
