@@ -155,6 +155,38 @@ static void changes()
         source[i] = 1;
 }
 
+__device__ int bumps;
+__global__ void bump() { atomicAdd(&bumps, 1); }
+
+// A kernel without parameters: there is nothing to copy, which is no error.
+static void without_parameters()
+{
+    cudaGraph_t graph, clone;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t node;
+    cudaGraphExecUpdateResultInfo info;
+    cudaKernelNodeParams params = {};
+    int got = 0;
+    params.func = (void *)bump;
+    params.gridDim = params.blockDim = dim3(1);
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params));
+    CHECK(cudaGraphClone(&clone, graph));
+    params.gridDim = dim3(10);
+    CHECK(cudaGraphKernelNodeSetParams(node, &params));
+    CHECK(cudaGraphInstantiate(&exec, clone, 0));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaGraphExecUpdate(exec, graph, &info));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaMemcpyFromSymbol(&got, bumps, sizeof got));
+    if (got != 11)
+        fail("kernels without parameters count %d, not 11", got);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(clone));
+    CHECK(cudaGraphDestroy(graph));
+}
+
 // What changes after a launch does not change that launch.
 static void changes_between_launches()
 {
@@ -271,6 +303,7 @@ int main()
         source[i] = 1;
     asked_back();
     changes();
+    without_parameters();
     changes_between_launches();
     events();
     user_object();
