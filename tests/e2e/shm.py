@@ -2,8 +2,10 @@
 """Programs on the server's machine: their data goes through shared memory unless somebody does not
 want it, and nobody has to configure it."""
 
+import collections
 import os
 import re
+import sys
 
 import harness
 from harness import expect
@@ -65,6 +67,43 @@ def test_pinned_memory_is_shared(build):
             counts = made(build, server, "auto")
             expect(bool(counts) == shared, f"with {line or 'nothing'}: {counts}")
             expect(line or not made(build, server, "tcp"), "over TCP memory is not shared")
+
+
+COPIES = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+def must(name, *words):
+    code = getattr(cuda, name)(*words)
+    assert code == 0, f"{name}: {code}"
+context, device = ctypes.c_void_p(), ctypes.c_uint64()
+must("cuInit", 0)
+must("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+must("cuCtxSetCurrent", context)
+must("cuMemAlloc_v2", ctypes.byref(device), ctypes.c_size_t(1 << 20))
+for size in 65536, int(sys.argv[1]):
+    print("copies", size, file=sys.stderr, flush=True)
+    data = bytes(at * 7 % 251 for at in range(size))
+    back = ctypes.create_string_buffer(size)
+    must("cuMemcpyHtoD_v2", device, data, ctypes.c_size_t(size))
+    must("cuMemcpyDtoH_v2", back, device, ctypes.c_size_t(size))
+    assert back.raw == data, size
+print("PASSED")
+"""
+
+
+def test_other_memory_goes_through_slots(build):
+    """Copies of 64 KiB or more do, by 128 KiB, but for the first part of what comes back, which is
+    half as large: no call too many. Those before slots are there do not count."""
+    with harness.serving(build) as server:
+        for size, due in ((65535, {"ga_copy_in": 1, "ga_copy_out": 1}),
+                          (65536, {"ga_shared_buffer_in": 1, "ga_shared_buffer_out": 1}),
+                          (3 << 17, {"ga_shared_buffer_in": 3, "ga_shared_buffer_out": 4})):
+            env = build.remote([server], GPUAAS_TRANSPORT="auto", GPUAAS_TRACE="calls")
+            process = harness.run_passing([sys.executable, "-c", COPIES, str(size)], env)
+            text = process.err.text.rsplit("copies ", 1)[1]
+            calls = re.findall(r"call: .*\b(ga_(?:shared_buffer|copy)_(?:in|out))\b", text)
+            found = dict(collections.Counter(calls))
+            expect(found == due, f"{size} bytes: {found}, not {due}")
 
 
 def test_a_server_found_by_name(build):
