@@ -1,10 +1,10 @@
-/* What waits for work of a GPU, and in which order it is told.
+/* Completion order: entries that wait for work of a GPU, and the order in which they are emitted.
  *
  * Entries are kept in the order of submission. A pass polls them; as long as a pass finds something
  * ready, the ones that were not are polled again, until a pass finds nothing new. Then whatever an
  * entry depends on is ready too (it was submitted before and finished before), and the ready ones
- * are emitted in the order of submission. So a piece of a copy is always sent before the answer to
- * a synchronize that covers it, also when they are on different streams.
+ * are emitted in the order of submission. A piece of a copy is therefore always sent before the
+ * answer to a synchronize that covers it, even if they are on different streams.
  *
  * This file knows no driver and no connection: both are functions that the caller gives. */
 #ifndef SERVER_PIPELINE_COMPLETION_ORDER_H

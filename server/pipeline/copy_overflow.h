@@ -1,15 +1,16 @@
-/* What copies use whose stream waits for more than they can: slots beside those of staging.h, which
- * belong to one stream at a time and are used by its copies in turns. The stream itself waits in
- * front of a turn, for a word that is written when the turn before is over, as it does for host
- * functions. So whatever comes behind is in the driver's own order, and what a stream waits for is
- * always this process's processor, never work in another stream. (A value in memory is no
- * dependency that a driver knows: it may put two streams into one queue of the GPU.)
+/* Overflow: slots for copies behind a stream that stands still, when staging slots have run out.
+ * Such a slot belongs to one stream at a time, and the stream's copies use it in turns. The stream
+ * itself waits in front of a turn, for a word that is written when the turn before is over, as it
+ * does for host functions. Later work is therefore submitted in the driver's own order, and a
+ * stream always waits for a thread of this process, never for work in another stream. (Drivers do
+ * not know that a value in memory is a dependency: they may put two streams into one queue of the
+ * GPU.)
  *
- * Until its turn has come, a copy to the host needs nothing but its place; bytes for the GPU lie in
- * ordinary memory. All of it has a limit.
+ * Until its turn has come, a copy to the host needs only its place in the turn, and bytes for the
+ * GPU lie in ordinary memory. All of it has a limit.
  *
- * Everything here is under the lock of staging.h; the submit thread makes turns, whoever gives a
- * lease back (staging_give) begins the next one. */
+ * Everything here is under the lock of staging.h. The submit thread makes turns; the thread that
+ * gives the last lease back (staging_give) begins the next one. */
 #ifndef SERVER_PIPELINE_COPY_OVERFLOW_H
 #define SERVER_PIPELINE_COPY_OVERFLOW_H
 
@@ -18,7 +19,7 @@
 
 #define OVERFLOW_BYTES     (2u << 20) /* of a slot */
 #define OVERFLOW_SLOTS     2u         /* of a stream: one is filled while the other is emptied */
-#define OVERFLOW_TURNS_MAX 256u       /* a driver's queues have an end, and block who finds it */
+#define OVERFLOW_TURNS_MAX 256u       /* a full queue of the driver would block the submit thread */
 
 struct overflow_slot {
     struct ga_list link; /* of all */
@@ -51,7 +52,7 @@ struct overflow_turn {
     bool awaited; /* by the stream; of the submit thread */
 };
 
-/* What overflow_room has found. */
+/* The result of overflow_room. */
 struct overflow_room {
     struct staging_slot *turn;    /* leased */
     uint8_t *at;                  /* where the driver copies from or to */
@@ -61,14 +62,14 @@ struct overflow_room {
     uint32_t number;
 };
 
-/* Whether the stream has turns that are not over: what else it copies may as well have one. */
+/* Whether the stream has turns that are not over: then its next copies use overflow, too. */
 bool overflow_has(struct staging *staging, uint64_t line);
 /* Room for `bytes` (OVERFLOW_BYTES at most; to the GPU, `in`: WIRE_CHUNK) in a turn of the stream,
  * 16-aligned and padded. CUDA_ERROR_NOT_READY: there is none now. New slots are pinned in the
  * primary context of `device`. Submit thread. */
 CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t line, uint32_t bytes,
                        bool in, struct overflow_room *room);
-/* The stream waits now: `waits` is answered once. */
+/* Records that the stream waits for the turn now: overflow_room says `waits` only once. */
 void overflow_awaited(struct staging_slot *turn);
 /* The bytes are here. Takes `aside`. */
 void overflow_put(struct staging *staging, struct staging_slot *turn, struct overflow_bytes *aside);

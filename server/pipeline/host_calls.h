@@ -1,12 +1,13 @@
-/* Functions of the program that a stream calls. They run in the client's process; here the stream
- * waits for a word of pinned memory until the client says that its function has returned.
+/* Host calls: functions of the program that a stream calls. They run in the client's process; here
+ * the stream waits for a word of pinned memory until the client says that the function has
+ * returned.
  *
  *   submit thread: leases a word, and puts an event and a wait for the word into the stream
- *   completion thread: the event is done; tells the client (WIRE_DONE with the ticket)
- *   main thread: WIRE_HOST_DONE on the side connection; writes the word, whose lease ends
+ *   completion thread: the event is done; tells the client (WIRE_DONE with the host call id,
+ * `ticket`) main thread: WIRE_HOST_DONE on the side connection; writes the word, whose lease ends
  *
- * A word only ever grows, and each lease waits for the next number: so it may be leased again at
- * once, whether or not the driver has seen it. */
+ * A word only grows, and each lease waits for the next number, so a word may be leased again at
+ * once, whether or not the driver has seen its last value. */
 #ifndef SERVER_PIPELINE_HOST_CALLS_H
 #define SERVER_PIPELINE_HOST_CALLS_H
 
@@ -44,7 +45,7 @@ struct host_functions {
     bool ended;
 };
 
-/* What a stream has to wait for: 32 bits at `address` that are `number` or more. */
+/* The wait of a stream: until the 32 bits at `address` are `number` or more. */
 struct host_wait {
     uint32_t ticket;
     CUdeviceptr address;
@@ -52,7 +53,7 @@ struct host_wait {
 };
 
 void host_functions_init(struct host_functions *host, const struct cuda_driver *driver);
-/* Everything is given back, now and from now on: no stream waits any more. Any thread. */
+/* Ends all leases, now and from now on: no stream waits any more. Any thread. */
 void host_functions_end(struct host_functions *host);
 
 /* A lease for the call `sequence`, without waiting; CUDA_ERROR_NOT_READY: all are under way.
@@ -61,14 +62,14 @@ CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t s
                         struct host_wait *wait);
 /* Waits until one is free, or until the end. */
 void host_lease_wait(struct host_functions *host);
-/* Whether the client has been told of any that has not returned. */
+/* Whether the client has been told of a function that has not returned. */
 bool host_functions_run(struct host_functions *host);
-/* The client is being told. */
+/* The client is being told that the turn has come. */
 void host_lease_called(struct host_functions *host, uint32_t ticket);
 /* The client says that it has returned: the stream goes on. GA_INVALID: it was never called. */
 GA_CHECKED enum ga_status host_lease_done(struct host_functions *host, uint32_t ticket,
                                           uint64_t sequence);
-/* It was never told to anybody. */
+/* Drops a lease that the client was not told of. */
 void host_lease_drop(struct host_functions *host, uint32_t ticket);
 
 #endif

@@ -1,10 +1,10 @@
-/* Memory that the application shares with its backend process: on one machine, where the driver
- * copies between it and the GPU, or on another one, where a network card reaches it and copies
- * between it and staging slots. No byte goes through the connection.
+/* Shared buffers: memory that the application shares with its backend process. On one machine the
+ * driver copies between it and the GPU; over RDMA the network card copies between it and staging
+ * slots. No byte goes through the connection.
  *
- * The other process may write there whenever it likes: what lies there is data of copies and never
- * looked at. It cannot take the memory away (base/shared_memory.h), and we do not as long as a copy
- * is on its way. */
+ * The other process may write there at any time, so its bytes are data of copies and never
+ * interpreted. It cannot take the memory away (base/shared_memory.h); this process does not unmap
+ * it while a copy is under way. */
 #ifndef SERVER_PIPELINE_SHARED_BUFFERS_H
 #define SERVER_PIPELINE_SHARED_BUFFERS_H
 
@@ -16,12 +16,12 @@
 #define SHARED_BUFFERS_MAX 1024u
 
 struct shared_buffer {
-    uint8_t *memory;  /* mapped here; NULL: it is the card that reaches it, */
-    uint64_t address; /* by these */
+    uint8_t *memory;  /* mapped here; NULL: the network card reaches it, */
+    uint64_t address; /* by address and key */
     uint32_t key;
     uint64_t bytes;        /* 0: free */
     CUdevice device;       /* in whose primary context it is pinned, when it is mapped */
-    _Atomic uint32_t uses; /* copies on their way */
+    _Atomic uint32_t uses; /* copies under way */
 };
 
 struct shared_buffers {            /* of the submit thread, but for `uses` */
@@ -29,18 +29,18 @@ struct shared_buffers {            /* of the submit thread, but for `uses` */
     uint64_t bytes, most;          /* of all; allowed */
 };
 
-/* Maps and pins what `fd` (the caller's) is. CUDA_ERROR_INVALID_VALUE: it is no such memory.
- * CUDA_ERROR_OUT_OF_MEMORY: it would be more than is allowed, or than there is. */
+/* Maps and pins the memory of `fd`, which stays the caller's. CUDA_ERROR_INVALID_VALUE: it is no
+ * such memory. CUDA_ERROR_OUT_OF_MEMORY: it exceeds the limit, or there is no memory. */
 CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct cuda_driver *driver,
                             CUdevice device, uint32_t number, int fd, uint64_t bytes,
                             uint64_t inode);
-/* What the network card reaches by this address and key. The same errors. */
+/* Enters memory that the network card reaches by this address and key. The same errors. */
 CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t number, uint64_t bytes,
                              uint64_t address, uint32_t key);
-/* CUDA_ERROR_ILLEGAL_STATE: a copy is on its way, which the client should know. */
+/* CUDA_ERROR_ILLEGAL_STATE: a copy is under way; the client must not close it then. */
 CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
                              const struct cuda_driver *driver, uint32_t number);
-/* NULL: there is no such piece, or it has not these bytes. */
+/* NULL: there is no such buffer, or it is shorter. */
 struct shared_buffer *shared_buffer_find(const struct shared_buffers *shared_buffers,
                                          uint32_t number, uint64_t offset, uint64_t bytes);
 static inline void shared_buffer_keep(struct shared_buffer *piece)

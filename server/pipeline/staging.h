@@ -1,7 +1,7 @@
-/* Pinned memory through which bytes pass between socket and GPU: slots of WIRE_CHUNK bytes, leased
- * while bytes are in them. There is a fixed number, which is the cap on bytes in flight: whoever
- * finds none waits, or goes on in another way when none comes back (copy_overflow.h). The memory is
- * not touched before it is used, and made at the first lease. */
+/* Staging slots: pinned memory through which bytes pass between socket and GPU. A slot has
+ * WIRE_CHUNK bytes, and is leased while bytes are in it. Their fixed number limits the bytes in
+ * flight: a copy that finds none free waits, or uses copy_overflow.h when none comes back. The
+ * memory is made at the first lease, and not touched before it is used. */
 #ifndef SERVER_PIPELINE_STAGING_H
 #define SERVER_PIPELINE_STAGING_H
 
@@ -28,7 +28,7 @@ struct overflow {
     unsigned turns;
 };
 
-/* How often something has changed, so that who finds no slot can tell whether anything goes on. */
+/* Counts of changes, by which a copy that finds no slot can tell whether any work goes on. */
 struct staging_moves {
     uint64_t slots; /* leased or given back, of the fixed ones */
     uint64_t all;
@@ -43,7 +43,7 @@ struct staging {
     struct staging_slot *free;
     struct staging_moves moves;
     struct overflow overflow;
-    bool ended; /* nobody shall wait any more */
+    bool ended; /* no thread may wait any more */
 };
 
 /* Pins `bytes` with flags of cuMemHostAlloc in the primary context of `device`, which stays
@@ -52,7 +52,7 @@ struct staging {
 CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
                      unsigned flags, void **memory);
 
-/* The same for memory that is there already; and that it is pinned no more. */
+/* Pins existing memory; and unpins it. */
 CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
                           size_t bytes);
 CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory);
@@ -63,8 +63,8 @@ void staging_init(struct staging *staging, const struct cuda_driver *driver, uin
 /* Makes the slots with the primary context of `device`. Does nothing when they are there. */
 CUresult staging_make(struct staging *staging, CUdevice device);
 
-/* The same with memory that is not pinned: when the GPU has had a fault the driver gives none, but
- * bytes are still on their way here. */
+/* Makes the slots with memory that is not pinned: after an execution fault the driver gives none,
+ * but bytes of the client are still under way. */
 CUresult staging_make_ordinary(struct staging *staging);
 
 /* The memory of all slots; only after staging_make. */
@@ -73,14 +73,15 @@ void *staging_memory(const struct staging *staging, size_t *bytes);
 /* Leases a slot. NULL: none is free, or all has ended. Only after staging_make. */
 struct staging_slot *staging_try(struct staging *staging);
 struct staging_moves staging_moves(struct staging *staging);
-/* Waits until something has changed since `seen`, or the end. False: nothing has for so long. */
+/* Waits until something has changed since `seen`, or until the end. False: not within the timeout.
+ */
 bool staging_wait(struct staging *staging, struct staging_moves seen, uint64_t timeout_ns);
-/* One more lease of a slot that the caller has leased. */
+/* Adds a lease to a slot that the caller has leased. */
 void staging_share(struct staging *staging, struct staging_slot *slot);
 /* How many leases there are. */
 unsigned staging_leases(struct staging *staging, const struct staging_slot *slot);
 void staging_give(struct staging *staging, struct staging_slot *slot);
-/* Wakes whoever waits, streams as well, for ever. */
+/* Wakes all threads and streams that wait, now and from now on. */
 void staging_end(struct staging *staging);
 
 #endif
