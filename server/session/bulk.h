@@ -1,8 +1,7 @@
-/* Bulk connections of a data connection: more ways for the bytes of large copies, where one cannot
- * fill the wire. The order of calls is that of the data connection alone: a frame there says over
- * which connection its bytes come (WIRE_BULK), and the submit thread takes them from there, and
- * goes no further before it has them. When one of them is lost, the data connection ends as if it
- * were lost itself. */
+/* Bulk connections of a data connection: they carry bytes of large copies, where one connection
+ * cannot fill the wire. The data connection alone gives the order of calls: a frame there says over
+ * which connection its bytes come (WIRE_BULK), and the submit thread takes all of them before it
+ * goes on. When a bulk connection is lost, the data connection ends as if it were lost itself. */
 #ifndef SERVER_SESSION_BULK_H
 #define SERVER_SESSION_BULK_H
 
@@ -18,44 +17,44 @@
 struct server_conn;
 
 struct server_bulk {
-    pthread_mutex_t lock;       /* of what the main thread puts in */
+    pthread_mutex_t lock;       /* guards `there` and `conns`, which the main thread fills in */
     bool there[WIRE_BULKS_MAX]; /* connected */
     unsigned granted;           /* connections that the client may open */
-    bool packs;                 /* both ends take packed bytes */
-    unsigned used;              /* the submit thread's */
+    bool packs;                 /* both ends take compressed bytes */
+    unsigned used;              /* in use, as the submit thread knows */
     struct transport_conn conns[WIRE_BULKS_MAX];
-    /* What WIRE_BULK has said of the next frame; all 0: nothing. */
+    /* From WIRE_BULK, about the next frame; all 0: there was none. */
     struct bulk_apart {
         bool said;
         uint32_t connection, packed;
     } next;
 };
 
-/* How many bulk connections go well beside this one; `configured`: as [server] bulk_connections. */
+/* How many bulk connections are useful beside this one; `configured`: [server] bulk_connections. */
 unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured);
 
 void bulk_init(struct server_bulk *bulk);
-/* The bulk connection with this number has shown its ticket: takes it over if it answers GA_OK.
- * In the main thread. */
+/* Adds the bulk connection with this number, which has shown its ticket; takes ownership if it
+ * returns GA_OK. Main thread. */
 GA_CHECKED enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
                                       const struct transport_conn *conn);
 
-/* What this end takes of a client that takes so much: HANDSHAKE_TAKES_*. Before anything is sent.
- */
+/* Agrees on compression: HANDSHAKE_TAKES_* of this end, for a client that takes `client_takes`.
+ * Call before anything is sent. */
 uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes);
 
 /* ---- the submit thread */
 
-/* A WIRE_BULK frame. False: it breaks the protocol. */
+/* Takes a WIRE_BULK frame. False: it breaks the protocol. */
 bool bulk_frame(struct server_conn *conn, struct ga_reader *reader);
-/* Whether the current frame, with so many bytes of values, has `bytes` bulk bytes. */
+/* Whether the current frame, with `values` bytes of values, has `bytes` bulk bytes. */
 bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
                uint64_t bytes);
-/* Takes them; `to` has room for them, padded. GA_LOST: the connection has ended. GA_INVALID: they
- * are packed wrongly. */
+/* Reads the bulk bytes into `to`, which has room for them, padded. GA_LOST: the connection has
+ * ended. GA_INVALID: decompression fails. */
 GA_CHECKED enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to,
                                     uint64_t bytes);
-/* The same, and nobody has them. */
+/* Reads the bulk bytes and drops them. */
 GA_CHECKED enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes);
 
 #endif

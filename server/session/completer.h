@@ -1,5 +1,5 @@
-/* The completion thread of a backend process: looks at the driver's events, sends what is due, and
- * never waits for the socket. See completion_order.h for the order. */
+/* The completion thread of a backend process: polls the driver's events, sends the answers that are
+ * due, and never waits for the socket. See completion_order.h for the order. */
 #ifndef SERVER_SESSION_COMPLETER_H
 #define SERVER_SESSION_COMPLETER_H
 
@@ -14,7 +14,7 @@
 
 struct server_conn;
 
-/* More entries than this, and the submit thread reads no further. */
+/* With this many entries outstanding the submit thread reads no further calls. */
 #define COMPLETIONS_MAX 16384u
 
 #define COMPLETER_FEW 4u
@@ -23,9 +23,9 @@ enum completer_kind {
     COMPLETER_REPLY, /* WIRE_REPLY with the result code alone */
     COMPLETER_FRAME, /* a reply that is already written, sent in its turn */
     COMPLETER_DATA,  /* a piece of a copy to the host; the last one is followed by the reply */
-    COMPLETER_STORE, /* the same, into memory of the client that the card reaches */
+    COMPLETER_STORE, /* as DATA, but by RDMA into memory of the client */
     COMPLETER_DONE,  /* WIRE_DONE */
-    COMPLETER_HOST,  /* the same for a host function, whose lease is called then */
+    COMPLETER_HOST,  /* WIRE_DONE of a host call: its turn has come */
     COMPLETER_SLOT,  /* a piece of a copy from the host: the slot is free again */
     COMPLETER_JOB,   /* something for the submit thread to do */
 };
@@ -36,12 +36,12 @@ struct completer_entry {
     uint16_t session;
     uint64_t sequence;
     CUresult rc;
-    struct event_ref *event;   /* what is waited for; NULL: nothing, or `events` */
+    struct event_ref *event;   /* the event to wait for; NULL: none, or `events` */
     struct event_ref **events; /* when there are several: `few`, or an owned array */
     struct event_ref *few[COMPLETER_FEW];
     unsigned event_count, events_done;
     struct staging_slot *slot;   /* DATA, STORE, SLOT */
-    struct shared_buffer *piece; /* REPLY, STORE: what it copied from or to; NULL: nothing */
+    struct shared_buffer *piece; /* REPLY, STORE: the shared buffer of the copy, or NULL */
     uint8_t *bulk;               /* DATA, STORE: in the slot */
     uint64_t offset;             /* DATA: in the copy; STORE: in the piece */
     uint32_t bytes;
@@ -60,39 +60,39 @@ struct completer {
     struct completion_list incoming; /* under the lock */
     struct completion_list entries;  /* of the thread */
     _Atomic size_t outstanding;      /* added and not yet emitted */
-    _Atomic uint64_t newest_ns;      /* when somebody last began to wait */
+    _Atomic uint64_t newest_ns;      /* when a client last began to wait */
     bool asleep;                     /* under the lock: it must be woken */
     bool ended;
     int wake_fd;
-    struct completer_entry *held; /* by the submit thread; NULL: nothing. Else nothing is
-                                   * outstanding */
+    struct completer_entry *held; /* kept by the submit thread, which is then the only entry
+                                   * outstanding; or NULL */
     struct ga_pool unused;        /* entries, for the submit thread */
     struct ga_pool frames;        /* of the thread */
     uint8_t *packed;              /* room for a piece, of who emits it; NULL: none yet */
 };
 
 GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
-/* Stops the thread and joins it. What is outstanding is dropped. */
+/* Stops the thread and joins it. Outstanding entries are dropped. */
 void completer_stop(struct completer *completer);
 /* Makes the thread look at the socket and the entries again. */
 void completer_wake(struct completer *completer);
 
-/* Something has happened that work was waiting for: the thread looks often again. Any thread. */
+/* Work on the GPU may go on now, so the thread polls often again. Any thread. */
 void completer_hurry(struct completer *completer);
 
 /* An entry with nothing to wait for; NULL: no memory. Submit thread only. */
 struct completer_entry *completer_entry_make(struct completer *completer, enum completer_kind kind,
                                              uint16_t session, uint64_t sequence);
-/* Throws an entry (or NULL) away that was not handed in, or a job that is done. */
+/* Frees an entry (or NULL) that was not handed in, or a job that is done. */
 void completer_entry_free(struct completer *completer, struct completer_entry *entry);
-/* Hands an entry in, from the submit thread only; it may be emitted before this returns. If nothing
- * else is outstanding and the client waits for it, the submit thread keeps it, to look at it while
- * it waits for the next call: nobody has to be woken then. It hands over before it does anything
- * else that may wait. */
+/* Hands an entry in, from the submit thread only; it may be emitted before this returns. If no
+ * other entry is outstanding and the client waits for it, the submit thread keeps it (`held`) and
+ * polls it while it waits for the next call, so that the completion thread need not be woken. It
+ * hands the entry over before it does anything else that may wait. */
 void completer_add(struct completer *completer, struct completer_entry *entry);
-/* Looks at what is kept. Whether it was emitted: there is something to send. Submit thread only. */
+/* Polls the held entry. True: it was emitted, so there is something to send. Submit thread only. */
 bool completer_look(struct completer *completer);
-/* Gives what is kept to the thread. Submit thread only. */
+/* Gives the held entry to the completion thread. Submit thread only. */
 void completer_hand_over(struct completer *completer);
 /* Whether everything that was handed in has been emitted. Submit thread only. */
 bool completer_is_idle(struct completer *completer);
@@ -100,31 +100,32 @@ bool completer_is_idle(struct completer *completer);
 GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 
 /* ---- copy_chunks.c: COMPLETER_DATA and COMPLETER_STORE, done or failed. `frames`: the pool of the
- * thread that is here. */
+ * calling thread. */
 void piece_send(struct completer *completer, struct ga_pool *frames,
                 const struct completer_entry *entry);
 void piece_store(struct completer *completer, struct ga_pool *frames,
                  const struct completer_entry *entry);
 
-/* ---- driver_events.c: events of the driver, counted. The context must be current. */
+/* ---- driver_events.c: reference-counted events of the driver. The context must be current. */
 
-/* A new one, never recorded: what a client's event is. */
+/* A new event, never recorded, for a client's event object. */
 CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
                    struct event_ref **ref);
-/* One that there is already; destroyed on failure. */
+/* Takes over an existing event; destroyed on failure. */
 CUresult event_own(struct completer *completer, struct server_context *context, unsigned flags,
                    CUevent real, struct event_ref **ref);
-/* A new or a used one, to be recorded at once: those without timing are pooled by context. */
+/* An event to be recorded at once, new or used: those without timing are pooled by context. */
 CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
                     struct event_ref **ref);
 void event_keep(struct completer *completer, struct event_ref *ref);
 void event_drop(struct completer *completer, struct event_ref *ref);
-/* Takes one without timing and records it on a stream of the context. */
+/* Records an event without timing on a stream of the context. */
 CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
                     struct event_ref **ref);
 /* The line of a stream by the client's handle; 0: there is no such stream, or no context. */
 uint64_t stream_line(struct server_conn *conn, uint64_t wire);
-/* The same for a stream by the client's handle, whatever context is current; also says its line. */
+/* Records one on a stream given by the client's handle, whatever context is current; gives its
+ * line. */
 CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
                      uint64_t *line);
 

@@ -1,9 +1,9 @@
 /* A data connection: one application's ordered stream of calls.
  *
- * Its submit thread reads, checks and submits; it waits neither for a GPU nor for the socket, only
- * for room (a full output queue, no free staging slot as long as any comes back), and where a call
- * must leave nothing behind (the end of a context). All state of the application belongs to it. The
- * completion thread (completer.h) tells what has finished. */
+ * The submit thread reads, checks and submits. It waits neither for a GPU nor for the socket, with
+ * two exceptions: for room (a full send queue; no free staging slot, as long as slots come back),
+ * and where a call must leave nothing behind (the end of a context). All state of the application
+ * belongs to it. The completion thread (completer.h) reports finished work. */
 #ifndef SERVER_SESSION_CONN_H
 #define SERVER_SESSION_CONN_H
 
@@ -30,7 +30,7 @@
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
 
-/* What the process does for its connection. */
+/* Callbacks of the connection to its process. */
 struct server_host {
     void *user;
     /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
@@ -38,10 +38,10 @@ struct server_host {
                              const char **why);
     /* The driver's ordinal of a device of the clients' list; -1: not of this process. */
     int (*ordinal)(void *user, uint32_t device);
-    /* Asks gpuaasd about what applications share (sharing.h). `*fd` goes along and stays the
-     * caller's (-1: none); it becomes what came with the answer, the caller's too. */
+    /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` goes along
+     * (-1: none) and stays the caller's; it becomes that of the answer, the caller's too. */
     enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
-    /* Whether bulk may be packed. May be NULL: no. */
+    /* Whether bulk may be compressed. May be NULL: no. */
     bool (*packs)(void *user);
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
     unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
@@ -49,7 +49,8 @@ struct server_host {
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
-    uint64_t client_cache; /* bytes that the client may keep, of each device; see conf/keys.def */
+    uint64_t
+        client_cache; /* limit on bytes that the client caches, of each device; see conf/keys.def */
 };
 
 struct server_conn {
@@ -66,25 +67,25 @@ struct server_conn {
     struct host_functions host_functions;
     struct server_objects objects;
     struct range_table ranges;
-    struct range_table reserved; /* besides windows, for what the program maps */
+    struct range_table reserved; /* the program's reservations, outside of windows */
     struct server_session *sessions[CONF_GPUS_MAX + 1]; /* by number, from 1; NULL: never used */
     bool takes_trim;                                    /* the client understands WIRE_TRIM */
     bool lacks;                                         /* any of the following */
-    struct api_op_set lacking, silent;                  /* calls that the client means otherwise */
-    uint64_t calls;                                     /* that have come: the last one's number */
+    struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
+    uint64_t calls;                                     /* sequence of the last call */
     struct server_context *current;
     bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;
-    struct staging_slot *shared; /* of small pieces; leased once for this pointer. Or NULL */
+    struct staging_slot *shared; /* slot for small pieces, with a lease for this pointer; or NULL */
     uint32_t shared_used;
     uint64_t overflow_wait_ns;
-    uint64_t still, hopeless; /* staging_moves: since then nothing goes on; and there is no room */
-    bool waits_for_values;    /* a stream has, ever: this may end by a later call alone */
-    bool overflows_not;       /* the driver cannot */
+    uint64_t still, hopeless; /* staging_moves since which no work goes on; and no room is left */
+    bool waits_for_values; /* a stream waits, or has, for a value: only a later call may end that */
+    bool overflows_not;    /* the driver cannot do what overflow needs */
     uint8_t *scratch;
     struct transport_memory scratch_lent; /* for the network card */
     uint32_t small_copies;                /* see calls/copy.c */
-    uint64_t fetches;                     /* begun ever, see rdma_copy.c */
+    uint64_t fetches;                     /* count of all that have begun, see rdma_copy.c */
     bool unlent;                          /* the slots cannot be registered with the network card */
     struct send_queue_frame *reply;       /* between server_reply_begin and _end */
     struct ga_spin spin;                  /* of the submit thread, for the next call */
@@ -97,9 +98,9 @@ struct server_conn {
     atomic_uint job_count;
 };
 
-/* Starts to serve the application that sent `hello`, whose ticket has been used. Takes the
- * connection and the reader (at the hello, with what it has received behind it) over when it
- * answers GA_OK. */
+/* Starts to serve the application that sent `hello`, whose ticket has been used. Takes ownership of
+ * the connection and the reader (which is at the hello, and may hold bytes behind it) if it returns
+ * GA_OK. */
 GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
                                      const struct server_host *host,
                                      const struct transport_conn *transport,
@@ -109,48 +110,50 @@ GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda
 /* Makes the submit thread end soon; from any thread. */
 void conn_end(struct server_conn *conn);
 
-/* Sends what the socket takes; the completion thread sends the rest. Before each call of the driver
- * that may wait for the GPU: what the client has not heard may be what the GPU waits for. */
+/* Sends as much as the socket takes; the completion thread sends the rest. Call before each call of
+ * the driver that may wait for the GPU, because the GPU may wait for a client that waits for an
+ * answer in the queue. */
 void conn_flush(struct server_conn *conn);
-/* Does what the completion thread has handed back. */
+/* Runs the jobs that the completion thread has handed back. */
 void conn_run_jobs(struct server_conn *conn);
-/* Waits until `*done`, doing jobs meanwhile. GA_LOST: the connection ends. */
+/* Runs jobs until `*done` is set. GA_LOST: the connection ends. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
-/* Waits for the wake-up and, unless it is NULL, for what is `wanted` of `from`. */
+/* Sleeps until the thread is woken or, unless `from` is NULL, `wanted` is possible on it. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
 
-/* ---- copy_room.c: where the bytes of a copy are on their way */
+/* ---- copy_room.c: room for the bytes of a copy on their way */
 
 /* A slot of staging.h, or a turn of copy_overflow.h. */
 struct conn_room {
     struct staging_slot *slot; /* leased */
     uint8_t *at;               /* what the driver copies from or to, 16-aligned and padded */
     uint32_t bytes;
-    struct overflow_bytes *aside; /* bytes for the GPU come here, if it is not NULL; then
-                                   * overflow_put, before the driver is told to copy */
+    struct overflow_bytes *aside; /* if not NULL: place for bytes for the GPU; call overflow_put
+                                   * before the driver's copy */
 };
 
-enum conn_use { ROOM_IN, ROOM_OUT, ROOM_STORE }; /* the last one: by the network card */
+enum conn_use { ROOM_IN, ROOM_OUT, ROOM_STORE }; /* STORE: out, by the network card */
 
-/* Leases room for the next piece of a copy in `stream`; small pieces share slots. ROOM_IN: for all
- * of `bytes`, WIRE_CHUNK at most. Else for as many as fit, and for all of WIRE_CHUNK or less. Waits
- * while work goes on that will make room, and where the stream itself waits for more than that,
- * finds room without. CUDA_ERROR_OUT_OF_MEMORY: there is none, and nothing goes on, perhaps until a
- * later call; the log says so. Any error with conn->ended: the connection ends. */
+/* Leases room for the next piece of a copy in `stream`; small pieces share slots. ROOM_IN: room for
+ * all of `bytes`, at most WIRE_CHUNK. Otherwise room for as many as fit, and for all if they are at
+ * most WIRE_CHUNK. Waits while work goes on that will make room. If the stream itself stands still,
+ * it leases room of copy_overflow.h. CUDA_ERROR_OUT_OF_MEMORY: there is none, and no work goes on,
+ * perhaps until a later call; the log says so. Any error with conn->ended: the connection ends. */
 CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
                    struct conn_room *room);
-/* Nothing comes. */
+/* Gives the room back unused: no bytes come. */
 void conn_room_leave(struct server_conn *conn, struct conn_room *room);
-/* WIRE_CHUNK bytes that are free between two calls, padded. NULL: no memory. */
+/* Scratch memory of WIRE_CHUNK bytes, padded, for use within one call. NULL: no memory. */
 uint8_t *conn_scratch(struct server_conn *conn);
 
-/* The bulk bytes of the current frame, `skip` bytes behind its header; waits for the client to send
- * them. GA_LOST: the connection has ended. */
+/* Reads the bulk bytes of the current frame, `skip` bytes behind its header; waits until the client
+ * has sent them. GA_LOST: the connection has ended. */
 GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size);
-/* The session of a frame, agreed; NULL: there is none. */
+/* The session of a frame, if its window is agreed; NULL: there is none. */
 struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
 
-/* Makes a context current. One that is no more (or 0): the calls that follow fail, each by itself.
+/* Makes a context current. If it does not exist any more (or is 0), each of the following calls
+ * fails.
  */
 void context_switch(struct server_conn *conn, uint64_t handle);
 
@@ -161,7 +164,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
 bool session_window(struct server_conn *conn, const struct wire_header *header,
                     struct ga_reader *reader);
 
-/* ---- What generated and hand-written calls use. All only in the submit thread. */
+/* ---- Functions for generated and hand-written calls; submit thread only. */
 
 /* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
 CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
@@ -177,11 +180,11 @@ CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, u
                            void *real);
 
 /* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
- * ends. It is sent after whatever has finished before it. */
+ * ends. The reply is sent behind answers to work that has finished before it. */
 struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
                                      CUresult rc, size_t bound);
 void server_reply_end(struct server_conn *conn);
-/* All of that, where rc and results are known. */
+/* A whole reply, where rc and results are known. */
 #define SERVER_REPLY_RESULTS(conn, header, name, rc, results)                                      \
     do {                                                                                           \
         struct ga_writer *writer_ =                                                                \
@@ -193,7 +196,7 @@ void server_reply_end(struct server_conn *conn);
     } while (0)
 /* A reply without results. */
 void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-/* A call that nobody waits for has failed, in the current context. */
+/* Reports that a call that no thread waits for has failed, in the current context (WIRE_ERROR). */
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
 /* A reply without results once `ref` (taken over; NULL: now) has finished. */
 void server_reply_after(struct server_conn *conn, const struct wire_header *header,
@@ -201,7 +204,7 @@ void server_reply_after(struct server_conn *conn, const struct wire_header *head
 
 /* Whether the driver's answer condemns the process. */
 bool server_is_fault(CUresult rc);
-/* Looks at any result code of the driver: a fault is told to the client, once. Any thread. */
+/* Checks a result code of the driver; tells the client of an execution fault, once. Any thread. */
 void server_check_fault(struct server_conn *conn, CUresult rc);
 /* Memory is gone or the protocol is broken: ends the connection with a log line. */
 void server_fail(struct server_conn *conn, const char *why);

@@ -1,6 +1,6 @@
-/* What an application has on this server: sessions (its devices), contexts, and the objects that
- * belong to a context. Handles are the client's; they are looked up in tables of the connection,
- * because a stream of one device may wait for an event of another.
+/* The objects of an application on this server: sessions (its devices), contexts, and the objects
+ * of a context. Handles are the client's. They are looked up in tables of the connection, because a
+ * stream of one device may wait for an event of another.
  *
  * Everything here belongs to the submit thread, except struct event_ref (see there). */
 #ifndef SERVER_SESSION_OBJECTS_H
@@ -29,8 +29,9 @@ struct server_session {
     struct handshake_window window;
     bool mappable; /* its driver can map memory at given addresses */
     uint64_t granularity_bytes;
-    unsigned handle_types;           /* of its allocations: CUmemAllocationHandleType */
-    struct handshake_context wanted; /* the context to be made with it; handle 0: none (any more) */
+    unsigned handle_types; /* of its allocations: CUmemAllocationHandleType */
+    struct handshake_context
+        wanted; /* the context to make with the session; handle 0: none (left) */
 };
 
 struct server_context {
@@ -42,16 +43,16 @@ struct server_context {
     struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_line;          /* completion line of its stream 0 */
-    CUstream heir;               /* waits for work of streams that are gone; NULL: there is none */
-    _Atomic bool ended;          /* nothing of it is waited for any more */
+    CUstream heir;               /* waits for work of destroyed streams; NULL: there is none */
+    _Atomic bool ended;          /* no entry waits for its work any more */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
 };
 
-/* An event of the driver that somebody looks at: the client's event object, and each wait for it.
- * A client's event that is recorded again while a wait still looks at the last record gets a new
- * one; so a wait is for the record that was there when it began, as in CUDA. */
+/* A reference-counted event of the driver, used by the client's event object and by each wait for
+ * it. A client's event that is recorded again while a wait still uses the last recording gets a new
+ * one, so a wait is for the recording that was the last when it began, as in CUDA. */
 struct event_ref {
     struct ga_list link; /* of free_events */
     struct server_context *context;
@@ -92,7 +93,7 @@ struct server_module {
     struct ga_list link;
     struct server_context *context;
     uint64_t handle;
-    bool leaving; /* unloaded by the client: nobody finds it any more */
+    bool leaving; /* unloaded by the client: found no more */
     CUmodule real;
     struct ga_list functions;
 };
@@ -104,8 +105,8 @@ struct server_array {
     uint64_t handle; /* of the type ARRAY or MIPMAP */
     CUarray array;
     CUmipmappedArray mipmap; /* NULL: one array */
-    uint64_t whole;          /* of which it is a level; 0: it has memory of its own */
-    bool leaving;            /* destroyed by the client: nobody finds it any more */
+    uint64_t whole;          /* handle of the mipmapped array it is a level of; 0: none */
+    bool leaving;            /* destroyed by the client: found no more */
 };
 
 /* A texture or surface object. */
@@ -122,20 +123,20 @@ struct server_graph {
     struct ga_list link;
     struct server_context *context;
     uint64_t handle;
-    CUgraph graph; /* of which it was made: its nodes are named when it is changed */
-    struct server_condition_graph *of; /* which that is, if it has conditional nodes; else NULL */
+    CUgraph graph;                     /* the source: changes name its nodes */
+    struct server_condition_graph *of; /* the same, if it has conditional nodes; else NULL */
     CUgraphExec exec;
     uint32_t count;
     CUgraphNode *nodes;
 };
 
-/* Memory without an address, which the program maps. */
+/* Physical memory: without an address; the program maps it. */
 struct server_physical {
     uint64_t handle;
     uint64_t bytes;
     uint64_t real; /* the driver's handle */
     uint32_t mappings;
-    bool shared; /* other applications may have been let have it */
+    bool shared; /* other applications may have it, too */
 };
 
 struct server_param {
@@ -152,7 +153,7 @@ struct server_function {
     struct server_param *params;
 };
 
-/* Live objects of one application; a greedy one ends here with OUT_OF_MEMORY. */
+/* Limits on live objects of one application; beyond, calls fail with OUT_OF_MEMORY. */
 #define CONTEXTS_MAX  1024u
 #define GREENS_MAX    1024u
 #define STREAMS_MAX   65536u
@@ -185,55 +186,57 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
                      const struct server_context *owner, uint64_t address, uint64_t bytes);
 
 struct range_table;
-/* Do whole mappings make up exactly these bytes? */
+/* Whether exactly these bytes are made up of whole mappings. */
 bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t bytes);
 /* Maps an allocation of the driver for the current context at an address of the session's window;
  * on success it goes with the mapping. */
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
                       CUmemGenericAllocationHandle physical);
-/* Asks gpuaasd (sharing.h), which answers in the packet. A descriptor in `*fd` stays the caller's;
- * one that is there afterwards, too, and comes only with CUDA_SUCCESS (calls/ipc.c). */
+/* Sends a request to gpuaasd (sharing.h), whose answer the packet becomes. A descriptor in `*fd`
+ * stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS (calls/ipc.c).
+ */
 CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int *fd);
-/* Other applications cannot open any more what begins there. */
+/* Withdraws entries of the sharing registry: other applications can open that memory no more. */
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes);
-/* Memory without an address under the client's handle, as yet nobody's: the caller sets `real`, or
- * drops it again (calls/physical.c). */
+/* Enters physical memory under the client's handle; the caller then sets `real`, or drops the entry
+ * (calls/physical.c). */
 CUresult physical_put(struct server_conn *conn, uint64_t handle, uint64_t bytes,
                       struct server_physical **out);
 void physical_drop(struct server_conn *conn, struct server_physical *physical);
-/* An event that other applications record, too, under the client's handle; destroyed on failure. */
+/* Enters an event that other applications record, too, under the client's handle; destroyed on
+ * failure. */
 CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
 
 /* ---- peer_access.c */
 
-/* A mapping of the owner: accessible for those that have been let in. */
+/* Makes a mapping of the owner accessible for the contexts that have peer access. */
 CUresult peer_open(struct server_conn *conn, const struct server_context *owner, uint64_t address,
                    uint64_t bytes);
 /* Whether peer access lets the context use the owner's memory. */
 bool peer_reaches(const struct server_conn *conn, const struct server_context *context,
                   const struct server_context *owner);
-/* A context is emptied: it reaches nobody any more, and nobody it. */
+/* Ends all peer access of a context, in both directions. */
 void peer_drop(struct server_conn *conn, const struct server_context *context);
 
 /* ---- contexts.c */
 
 /* Makes the context (NULL: none) the driver's current one; conn->current stays the connection's. */
 void context_apply(struct server_conn *conn, const struct server_context *context);
-/* Makes the stream's the driver's current one, where its handle alone does not say which it is. */
+/* Makes the stream's context current in the driver, where the stream's handle does not imply it. */
 void stream_apply(struct server_conn *conn, const struct server_stream *stream);
 
-/* Puts events on all streams of the context, which must be current, into an entry that waits for
- * nothing yet: together they are all of its work, that of streams which are gone included. After an
- * error some may be there. */
+/* Records events on all streams of the context, which must be current, and lets the entry wait for
+ * them: together they cover all work of the context, that of destroyed streams included. After an
+ * error the entry may have some of them. */
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry);
-/* The same for all contexts whose work may use the owner's memory. Any may be current. */
+/* As context_mark, for all contexts whose work may use the owner's memory. Any may be current. */
 CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
                             struct completer_entry *entry);
-/* Waits for the work of the context, then frees all its objects; not `keep`: itself too. An error
- * of the driver is answered, and does not stop it. */
+/* Waits for the work of the context, then frees all its objects, and without `keep` the context
+ * itself. An error of the driver is returned, but does not stop this. */
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);
 
 /* ---- each frees one object, in the driver too */
@@ -248,13 +251,13 @@ CUresult green_drain(struct server_conn *conn, const struct server_green *green)
 /* With its streams. */
 CUresult green_free(struct server_conn *conn, struct server_green *green);
 
-/* The variables of conditional nodes; nothing is captured, and no executable is left, that has one.
+/* Frees the variables of conditional nodes. No capture and no executable graph uses them any more.
  */
 void conditions_free(struct server_conn *conn, struct server_context *context);
 
 /* Forgets a stream that the driver has destroyed. */
 void stream_drop(struct server_conn *conn, struct server_stream *stream);
-/* What has been captured in a stream that goes. */
+/* Drops the graph that is being captured in a stream that ends. */
 void graph_build_end(struct server_conn *conn, struct server_stream *stream);
 
 #endif
