@@ -140,8 +140,7 @@ struct client_conn {
     atomic_uint bulk_count;         /* bulk connections in use */
     unsigned bulk_last;             /* the bulk connection chosen last */
     struct conn_bulk bulks[WIRE_BULKS_MAX];
-    _Atomic uint64_t
-        oldest_ns; /* when the buffer became non-empty; 0: it is empty, or need not leave */
+    _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: nothing has to leave */
     /* Bytes wait no longer in the buffer: CONN_FLUSH_NS, or an eighth of a long round trip, because
      * TCP sends ten packets after a pause, however small, and then waits for a round trip. */
     uint64_t flush_ns;

@@ -64,8 +64,7 @@ void client_shared_buffer_end(struct client_shared_buffer *first);
 struct client_slot {
     uint8_t *memory; /* CLIENT_SLOT_BYTES, and a cache line */
     struct client_buffer_place place;
-    atomic_uint
-        busy; /* 0: free; the thread that took the slot clears it, or reply_action.lease does */
+    atomic_uint busy; /* 0: free; cleared by the thread that took it, or by reply_action.lease */
 };
 
 /* Takes a slot of the context's connection, for a copy to the device (`in`) or from it. NULL: the

@@ -19,10 +19,9 @@ struct client_event {
     uint64_t stream,
         mark; /* what is done with the last recording; under its connection's sender lock */
     _Atomic uint64_t mirror_stream,
-        mirror_mark; /* of the last recording, for client_mirrors_after */
-    atomic_uint
-        asked;   /* how many further recordings are watched at once: the program asks for it */
-    bool shared; /* other programs may record it, so nothing is known of its recordings */
+        mirror_mark;   /* of the last recording, for client_mirrors_after */
+    atomic_uint asked; /* so many further recordings are watched: the program asks for it */
+    bool shared;       /* other programs may record it, so nothing is known of its recordings */
 };
 
 CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire);
