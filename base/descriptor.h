@@ -1,5 +1,5 @@
-/* Descriptors of a library in somebody else's process: never 0, 1 or 2, even when the program has
- * closed those. Whoever prints would write into them. */
+/* Descriptors of a library in a process that is not its own: never 0, 1 or 2, even when the program
+ * has closed those, because code that prints would write into them. */
 #ifndef BASE_DESCRIPTOR_H
 #define BASE_DESCRIPTOR_H
 

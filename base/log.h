@@ -1,11 +1,11 @@
-/* One line per event on stderr: "TIME gpuaas[PID] level: text", or a JSON object. Whoever decides
- * that something is an error logs it, once. Level and form from GPUAAS_LOG (error, warn, info,
- * debug) and GPUAAS_LOG_FORMAT (text, json); default warn and text in programs that use the client
- * library, in gpuaasd what its configuration says.
+/* One line per event on stderr: "TIME gpuaas[PID] level: text", or a JSON object. The code that
+ * decides that something is an error logs it, once. Level and form from GPUAAS_LOG (error, warn,
+ * info, debug) and GPUAAS_LOG_FORMAT (text, json); default warn and text in programs that use the
+ * client library, in gpuaasd what its configuration says.
  *
- * What a reader would get wrong: not every line is written. Of one place in the code there are
- * GA_LOG_LINES_A_SECOND in a second; more are counted, and so are lines that nobody reads (a full
- * pipe), instead of waited for. */
+ * What a reader would get wrong: not every line is written. One place in the code writes at most
+ * GA_LOG_LINES_A_SECOND; further lines are only counted. Lines for a full pipe, which nobody reads,
+ * are counted, too, instead of waiting. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -1,8 +1,8 @@
-/* Whether to look for something again and again before sleeping until it comes. Being woken takes
- * longer than many answers; but who spins for what does not come soon only burns the processor,
- * and takes it from the other end if both share one.
+/* Whether to poll for something before sleeping until it comes. Being woken takes longer than many
+ * answers; but polling for something that does not come soon only burns the processor, and takes it
+ * from the other end if both share one.
  *
- * So spinning that was in vain is tried again ever more rarely, and one success makes it the rule
+ * Polling that was in vain is therefore tried ever more rarely, and one success makes it the rule
  * again. */
 #ifndef BASE_SPIN_H
 #define BASE_SPIN_H

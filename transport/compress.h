@@ -1,10 +1,10 @@
-/* Packing of bulk bytes (LZ4), where the wire is slower than that.
+/* Compression of bulk bytes (LZ4), where the wire is slower than that.
  *
- * A sender tells when the socket is full and what it takes; from that comes what a byte costs on
- * this wire, and from packing what that costs and saves here. A piece is packed only where that
- * wins, while the socket is full or has been not long ago; bytes that do not get smaller are tried
- * more and more seldom.
- * Nothing here is atomic: a struct compression is under its owner's lock. */
+ * The sender reports when the socket is full and how much it takes: this gives the cost of a byte
+ * on the wire. Compressing gives its own cost and what it saves. A piece is compressed only where
+ * that wins, while the socket is full or has been not long ago; bytes that do not get smaller are
+ * tried more and more seldom. Nothing here is atomic: a struct compression is under its owner's
+ * lock. */
 #ifndef TRANSPORT_COMPRESS_H
 #define TRANSPORT_COMPRESS_H
 

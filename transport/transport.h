@@ -1,10 +1,10 @@
 /* Bytes between two processes, behind one table.
  *
- * A transport is a reliable, ordered stream of bytes that never blocks: what cannot be done now is
- * GA_AGAIN, and poll(2) says when to ask again: on what `poll_prepare` names, or, for a connection
- * that is not wide, on the descriptor. Frames are made of those bytes by transport/frame.h. A new
- * transport is one file with a struct transport_ops, one line in transport_all[] and one line in
- * the contract test. */
+ * A transport is a reliable, ordered stream of bytes that never blocks. An operation that cannot be
+ * done now returns GA_AGAIN, and poll(2) says when to try again: on the descriptors that
+ * `poll_prepare` names, or, for a connection that is not upgraded (wide), on its own descriptor.
+ * transport/frame.h makes frames of the bytes. A new transport has a struct transport_ops, a line
+ * in transport_all[] and a line in the contract test; ARCHITECTURE.md says who chooses it. */
 #ifndef TRANSPORT_TRANSPORT_H
 #define TRANSPORT_TRANSPORT_H
 
@@ -24,24 +24,24 @@ struct transport_ops;
 #define TRANSPORT_TICKET_ID  16
 #define TRANSPORT_TICKET_KEY 32
 
-/* By what both ends of a tls connection know each other: certificates, or a ticket that both have
- * been told (RFC 8446: an external pre-shared key). Borrowed until a connection is made; a
- * listener's function and `user` as long as it and its connections live. */
+/* The credentials of a tls connection: certificates, or a ticket that both ends have (RFC 8446: an
+ * external pre-shared key). Borrowed until a connection is made; a listener's function and `user`
+ * are borrowed as long as it and its connections live. */
 struct transport_secret {
     /* Files (PEM); NULL: none. A listener without tickets needs `cert` and `key`, and with `ca`
-     * demands certificates of clients. Who connects needs `ca` (NULL: what the machine trusts). */
+     * demands certificates of clients. The connecting end needs `ca` (NULL: what the machine
+     * trusts). */
     const char *cert, *key, *ca;
-    /* Who connects with a ticket. NULL: with certificates */
+    /* The ticket of the connecting end; NULL: it uses certificates */
     const uint8_t *ticket_id, *ticket_key;
-    /* A listener for tickets: the key of one that is good. False, having said why: it is not. Its
-     * connections have no certificates. */
+    /* Of a listener for tickets: gives the key of a ticket that is good. False: it is not; the
+     * cause has been logged. Connections of such a listener have no certificates. */
     bool (*ticket)(void *user, const uint8_t *id, uint8_t *key);
     void *user;
 };
 
 /* "tcp://host:port", "tls://host:port", "host:port", "host", "[v6]:port", "rdma://host:port", or
- * "shm:name" (the name
- * is the host). */
+ * "shm:name" (the name is the host). */
 struct transport_address {
     const struct transport_ops *ops;
     const struct transport_ops *inner; /* what a wrapper wraps, else NULL */
@@ -64,18 +64,18 @@ struct transport_conn {
     void *state; /* the transport's own; NULL: it needs none */
 };
 
-/* Memory that the network card of a wide connection knows. The other end names it by address and
- * key. */
+/* Memory that is registered with the network card of a wide connection. The other end names it by
+ * address and key. */
 struct transport_memory {
     void *state; /* the transport's own */
     uint64_t address;
     uint32_t key;
 };
 
-/* One copy between the memory of both ends. */
+/* One one-sided copy between the memory of both ends. */
 struct transport_one_sided_copy {
-    const struct transport_memory *own; /* TRANSPORT_OWN, as long as it is on its way */
-    void *here;                         /* in that */
+    const struct transport_memory *own; /* TRANSPORT_OWN; borrowed until the copy has ended */
+    void *here;                         /* in `own` */
     uint64_t there;                     /* in memory that the other end has shared, */
     uint32_t key;                       /* by its key */
     uint32_t bytes;                     /* not 0 */
@@ -83,38 +83,39 @@ struct transport_one_sided_copy {
 
 enum transport_use { TRANSPORT_OWN, TRANSPORT_SHARED };
 
-/* What a network card does that reaches into the other end's memory. One end shares memory, and
- * does no more; the other one fetches out of it and stores into it, by its address and key, which
- * travel as any bytes do. Whoever names memory that is not shared, or not any more, ends the
- * connection. (GPUDirect has its place here: memory of a GPU is registered, TRANSPORT_OWN, as
- * memory of the host is, and then bytes need no memory of the host on their way.) */
+/* One-sided operations of a network card (RDMA READ and WRITE). One end shares memory, and does no
+ * more; the other end fetches from it and stores into it, by address and key, which travel as any
+ * bytes do. Naming memory that is not shared (any more) ends the connection. (GPUDirect has its
+ * place here: memory of a GPU is registered, TRANSPORT_OWN, as memory of the host is, and then
+ * bytes need no memory of the host on their way.) */
 struct transport_one_sided {
-    /* Registers memory, which stays the caller's and where it is: for the other end
-     * (TRANSPORT_SHARED), or for copies that this end makes. Any thread. GA_UNSUPPORTED: the
-     * connection is not wide. GA_NO_MEMORY, with errno. */
+    /* Registers memory, which stays the caller's and where it is: TRANSPORT_SHARED for the other
+     * end, TRANSPORT_OWN for copies that this end makes. Any thread. GA_UNSUPPORTED: the connection
+     * is not wide. GA_NO_MEMORY, with errno. */
     GA_CHECKED enum ga_status (*share)(struct transport_conn *conn, void *memory, size_t bytes,
                                        enum transport_use use, struct transport_memory *out);
-    /* Nobody reaches it any more when this returns; before the connection is closed. */
+    /* The other end cannot reach the memory any more when this returns. Call before close. */
     void (*unshare)(struct transport_conn *conn, struct transport_memory *memory);
-    /* Begins to copy from the other end. They end in the order in which they have begun. One
-     * thread. GA_AGAIN: there are too many. */
+    /* Begins a copy from the other end (RDMA READ). Fetches end in the order in which they have
+     * begun. One thread. GA_AGAIN: too many are under way. */
     GA_CHECKED enum ga_status (*fetch)(struct transport_conn *conn,
                                        const struct transport_one_sided_copy *copy);
-    /* How many have ended ever. What to poll for: `poll_prepare` with POLLPRI. GA_LOST. That
-     * thread. */
+    /* The count of all fetches that have ended. To wait for one: `poll_prepare` with POLLPRI.
+     * GA_LOST. The thread that fetches. */
     GA_CHECKED enum ga_status (*fetched)(struct transport_conn *conn, uint64_t *count);
-    /* Begins to copy to the other end: it has the bytes before it has what is sent afterwards. Of
-     * who sends. GA_AGAIN: too many are on their way; what `send` does then holds here, too. */
+    /* Begins a copy to the other end (RDMA WRITE), which gets these bytes before bytes that are
+     * sent afterwards. The thread that sends. GA_AGAIN: too many are under way; as for `send`. */
     GA_CHECKED enum ga_status (*store)(struct transport_conn *conn,
                                        const struct transport_one_sided_copy *copy);
-    /* How many have ended ever: their memory here may be used again. Any thread. */
+    /* The count of all stores that have ended: their memory here may be used again. Any thread. */
     GA_CHECKED enum ga_status (*stored)(struct transport_conn *conn, uint64_t *count);
 };
 
-/* One transport. Every function keeps errno's meaning for itself; `why` gets the cause in words. */
+/* One transport. Functions report by their status, and `why` gets the cause in words; errno means
+ * nothing unless a function says so. */
 struct transport_ops {
     const char *scheme;
-    /* Sending takes no system call, so nothing is won by gathering what could leave. */
+    /* Sending takes no system call, so batching saves nothing. */
     bool send_is_cheap;
     GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
                                         struct transport_listener *out, char *why, size_t why_size);
@@ -130,17 +131,18 @@ struct transport_ops {
     /* GA_AGAIN: not yet. GA_LOST with `why`: refused, unreachable, ... */
     GA_CHECKED enum ga_status (*connect_end)(struct transport_conn *conn, char *why,
                                              size_t why_size);
-    /* Of a connection that will carry much, before its first byte, at the end that connects: makes
-     * it faster if the transport can. NULL: it cannot. On failure, with `why`, its bytes go the
-     * plain way; the scheme says which that is. */
+    /* Upgrades a connection that will carry much, before its first byte, at the end that connects.
+     * NULL: the transport cannot. On failure, with `why`, bytes go the plain way. */
     GA_CHECKED enum ga_status (*upgrade)(struct transport_conn *conn, char *why, size_t why_size);
-    /* Of a wide connection, at the end that connected: gives a descriptor, which stays the
-     * caller's, to the process at the other end; what is sent afterwards arrives there later. NULL:
-     * it cannot. GA_AGAIN: not now. GA_UNSUPPORTED: the connection is not wide. Any thread. */
+    /* Of a wide connection, at the end that connected: passes a descriptor, which stays the
+     * caller's, to the process at the other end; bytes that are sent afterwards arrive after it.
+     * NULL: the transport cannot. GA_AGAIN: not now. GA_UNSUPPORTED: the connection is not wide.
+     * Any thread. */
     GA_CHECKED enum ga_status (*send_fd)(struct transport_conn *conn, int fd);
-    /* At the other end: the next one, the caller's. GA_AGAIN: there is none. Of who receives. */
+    /* At the other end: receives the next one, which is then the caller's. GA_AGAIN: there is none.
+     * The thread that receives. */
     GA_CHECKED enum ga_status (*receive_fd)(struct transport_conn *conn, int *fd);
-    /* NULL: there is no such card. */
+    /* NULL: the transport has no one-sided operations. */
     const struct transport_one_sided *one_sided;
     /* Sends some bytes: GA_OK with *sent > 0, GA_AGAIN, or GA_LOST. After GA_AGAIN the next call's
      * bytes begin with those of this one: they may be encrypted already. */
@@ -149,9 +151,8 @@ struct transport_ops {
     /* Receives some bytes: GA_OK with *got > 0, GA_AGAIN, or GA_LOST (also at a clean end). */
     GA_CHECKED enum ga_status (*receive)(struct transport_conn *conn, void *to, size_t size,
                                          size_t *got);
-    /* To be called now and then by who sends, when nobody sends meanwhile: memory that nothing has
-     * used for a while goes back, and what has been sent and cannot arrive ends the connection.
-     * NULL: nothing is to do. */
+    /* Call now and then, in the place of a sender: gives back memory that has not been used for a
+     * while, and ends the connection if sent bytes cannot arrive. NULL: nothing to do. */
     void (*idle)(struct transport_conn *conn, uint64_t now_ns);
     /* Before sleeping until some of `wanted` (POLLIN, POLLOUT; POLLPRI: a fetch ends) may be
      * possible: fills in what to poll for, up to TRANSPORT_POLL_MAX; when any of it has an event,
@@ -160,11 +161,11 @@ struct transport_ops {
     /* All descriptors of the connection, TRANSPORT_FDS_MAX at most, for who must close them after
      * a fork. */
     unsigned (*descriptors)(const struct transport_conn *conn, int *fds);
-    /* The peer's machine gives no sign of life for so long, asked or not: GA_LOST. For connections
-     * whose peer always reads: a full receive window counts as silence too. */
+    /* Makes the connection GA_LOST when the other machine gives no sign of life for so long. For
+     * connections whose other end always reads: a full receive window counts as silence, too. */
     GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);
-    /* Why it was lost, in words, where the transport knows more than that it was; else NULL. For
-     * the thread that was told. NULL: it never does. */
+    /* The cause of the loss, in words, where the transport knows it; else NULL. For the thread that
+     * got GA_LOST. NULL: the transport never knows. */
     const char *(*error_text)(const struct transport_conn *conn);
     /* "tcp://host:port" as bound; for port 0 the real one. */
     GA_CHECKED enum ga_status (*local_address)(int fd, char *url, size_t size);
@@ -194,7 +195,7 @@ uint64_t transport_round_trip_ns(const struct transport_conn *conn);
  * programs of this machine that come by shared memory. */
 #define TRANSPORT_PEER_BYTES 80
 void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_BYTES]);
-/* What its transport says of its loss; else NULL. */
+/* The cause of the loss, as its transport says it; else NULL. */
 const char *transport_error_text(const struct transport_conn *conn);
 /* Waits until what connect_begin has begun is connected; on failure it stays the caller's to close.
  */
@@ -204,7 +205,7 @@ GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int t
 GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                             struct transport_conn *out, char *why, size_t why_size);
 
-/* Frames, packing and side connections belong to the door of this folder. */
+/* Frames, compression and side connections belong to the door of this folder. */
 #include "transport/compress.h" /* IWYU pragma: export */
 #include "transport/frame.h"    /* IWYU pragma: export */
 #include "transport/side.h"     /* IWYU pragma: export */

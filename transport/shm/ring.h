@@ -1,9 +1,10 @@
 /* A ring of bytes in memory that two processes share: one writes, the other reads, and neither
- * makes a system call. Who goes to sleep says so in the memory, and the other one learns that it
- * has to wake it.
+ * makes a system call. A side that goes to sleep sets a flag in the memory, so that the other side
+ * knows that it has to wake it (ring its doorbell).
  *
- * The other process may be hostile. Of what it can write, this end believes two counters, and those
- * only within the ring; its own position is in its own memory. What it has read is a copy. */
+ * The other process may be hostile. This end believes only two counters that the other process
+ * writes, and only within the bounds of the ring. Its own position is in its own memory, and bytes
+ * that it reads are copied out. */
 #ifndef TRANSPORT_SHM_RING_H
 #define TRANSPORT_SHM_RING_H
 
@@ -19,7 +20,7 @@
 
 struct ring {
     _Alignas(128) _Atomic uint64_t written; /* bytes since the beginning; the writer's */
-    _Atomic uint32_t reader_sleeps;         /* the writer takes it back, and wakes */
+    _Atomic uint32_t reader_sleeps;         /* the writer clears it, and wakes the reader */
     _Alignas(128) _Atomic uint64_t read;    /* the reader's */
     _Atomic uint32_t writer_sleeps;
     _Alignas(128) uint8_t bytes[RING_BYTES];
@@ -27,8 +28,8 @@ struct ring {
 
 struct ring_end { /* of either side */
     struct ring *ring;
-    _Atomic uint64_t at; /* what this side has written, or read; who goes to sleep looks, too */
-    uint64_t other;      /* what the other one had, when we looked last */
+    _Atomic uint64_t at; /* bytes that this side has written, or read */
+    uint64_t other;      /* the other side's count, when it was read last */
 };
 
 /* Puts in what there is room for: GA_OK with *sent > 0, GA_AGAIN: it is full, GA_LOST: the other
@@ -39,13 +40,12 @@ GA_CHECKED enum ga_status ring_write(struct ring_end *end, const struct iovec *p
  * `*wake`: the writer sleeps, and there is room again that is worth it. */
 GA_CHECKED enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *got,
                                     bool *wake);
-/* Before somebody on the reader's side, or the writer's, goes to sleep; any thread. False: there is
- * something to do already. */
+/* Call before a thread on the reader's side, or the writer's, goes to sleep; any thread. False:
+ * there is something to do already. */
 bool ring_reader_sleeps(struct ring_end *end);
 bool ring_writer_sleeps(struct ring_end *end);
 
-/* Gives the memory of the bytes back, until the next ones are written, if none are in the ring. Of
- * who writes: nobody else uses what has been read. */
+/* Gives the memory of an empty ring back, until the next bytes are written. The writer calls it. */
 bool ring_idle(struct ring_end *end);
 
 #endif

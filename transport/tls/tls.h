@@ -1,8 +1,8 @@
 /* TLS 1.3 over TCP: what its files share (inside transport/).
  *
- * An SSL object is for one thread at a time, and a connection has one that sends and one that
- * receives. So what it encrypts it leaves in `out`, and its lock is not held while that is sent.
- * Whoever waits for bytes looks for them without the lock, too: into `in`. */
+ * An SSL object is for one thread at a time, but a connection has a thread that sends and one that
+ * receives. OpenSSL therefore leaves encrypted bytes in `out`, which is sent without the lock of
+ * the SSL object; and a thread that waits for bytes receives them without that lock, into `in`. */
 #ifndef TRANSPORT_TLS_TLS_H
 #define TRANSPORT_TLS_TLS_H
 
