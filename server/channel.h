@@ -45,8 +45,8 @@ enum channel_verb {
     CHANNEL_SHARE = 1,
     CHANNEL_OPEN,
     CHANNEL_WITHDRAW,
-    /* Of others: to give back what memory they keep (`bytes` 1), and how many have not yet (`bytes`
-     * of the answer). From gpuaasd, with request 0: do so. */
+    /* To gpuaasd: others shall return cached memory (request: `bytes` 1); the answer's `bytes`: how
+     * many have not yet. From gpuaasd, with request 0: return cached memory. */
     CHANNEL_TRIM,
     CHANNEL_TRIMMED, /* it has been done */
 };
@@ -131,9 +131,9 @@ struct channel_exchange {
     uint32_t verb, what;
     int32_t result;                 /* CUresult; of an answer */
     uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN; and the answer to SHARE */
-    /* Of memory: where it lies in its owner, and in which mapping, whose bytes the descriptor is.
-     * WITHDRAW: all that begins in [address, address + bytes). Of memory without an address
-     * (PHYSICAL): the owner's handle, and its bytes. */
+    /* MEMORY: its address in the owner, and its offset in the mapping that the descriptor is of.
+     * WITHDRAW: everything that begins in [address, address + bytes). PHYSICAL, which has no
+     * address: the owner's handle, and its bytes. */
     uint64_t address, bytes, offset, mapping_bytes;
     uint8_t event[64]; /* CUipcEventHandle */
 };

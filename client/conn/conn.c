@@ -27,8 +27,8 @@ enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn 
     return GA_OK;
 }
 
-/* What it says is said before anybody can see that the connection is dead: a program that ends at
- * its first error has told why. */
+/* Logs the cause before any thread can see that the connection is dead, so that a program which
+ * ends at its first error has logged it. */
 static void die(struct client_conn *conn, int result, bool lost, const char *why)
 {
     pthread_mutex_lock(&conn->end_lock);

@@ -266,7 +266,7 @@ CUresult client_memory_free(struct client_context *context, uint64_t dptr,
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
     owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
     bool shared = client_ipc_withdraw(owner, dptr);
-    /* What others use, too, is not kept. */
+    /* Memory that other programs use, too, is not cached. */
     return !shared && mirror == NULL && free_later(owner, &session->allocator, dptr) == ALLOCATOR_OK
                ? CUDA_SUCCESS
                : free_now(owner, &session->allocator, dptr, mirror);

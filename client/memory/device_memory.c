@@ -336,7 +336,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
         if (reader.failed) {
             rc = client_call_broken(&call);
         } else {
-            /* What the allocator holds and nobody uses is as good as free. */
+            /* Unused memory of the allocator counts as free. */
             *free_bytes =
                 results.free_bytes + client_allocator_free_bytes(&call.context->session->allocator);
             *total = results.total_bytes;

@@ -203,7 +203,7 @@ void client_mirror_end(struct client_mirror *mirror)
     discard(mirror);
 }
 
-/* What does not change, or changes under client_mirror_lock. */
+/* Copies the fields that never change, or change only under client_mirror_lock. */
 static void facts(const struct client_mirror *mirror, struct client_mirror *copy)
 {
     *copy = (struct client_mirror){.session = mirror->session,

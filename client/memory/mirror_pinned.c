@@ -42,7 +42,7 @@ static void end_memory(struct client_physical *physical, uint64_t start, bool ma
     }
 }
 
-/* What copies still bring to the program must be there before it is taken to the device. */
+/* Copies into the program's memory must have ended before it is sent to the device. */
 static void wait_for_copies(const struct client_memory *memory)
 {
     struct client_conn *conn;

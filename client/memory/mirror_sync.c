@@ -12,7 +12,8 @@
 #include "client/stream/stream.h"
 
 #define PAGE UINT64_C(4096)
-/* So small that comparing them costs less than sending work: they are compared each time. */
+/* Comparing mirrors of at most so many bytes costs less than sending work: they are compared each
+ * time. */
 #define SMALL_BYTES (UINT64_C(1) << 20)
 
 static _Atomic uint64_t last_use;
@@ -45,7 +46,7 @@ static CUresult enter(struct client_call *call, struct client_context *context, 
     return rc;
 }
 
-/* Of one that is not in the list yet; but the stream is under the lock. */
+/* The mirror is not in the list yet; the lock is for the stream. */
 CUresult client_mirror_clear(struct client_context *context, const struct client_mirror *mirror)
 {
     struct client_call call;
@@ -111,7 +112,7 @@ static CUresult pull(struct client_call *call, struct client_mirror *mirror, uin
     return rc;
 }
 
-/* Of one that is not in the list yet. */
+/* The mirror is not in the list yet. */
 CUresult client_mirror_read(struct client_context *context, struct client_mirror *mirror, bool show)
 {
     struct client_call call;
@@ -178,7 +179,7 @@ static bool concerns(struct client_mirror *mirror, uint64_t stream)
     return does;
 }
 
-/* What is shown while it is compared is compared again. */
+/* Sends the program's changes. A mirror that is marked dirty during the comparison stays marked. */
 static CUresult bring(struct client_call *call, struct client_mirror *mirror, bool named,
                       uint64_t stream, bool *pushed)
 {

@@ -38,7 +38,7 @@ static struct client_session *any_session(const struct client_conn *conn)
     return session != NULL && client_session_conn(session) == conn ? session : NULL;
 }
 
-/* What is free goes at once, so that it is there while we wait for the rest. */
+/* Returns free memory at once, so that others can have it while this thread waits for the rest. */
 static void *trim(void *argument)
 {
     struct client_conn *conn = argument;

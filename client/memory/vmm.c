@@ -58,7 +58,7 @@ struct client_physical *client_vmm_find(CUmemGenericAllocationHandle handle)
 
 /* ---- reservations */
 
-/* What is right for all devices that there are. */
+/* A granularity that fits all devices. */
 static uint64_t granularity(void)
 {
     uint64_t most = CLIENT_OTHERS_UNIT;

@@ -10,7 +10,7 @@
 #include "api/bundle.h"
 #include "base/log.h"
 
-/* What the server never sees, it cannot tell of. */
+/* The server never sees such an image, so the client logs the cause. */
 static CUresult damaged(void)
 {
     ga_error("device code refused: neither fatbin, cubin nor PTX, or damaged");

@@ -98,7 +98,7 @@ CUresult client_library_module_anywhere(struct client_library *library,
 
 /* ---- loading and unloading */
 
-/* What was made of the image is the library's from now on. */
+/* The library owns the prepared image from now on. */
 static CUresult keep_image(struct client_library *library, const struct client_image *image,
                            bool preserved)
 {

@@ -81,7 +81,7 @@ static CUresult context_id(CUcontext handle, unsigned long long *id)
     return rc;
 }
 
-/* What drivers answer for contexts of every version of cuCtxCreate. */
+/* The version that drivers report for contexts of every version of cuCtxCreate. */
 static CUresult context_api_version(CUcontext handle, unsigned int *version)
 {
     struct client_context *context;
@@ -141,7 +141,7 @@ static CUresult module_try(const void *image, unsigned option_count, CUjit_optio
     return rc == CUDA_SUCCESS ? cuModuleUnload(module) : rc;
 }
 
-/* Of what servers say only whether there is access: atomics are left out, programs take care. */
+/* Servers report only whether there is access. Atomics count as not supported. */
 static int peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute)
 {
     const struct client_device *one = client_devices[device], *other = client_devices[peer];

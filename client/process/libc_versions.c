@@ -1,8 +1,9 @@
-/* What the OpenSSL inside the client library calls of the C library.
+/* Calls of the C library by the OpenSSL inside the client library.
  *
- * It was compiled for the newest one; ours must do with any (base/glibc_floor.h). So the linker
- * leads what it calls there and newer C libraries have given a newer version to us (--wrap, in
- * client/openssl.cmake), and in this file the same names mean what every C library has. */
+ * OpenSSL was compiled for the newest C library; the client library must do with any
+ * (base/glibc_floor.h). The linker (--wrap, in client/openssl.cmake) redirects calls of functions
+ * that newer C libraries have given a newer version to this file, where the same names are bound to
+ * the version that every C library has. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/stat.h>

@@ -176,7 +176,7 @@ static enum ga_status ask_window(struct opening *opening, void *user,
     return receive_welcome(opening, making, welcome);
 }
 
-/* What cannot be made faster still works. */
+/* Upgrades the connection; without an upgrade it works all the same. */
 static void upgrade(const struct opening *opening, struct transport_conn *data)
 {
     char why[300] = "";

@@ -13,7 +13,7 @@ void client_server_answers_begin(void);
 void client_server_answers_add(const char *address, const struct client_server *server,
                                const char *why);
 
-/* Of a line that says what is told here. */
+/* The level for a log line whose text is also told here. */
 enum ga_log_level client_server_answers_level(enum ga_log_level level);
 
 extern const struct cuda_driver_servers client_server_answers_table;

@@ -86,7 +86,8 @@ static void begin(struct attempt *attempt)
     }
 }
 
-/* Whoever can listen to a connection that is not encrypted would have it. */
+/* The token for a server; NULL where the network could overhear it, because nothing is encrypted.
+ */
 static const char *token_for(const struct client_server *server)
 {
     const char *token = client_environment_token();
@@ -205,7 +206,7 @@ static bool is_waiting(const struct attempt *attempt)
     return attempt->state == CONNECTING || attempt->state == ASKED;
 }
 
-/* What all of them wait for; false: some need not wait. */
+/* Collects the descriptors that the attempts wait for; false: some need not wait. */
 static bool watch_all(struct attempt *attempts, int count, struct pollfd *at, nfds_t *used)
 {
     bool sleep = true;

@@ -62,7 +62,7 @@ struct client_conn *client_conn_of_process(const struct client_server *server, u
     return NULL;
 }
 
-/* What has ended this program's connection to a backend process of the server: the error of an
+/* The error that has ended this program's connection to a backend process of the server: that of an
  * execution fault, or CONN_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
  * process succeeds then, so no other process is asked for. */
 static int ended_before(const struct client_server *server)

@@ -1,9 +1,9 @@
 /* The ticket for a device, from the control connection.
  *
- * A program that asks for the list of devices will use the first one soon, in most cases. So the
- * client's greeting is followed by an OPEN for it, and the ticket is here when the device is used:
- * a round trip less. It is only a guess: whatever goes wrong with such a ticket, another is asked
- * for. */
+ * A program that asks for the list of devices will use the first one soon, in most cases. The
+ * client's greeting is therefore followed by an OPEN for it, and the ticket has arrived when the
+ * device is used, which saves a round trip. It is only a guess: if such a ticket does not work, the
+ * client asks for another one. */
 #include <stdio.h>
 
 #include "base/clock.h"

@@ -214,7 +214,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     return rc;
 }
 
-/* Who has retained it may go on: the context is empty, as if new. */
+/* Holders of the primary context may go on using it: it is empty, as if new. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     struct client_context *context;

@@ -101,7 +101,7 @@ CUresult client_context_activate(struct client_context *context)
             context->session = NULL;
             return rc;
         }
-        /* What has been sent up to now is nothing that it could have to wait for. */
+        /* The context need not wait for anything that has been sent up to now. */
         client_context_quiet(context, atomic_load(&client_session_conn(session)->submitted));
         if (++session->contexts > 1) {
             atomic_store(&session->reached, true);

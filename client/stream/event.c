@@ -97,8 +97,8 @@ static CUresult reached(const struct client_call *call, const struct client_even
                                 atomic_load(&event->mirror_mark));
 }
 
-/* Of the last recording; inside the sender's lock. That all work of a context or a stream is done
- * is known of other waits, too. */
+/* Whether the last recording is known to be done, also from other waits for all work of its context
+ * or stream. Under send_lock. */
 static bool is_past(const struct client_event *event)
 {
     struct client_context *context = event->object.context;
@@ -150,8 +150,8 @@ static CUresult query_shared(struct client_call *call, const struct client_event
     return rc;
 }
 
-/* What has been sent of a shared event is done when the call returns: the next thing that happens
- * may be another program's, which this one has told of it. */
+/* Waits until the server has done everything sent about a shared event: this program may tell
+ * another one to use the event next. */
 CUresult client_event_settle(const struct client_call *before, const struct client_event *event)
 {
     struct client_call call;

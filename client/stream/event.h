@@ -30,7 +30,7 @@ bool client_event_shared(uint64_t wire);
 /* Records behind work of many streams, `stream` among them. Under send_lock. */
 void client_event_whole(struct client_event *event, const struct client_call *call,
                         uint64_t stream);
-/* What has been sent of a shared event is done. */
+/* Waits until the server has done everything sent about the event, if it is shared. */
 CUresult client_event_settle(const struct client_call *before, const struct client_event *event);
 
 #endif

@@ -221,7 +221,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     return rc;
 }
 
-/* What is known of a stream; all work up to a mark. */
+/* The marks of a stream: see struct client_stream. */
 struct progress {
     _Atomic uint64_t *ready, *watched;
 };

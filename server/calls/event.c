@@ -40,7 +40,7 @@ static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned fla
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    /* Who waits blocks on the client: how, is not the server's business. */
+    /* A thread that waits blocks on the client, so the flag has no meaning here. */
     flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
     CUresult rc = event_new(&conn->completer, conn->current, flags, &ref);
     return rc == CUDA_SUCCESS ? event_put(conn, wire, ref) : rc;

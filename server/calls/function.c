@@ -80,7 +80,7 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
     return CUDA_SUCCESS;
 }
 
-/* What a client is told; the arrays are in `room`. */
+/* Room for the arrays of an answer about a function. */
 struct function_room {
     uint32_t offsets[PARAMS_MAX], sizes[PARAMS_MAX];
 };

@@ -20,7 +20,7 @@ static void build_free(struct server_graph_build *build)
     }
 }
 
-/* What was captured, too: `graph` (NULL: nothing) is of the build. */
+/* Discards a build and its captured graph (`graph`; NULL: nothing was captured). */
 static void build_discard(struct server_conn *conn, struct server_graph_build *build, CUgraph graph)
 {
     if (build->of != NULL) {

@@ -41,7 +41,7 @@ static struct server_condition_graph *graph_find(struct server_conn *conn, uint6
                                                                number);
 }
 
-/* Of a graph without variables nobody can ask anything any more. */
+/* Drops a graph without variables: the client cannot name it any more. */
 static void graph_drop_unused(struct server_conn *conn, struct server_condition_graph *of)
 {
     if (of->conditions == 0 && !of->busy) {

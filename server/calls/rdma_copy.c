@@ -74,7 +74,8 @@ static bool scratch_lend(struct server_conn *conn)
                                                   TRANSPORT_OWN, &conn->scratch_lent) == GA_OK);
 }
 
-/* Whoever holds slots waits for none: those may be the last ones. GA_AGAIN: there is none. */
+/* A copy that holds slots never waits for more, because its own may be the last ones. GA_AGAIN:
+ * there is none. */
 static enum ga_status room_for(struct fetches *fetches, struct fetch *fetch, CUresult *rc)
 {
     struct server_conn *conn = fetches->conn;

@@ -1,6 +1,6 @@
-/* The end of a stream. What it has to do is done all the same, and is work of its context, of which
- * the driver still knows and nobody here: so another stream, the heir, waits for it, which is never
- * given anything else. Whoever marks the context marks the heir too. */
+/* The end of a stream. Its work is done all the same and still belongs to its context, but only the
+ * driver knows of it. Therefore another stream, the heir, waits for it, and gets no other work.
+ * Marking the context (context_mark) marks the heir, too. */
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"

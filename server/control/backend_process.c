@@ -96,7 +96,7 @@ static void packet_take(struct backend_process *process, const union channel_pac
     }
 }
 
-/* What it said before it died is read first. */
+/* Reads the packets that the process sent before it died. */
 static void channel_drain(struct backend_process *process)
 {
     union channel_packet packet;

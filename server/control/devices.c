@@ -8,7 +8,7 @@
 
 #define ENV_MAX 16u
 
-/* What a backend process may inherit: where software GPUs write what they did, and the options of
+/* Variables that a backend process inherits: the trace file of software GPUs, and the options of
  * sanitizers, in builds with one. */
 static const char *const env_inherited[] = {"SOFTGPU_TRACE",     "ASAN_OPTIONS",   "UBSAN_OPTIONS",
                                             "TSAN_OPTIONS",

@@ -1,4 +1,4 @@
-/* Who lacks memory, and who has been asked for it. */
+/* Passing on requests to return cached memory. */
 #include "server/control/reclaim.h"
 
 #include <unistd.h>

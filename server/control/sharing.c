@@ -112,7 +112,7 @@ static int32_t get(const struct sharing *sharing, const struct sharing_share *sh
     return result;
 }
 
-/* What begins in these addresses of its owner, or is this memory without an address. */
+/* Withdraws entries that begin in these addresses of their owner, or this physical memory. */
 static void withdraw(struct sharing_share *share, const struct channel_exchange *packet)
 {
     ga_list_each (at, next, &share->entries) {

@@ -13,7 +13,7 @@
 
 static void spare_ended(struct backend_process *process, const char *why);
 
-/* What a spare says is taken note of in backend_process.c. */
+/* Logs a failure; backend_process.c handles the other packets of a spare. */
 static void spare_packet(struct backend_process *process, const union channel_packet *packet)
 {
     if (packet->kind == CHANNEL_FAILED) {

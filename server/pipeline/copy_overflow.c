@@ -123,7 +123,7 @@ static CUresult slot_add(struct staging *staging, CUdevice device, struct overfl
     return CUDA_SUCCESS;
 }
 
-/* What the stream has. */
+/* The overflow slots of a stream. */
 struct line_slots {
     unsigned count;
     struct overflow_slot *shortest; /* with the fewest turns */

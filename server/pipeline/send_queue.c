@@ -11,7 +11,7 @@
 #define OUT_PIECES 64     /* of one system call */
 #define BULK_MIN   65536u /* less is not worth a connection of its own */
 
-/* Of a frame in a pool: the answers to most calls. */
+/* Size of the values of a pooled frame: enough for the answers to most calls. */
 #define POOLED_VALUES 96u
 #define POOLED_BYTES  (sizeof(struct send_queue_frame) + sizeof(struct wire_header) + POOLED_VALUES)
 #define POOLED_BATCH  64u /* more than there are slots of staging memory by default */

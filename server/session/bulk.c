@@ -14,9 +14,9 @@
 #define FAR_NS  (3 * GA_NS_PER_MS) /* round trip where one connection may not fill the wire */
 #define FAR_MAX 4u
 
-/* What limits a connection on a long way is how much may be under way at a time; on a short one it
- * is the processors, and more connections only cost. What does not travel by TCP is shared memory,
- * or RDMA beside a TCP connection. */
+/* On a long way the window limits a connection; on a short one the processors do, and more
+ * connections only cost. Connections that are not TCP (shared memory, RDMA beside TCP) need none.
+ */
 unsigned bulk_wanted(const struct transport_conn *conn, unsigned configured)
 {
     uint64_t round_trip_ns = transport_round_trip_ns(conn);

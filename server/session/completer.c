@@ -148,7 +148,7 @@ static bool ends_a_call(const struct completer_entry *entry)
            ((entry->kind == COMPLETER_DATA || entry->kind == COMPLETER_STORE) && entry->last);
 }
 
-/* What kernels have printed is sent before the answer that tells of their end. */
+/* Kernel output is sent before the answer that reports the end of the kernels. */
 static void output_before(struct completer *completer, const struct completer_entry *entry)
 {
     const struct event_ref *ref = entry_event(entry);

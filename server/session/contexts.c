@@ -234,8 +234,8 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
     return first;
 }
 
-/* The context is used on, but the program shall find it as if new. Who cannot have a setting back
- * (a heap that kernels have used) keeps it. */
+/* The context stays in use, but its settings become as if new. A setting that the driver cannot
+ * reset (a heap that kernels have used) stays. */
 static void settings_reset(struct server_conn *conn, struct server_context *context)
 {
     const struct cuda_driver *driver = conn->driver;

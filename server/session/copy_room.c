@@ -69,7 +69,7 @@ void conn_room_leave(struct server_conn *conn, struct conn_room *room)
 
 /* ---- the overflow */
 
-/* What the network card stores from must be known to it. */
+/* Registers the slot with the network card, which stores from it. */
 static bool turn_lend(struct server_conn *conn, struct overflow_slot *slot)
 {
     return slot->lent.state != NULL ||

@@ -43,7 +43,7 @@ const struct range *range_table_at(const struct range_table *table, uint64_t bas
 bool range_table_touches(const struct range_table *table, uint64_t address, uint64_t bytes);
 /* The range with `address` in it, or NULL. */
 const struct range *range_table_find(const struct range_table *table, uint64_t address);
-/* Of the range that starts at `base`: it is shared. */
+/* Marks the range that starts at `base` as shared. */
 void range_table_share(struct range_table *table, uint64_t base);
 void range_table_remove(struct range_table *table, uint64_t base);
 

@@ -17,7 +17,7 @@ void server_fail(struct server_conn *conn, const char *why)
 /* Newer than the oldest cuda.h that we build with. */
 enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, EXTERNAL_DEVICE = 911 };
 
-/* Of which cuda.h says that they leave the process in an inconsistent state. */
+/* The errors of which cuda.h says that they leave the process in an inconsistent state. */
 bool server_is_fault(CUresult rc)
 {
     switch ((int)rc) {
