@@ -17,10 +17,15 @@ enum { NO_ANSWER = -1, ENDED = -2 };
 const uint8_t field_bytes[64] = {0};
 
 static const char kernels[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
-                              ".visible .entry f(.param .u64 p)\n{\n    ret;\n}\n";
+                              ".global .align 16 .b8 variable[64];\n"
+                              ".visible .entry f(.param .u64 p)\n{\n    ret;\n}\n"
+                              ".visible .entry tell(.param .u64 p)\n{\n    .reg .b64 %d<2>;\n"
+                              "    ld.param.u64 %d0, [p];\n    mov.u64 %d1, variable;\n"
+                              "    st.global.u64 [%d0], %d1;\n    ret;\n}\n";
 
 static struct script_server server;
 static struct script_app app, other;
+static uint64_t not_given; /* where the driver has memory that the application was not told of */
 
 /* ---- an application with one object of each type */
 
@@ -121,6 +126,15 @@ static void destroy_second_array(void)
     cr_assert_eq(ask(API_OP_ga_mipmap_destroy), 0);
 }
 
+static void find_not_given(void)
+{
+    const uint64_t function = ga_handle_make(GA_HANDLE_FUNCTION, 1, 5), told = app.window;
+    cr_assert_eq(script_function(&app, live(GA_HANDLE_MODULE), "tell", function), 0);
+    script_launch(&app, function, 1, 1, 0, &told, sizeof told);
+    cr_assert_eq(script_copy_out(&app, told, &not_given, sizeof not_given, 0), 0);
+    cr_assert_neq(not_given, 0);
+}
+
 static void start(void)
 {
     script_app_start(&app, server.url, 0);
@@ -136,6 +150,7 @@ static void start(void)
     cr_assert_eq(script_map(&app, app.window, 4 * MIB), 0);
     cr_assert_eq(script_map(&app, app.window + 4 * MIB, 2 * MIB), 0);
     cr_assert_eq(script_unmap(&app, app.window + 4 * MIB, 2 * MIB, true), 0);
+    find_not_given();
     make_array(1);
     make_array(2);
     destroy_second_array();
@@ -253,6 +268,7 @@ static void try_address(const struct field_call *call, unsigned at)
         app.window + SCRIPT_WINDOW_BYTES,
         (uint64_t)(uintptr_t)&server,
         other.window + MIB / 2 + SCRIPT_WINDOW_BYTES,
+        not_given,
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         expect_error(call, at, wrong[i]);
