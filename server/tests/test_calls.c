@@ -12,7 +12,7 @@
 
 static const char kernels[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
-    ".global .align 4 .u32 counter;\n"
+    ".global .align 512 .u32 counter;\n"
     ".visible .entry add_one(.param .u64 p, .param .u32 n)\n"
     "{\n"
     "    .reg .pred %q;\n    .reg .b32 %r<8>;\n    .reg .b64 %d<4>;\n"
@@ -277,14 +277,6 @@ static int32_t copy_2d(uint64_t dst, uint64_t src, uint64_t rows)
     return result_of(app.sequence++);
 }
 
-static int32_t copy_in_2d(uint64_t dst, const void *from)
-{
-    const struct ga_copy_in_2d_args args = {.dst = dst, .pitch = 4, .width = 4, .rows = 1};
-    ga_copy_in_2d_args_write(script_begin(&app.data), &args);
-    script_send_bulk(&app.data, API_OP_ga_copy_in_2d, 1, app.sequence, from, 4);
-    return result_of(app.sequence++);
-}
-
 /* The code of the copy; `to` gets the rows, one behind the other. */
 static int32_t copy_out_2d(uint64_t src, uint64_t pitch, uint64_t width, uint64_t rows, uint8_t *to)
 {
@@ -305,30 +297,82 @@ static int32_t copy_out_2d(uint64_t src, uint64_t pitch, uint64_t width, uint64_
     return ga_read_i32(&app.data.values);
 }
 
-/* The driver knows it: a variable whose address a kernel has told, and the server has not. */
-Test(calls, copies_of_memory_that_was_not_given_are_refused)
+/* Besides what test_fields.c does with every address. */
+Test(calls, rows_that_reach_over_the_end_are_refused)
+{
+    const uint64_t given = app.window, end = given + 2 * MIB;
+    cr_assert_eq(script_map(&app, given, 2 * MIB), 0);
+    cr_expect_eq(copy_2d(given, end - 8, 2), 0);
+    cr_expect_eq(copy_2d(end - 8, given, 2), 0);
+    cr_expect_eq(copy_2d(given, end - 4, 2), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_2d(end - 4, given, 2), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* To or from the array, with memory at the other end. */
+static int32_t copy_array(uint64_t dst_array, uint64_t dst, uint64_t src_array, uint64_t src)
+{
+    const struct ga_copy_array_args args = {.dst_array = dst_array,
+                                            .dst = dst,
+                                            .dst_pitch = 4,
+                                            .src_array = src_array,
+                                            .src = src,
+                                            .src_pitch = 4,
+                                            .width = 4,
+                                            .rows = 1};
+    ga_copy_array_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_copy_array, 1, app.sequence);
+    return result_of(app.sequence++);
+}
+
+static int32_t texture(uint32_t index, uint32_t resource, uint64_t source)
+{
+    const struct ga_texture_create_args args = {.texture = handle(GA_HANDLE_TEXTURE, index),
+                                                .resource = resource,
+                                                .source = source,
+                                                .format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                                .channels = 1,
+                                                .width = 4,
+                                                .height = 1,
+                                                .pitch = 32};
+    ga_texture_create_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_texture_create, 1, app.sequence);
+    return script_wait(&app, app.sequence++);
+}
+
+/* Maps memory where the window begins; and there is some that the driver knows, a variable whose
+ * address a kernel has told, and the server has not. */
+static uint64_t not_given(void)
 {
     uint64_t module = handle(GA_HANDLE_MODULE, 1), function = handle(GA_HANDLE_FUNCTION, 1);
-    uint64_t variable = 0, given = app.window;
-    uint8_t bytes[4] = {1, 2, 3, 4};
+    uint64_t variable = 0;
     cr_assert_eq(script_module(&app, module, kernels), 0);
     cr_assert_eq(script_function(&app, module, "tell", function), 0);
-    cr_assert_eq(script_map(&app, given, 2 * MIB), 0);
-    script_launch(&app, function, 1, 1, 0, &given, sizeof given);
-    cr_assert_eq(script_copy_out(&app, given, &variable, sizeof variable, 0), 0);
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    script_launch(&app, function, 1, 1, 0, &app.window, sizeof app.window);
+    cr_assert_eq(script_copy_out(&app, app.window, &variable, sizeof variable, 0), 0);
     cr_assert_neq(variable, 0);
+    return variable;
+}
 
-    cr_expect_eq(copy_2d(given, given + 64, 1), 0);
-    cr_expect_eq(copy_2d(given, variable, 1), CUDA_ERROR_INVALID_VALUE);
-    cr_expect_eq(copy_2d(variable, given, 1), CUDA_ERROR_INVALID_VALUE);
-    cr_expect_eq(copy_2d(given + 2 * MIB - 4, given, 2), CUDA_ERROR_INVALID_VALUE);
-    cr_expect_eq(copy_2d(given, given + 2 * MIB - 4, 2), CUDA_ERROR_INVALID_VALUE);
-    cr_expect_eq(copy_in_2d(given, bytes), 0);
-    cr_expect_eq(copy_in_2d(variable, bytes), CUDA_ERROR_INVALID_VALUE);
-    cr_expect_eq(copy_out_2d(variable, 4, 4, 1, bytes), CUDA_ERROR_INVALID_VALUE);
-    cr_expect_eq(script_copy_out(&app, variable, bytes, 4, 0), CUDA_ERROR_INVALID_VALUE);
-    script_copy_in(&app, variable, bytes, 4, 0);
-    expect_error(API_OP_ga_copy_in, CUDA_ERROR_INVALID_VALUE);
+Test(calls, arrays_and_textures_of_memory_that_was_not_given_are_refused)
+{
+    const struct ga_array_create_args create = {.array = handle(GA_HANDLE_ARRAY, 1),
+                                                .width = 4,
+                                                .format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                                .channels = 1};
+    uint64_t variable = not_given(), given = app.window;
+    ga_array_create_args_write(script_begin(&app.data), &create);
+    script_send(&app.data, API_OP_ga_array_create, 1, app.sequence);
+    cr_assert_eq(script_wait(&app, app.sequence++), 0);
+    cr_expect_eq(copy_array(create.array, 0, 0, given), 0);
+    cr_expect_eq(copy_array(0, given, create.array, 0), 0);
+    cr_expect_eq(copy_array(create.array, 0, 0, variable), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_array(0, variable, create.array, 0), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(copy_array(create.array, 0, 0, given + 2 * MIB - 3), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(texture(1, CU_RESOURCE_TYPE_LINEAR, given), 0);
+    cr_expect_eq(texture(2, CU_RESOURCE_TYPE_PITCH2D, given), 0);
+    cr_expect_eq(texture(3, CU_RESOURCE_TYPE_LINEAR, variable), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(texture(4, CU_RESOURCE_TYPE_PITCH2D, variable), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* Rows that fill whole pieces, and such that do not: each piece comes once, and one answer. */
