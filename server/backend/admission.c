@@ -1,4 +1,4 @@
-/* Newcomers, tickets, and whether anybody is still here. */
+/* Pending connections and tickets. */
 #include "server/backend/admission.h"
 
 #include <stdio.h>
@@ -9,93 +9,57 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/wait.h"
+#include "server/backend/application.h"
+#include "server/backend/backend.h"
+#include "server/backend/control_request.h"
 
 #define TURN_MS         500 /* deadlines are seconds */
 #define ACCEPT_PAUSE_MS 200
-
-/* ---- what the data connection asks of the process */
-
-static uint64_t ticket_ns(const struct backend *backend)
-{
-    return backend->setup.ticket_s * GA_NS_PER_S;
-}
-
-static enum ga_status host_ticket(void *user, const struct handshake_data_hello *hello,
-                                  const char **why)
-{
-    struct backend *backend = user;
-    admission_tickets(backend); /* it may have arrived before main has read it */
-    pthread_mutex_lock(&backend->ticket_lock);
-    enum ga_status status = tickets_use(&backend->tickets, hello, ga_clock_ns(), why);
-    pthread_mutex_unlock(&backend->ticket_lock);
-    return status;
-}
-
-static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
-                                  struct channel_ticket made[WIRE_BULKS_MAX])
-{
-    struct backend *backend = user;
-    uint64_t now = ga_clock_ns();
-    unsigned wanted = bulk_wanted(conn, backend->setup.bulk_connections), count = 0;
-    pthread_mutex_lock(&backend->ticket_lock);
-    while (count < wanted &&
-           tickets_make(&backend->tickets, count, &made[count], now + ticket_ns(backend), now)) {
-        count++;
-    }
-    pthread_mutex_unlock(&backend->ticket_lock);
-    return count;
-}
-
-static bool host_packs(void *user)
-{
-    const struct backend *backend = user;
-    return backend->setup.compression != 0;
-}
-
-static int host_ordinal(void *user, uint32_t device)
-{
-    const struct backend *backend = user;
-    for (uint32_t i = 0; i < backend->setup.device_count; i++) {
-        if (backend->setup.devices[i].device == device) {
-            return (int)backend->setup.devices[i].ordinal;
-        }
-    }
-    return -1;
-}
-
-static void host_ended(void *user, const char *why)
-{
-    struct backend *backend = user;
-    snprintf(backend->conn_why, sizeof backend->conn_why, "%s", why);
-    atomic_store(&backend->conn_ended, true);
-    (void)!eventfd_write(backend->wake_fd, 1);
-}
-
-static enum ga_status host_exchange(void *user, struct channel_exchange *packet, int *fd)
-{
-    return control_request_ask(user, packet, fd);
-}
 
 /* ---- tickets */
 
 void admission_init(struct backend *backend)
 {
     pthread_mutex_init(&backend->ticket_lock, NULL);
-    ga_cond_init(&backend->question.answered);
-    memcpy(backend->tickets.application, backend->application.id,
-           sizeof backend->tickets.application);
-    backend->host = (struct server_host){.user = backend,
-                                         .client_cache = backend->setup.client_cache,
-                                         .ticket = host_ticket,
-                                         .ordinal = host_ordinal,
-                                         .exchange = host_exchange,
-                                         .bulk_tickets = host_bulk_tickets,
-                                         .packs = host_packs,
-                                         .ended = host_ended};
-    backend->idle_at_ns = ga_clock_ns() + ticket_ns(backend);
+    ga_cond_init(&backend->request.answered);
 }
 
-void admission_tickets(struct backend *backend)
+/* The application that has the ticket; with the lock. Nobody has it: the first one, which says so.
+ */
+static struct application *application_of_ticket(struct backend *backend, const uint8_t *id)
+{
+    for (unsigned i = 0; i < backend->application_count; i++) {
+        if (tickets_has(&backend->applications[i].tickets, id)) {
+            return &backend->applications[i];
+        }
+    }
+    return &backend->applications[0];
+}
+
+/* With the lock. NULL: it does not run here. */
+static struct application *application_find(struct backend *backend, const uint8_t *id)
+{
+    for (unsigned i = 0; i < backend->application_count; i++) {
+        struct application *application = &backend->applications[i];
+        if (memcmp(application->identity.id, id, sizeof application->identity.id) == 0) {
+            return application;
+        }
+    }
+    return NULL;
+}
+
+enum ga_status admission_ticket(struct application *application,
+                                const struct handshake_data_hello *hello, const char **why)
+{
+    struct backend *backend = application->backend;
+    admission_read(backend); /* it may have arrived before main has read it */
+    pthread_mutex_lock(&backend->ticket_lock);
+    enum ga_status status = tickets_use(&application->tickets, hello, ga_clock_ns(), why);
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return status;
+}
+
+void admission_read(struct backend *backend)
 {
     union channel_packet packet;
     enum ga_status status;
@@ -114,27 +78,41 @@ void admission_tickets(struct backend *backend)
         }
         (void)GA_FAILPOINT("backend: ticket read");
         uint64_t now = ga_clock_ns();
-        if (packet.kind == CHANNEL_TICKET &&
-            !tickets_add(&backend->tickets, &packet.ticket, now + ticket_ns(backend), now)) {
+        struct application *application = packet.kind == CHANNEL_TICKET
+                                              ? application_find(backend, packet.ticket.application)
+                                              : NULL;
+        if (application != NULL && !tickets_add(&application->tickets, &packet.ticket,
+                                                now + backend_ticket_ns(backend), now)) {
             ga_warn("a ticket was dropped: there are too many");
         }
     }
     if (status == GA_LOST) {
         atomic_store(&backend->gpuaasd_gone, true);
-        pthread_cond_broadcast(&backend->question.answered);
+        pthread_cond_broadcast(&backend->request.answered);
     }
     pthread_mutex_unlock(&backend->ticket_lock);
+}
+
+static struct application *application_of_hello(struct backend *backend,
+                                                const struct handshake_data_hello *hello)
+{
+    admission_read(backend); /* its ticket may have arrived before main has read it */
+    pthread_mutex_lock(&backend->ticket_lock);
+    struct application *application = application_of_ticket(backend, hello->id);
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return application;
 }
 
 bool admission_key(void *user, const uint8_t *id, uint8_t *key)
 {
     struct backend *backend = user;
     const char *why;
-    admission_tickets(backend); /* it may have arrived before main has read it */
+    admission_read(backend); /* it may have arrived before main has read it */
     pthread_mutex_lock(&backend->ticket_lock);
-    const uint8_t *found = tickets_key(&backend->tickets, id, ga_clock_ns(), &why);
+    const struct application *application = application_of_ticket(backend, id);
+    const uint8_t *found = tickets_key(&application->tickets, id, ga_clock_ns(), &why);
     if (found != NULL) {
-        memcpy(key, found, sizeof backend->tickets.tickets[0].key);
+        memcpy(key, found, sizeof application->tickets.tickets[0].key);
     }
     pthread_mutex_unlock(&backend->ticket_lock);
     if (found == NULL) {
@@ -216,38 +194,24 @@ static void pending_conn_refuse(struct pending_conn *pending, uint64_t sequence,
     pending_conn_say(pending, frame, sizeof header + writer.at);
 }
 
-static enum ga_status side_welcome(struct backend *backend, const struct pending_conn *pending,
-                                   uint64_t sequence)
-{
-    _Alignas(16) uint8_t values[128];
-    struct ga_writer writer = ga_writer_of(values, sizeof values);
-    const struct handshake_data_welcome welcome = {0};
-    handshake_data_welcome_write(&writer, &welcome);
-    transport_side_init(&backend->side, &pending->conn, &pending->reader,
-                        backend->setup.dead_after_s * 1000);
-    GA_TRY(transport_side_send(&backend->side, WIRE_DATA_WELCOME, sequence, values, writer.at));
-    backend->side_open = true;
-    (void)GA_FAILPOINT("backend: side connection open");
-    return GA_OK;
-}
-
 /* The client reads there without frames from now on: what it has said behind its hello, it has said
  * too early. */
-static enum ga_status bulk_admit(struct backend *backend, struct pending_conn *pending,
-                                 const struct wire_header *header, uint32_t number)
+static enum ga_status bulk_admit(const struct application *application,
+                                 struct pending_conn *pending, const struct wire_header *header,
+                                 uint32_t number)
 {
     _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 64];
     struct ga_writer writer = ga_writer_of(frame + sizeof *header, sizeof frame - sizeof *header);
     const struct handshake_data_welcome welcome = {0};
     frame_drop(&pending->reader);
-    if (pending->reader.start != pending->reader.end || backend->conn == NULL) {
+    if (pending->reader.start != pending->reader.end || application->conn == NULL) {
         return GA_INVALID;
     }
     handshake_data_welcome_write(&writer, &welcome);
     const struct wire_header answer = {
         .length = (uint32_t)writer.at, .opcode = WIRE_DATA_WELCOME, .sequence = header->sequence};
     memcpy(frame, &answer, sizeof answer);
-    GA_TRY(bulk_attach(&backend->conn->bulk, number, &pending->conn));
+    GA_TRY(bulk_attach(&application->conn->bulk, number, &pending->conn));
     pending_conn_say(pending, frame,
                      sizeof answer + writer.at); /* it is there when the client knows */
     frame_reader_fini(&pending->reader);
@@ -255,34 +219,34 @@ static enum ga_status bulk_admit(struct backend *backend, struct pending_conn *p
 }
 
 /* The pending connection has shown a good ticket. GA_OK: its connection has been taken over. */
-static enum ga_status pending_conn_admit(struct backend *backend, struct pending_conn *pending,
+static enum ga_status pending_conn_admit(struct application *application,
+                                         struct pending_conn *pending,
                                          const struct wire_header *header,
                                          const struct handshake_data_hello *hello)
 {
     if (hello->kind == HANDSHAKE_SIDE) {
-        if (backend->side_open) {
+        if (application->side_open) {
             pending_conn_refuse(pending, header->sequence, CUDA_ERROR_NOT_PERMITTED,
                                 "there is a side connection already");
             return GA_DENIED;
         }
         frame_drop(&pending->reader);
-        return side_welcome(backend, pending, header->sequence);
+        return application_side_open(application, &pending->conn, &pending->reader,
+                                     header->sequence);
     }
     if (hello->kind == HANDSHAKE_BULK) {
-        return bulk_admit(backend, pending, header, hello->device);
+        return bulk_admit(application, pending, header, hello->device);
     }
     /* Either the client breaks the protocol, or its first connection has failed and it is quicker
      * to try again than this process is to notice, and to end: no program may see another error
      * than that there is no device for it. */
-    if (backend->conn != NULL) {
+    if (application->conn != NULL) {
         pending_conn_refuse(pending, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
                             "there is or was a data connection: open further devices on it");
         return GA_DENIED;
     }
-    GA_TRY(conn_start(&backend->conn, &backend->driver, &backend->host, &pending->conn,
-                      &pending->reader, &backend->setup, hello, header->sequence));
-    backend->conn_since_ns = ga_clock_ns();
-    return GA_OK;
+    return application_connect(application, &pending->conn, &pending->reader, hello,
+                               header->sequence);
 }
 
 /* Whether this is a hello of another protocol major, whose rest may have another shape. */
@@ -332,11 +296,12 @@ static enum ga_status pending_conn_turn(struct backend *backend, struct pending_
     }
     (void)GA_FAILPOINT("backend: hello read");
     const char *why;
-    if (host_ticket(backend, &hello, &why) != GA_OK) {
+    struct application *application = application_of_hello(backend, &hello);
+    if (admission_ticket(application, &hello, &why) != GA_OK) {
         pending_conn_refuse(pending, header.sequence, CUDA_ERROR_NOT_PERMITTED, why);
         return GA_DENIED;
     }
-    return pending_conn_admit(backend, pending, &header, &hello);
+    return pending_conn_admit(application, pending, &header, &hello);
 }
 
 static void pending_conns_turn(struct backend *backend)
@@ -357,28 +322,14 @@ static void pending_conns_turn(struct backend *backend)
 
 /* ---- who is still here */
 
-static void idle_tell(struct backend *backend)
-{
-    uint64_t now = ga_clock_ns();
-    if (backend->conn != NULL || now < backend->idle_at_ns) {
-        return;
-    }
-    pthread_mutex_lock(&backend->ticket_lock);
-    bool any = tickets_any(&backend->tickets, now);
-    const struct channel_idle idle = {.kind = CHANNEL_IDLE, .tickets = backend->tickets.arrived};
-    pthread_mutex_unlock(&backend->ticket_lock);
-    if (!any) {
-        (void)!channel_send(CHANNEL_FD, &idle, sizeof idle); /* gpuaasd closes the channel */
-    }
-    backend->idle_at_ns = now + GA_NS_PER_S;
-}
-
-/* A client that has nothing to give back need not be asked. */
+/* Clients that have nothing to give back need not be asked. */
 static void trim(struct backend *backend)
 {
     const struct channel_exchange done = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIMMED};
-    bool asked = backend->conn != NULL && backend->conn->takes_trim && backend->side_open &&
-                 transport_side_send(&backend->side, WIRE_TRIM, 0, NULL, 0) == GA_OK;
+    bool asked = false;
+    for (unsigned i = 0; i < backend->application_count; i++) {
+        asked |= application_reclaim(&backend->applications[i]);
+    }
     if (!asked) {
         (void)!channel_send(CHANNEL_FD, &done, sizeof done);
     }
@@ -392,28 +343,27 @@ const char *admission_turn(struct backend *backend)
         return "gpuaasd has closed the channel";
     }
     pending_conns_turn(backend);
-    if (atomic_load(&backend->conn_ended)) {
-        ga_info("session ended: %s", backend->conn_why);
-        return "its application is gone";
-    }
-    const char *why = backend->side_open ? side_turn(backend) : NULL;
-    if (why != NULL) {
-        return why;
+    for (unsigned i = 0; i < backend->application_count; i++) {
+        const char *why = application_turn(&backend->applications[i]);
+        if (why != NULL) { /* it is the only one */
+            return why;
+        }
     }
     if (atomic_exchange(&backend->trim_wanted, false)) {
         trim(backend);
     }
-    if (backend->conn != NULL && !backend->side_open &&
-        ga_clock_ns() - backend->conn_since_ns > ticket_ns(backend)) {
-        ga_warn("session ended: the client has opened no side connection in time");
-        return "no side connection";
-    }
-    idle_tell(backend);
     return NULL;
 }
 
 int admission_timeout_ms(const struct backend *backend)
 {
-    uint64_t beat_ms = transport_side_interval_ns(&backend->side) / GA_NS_PER_MS;
-    return backend->side_open && beat_ms < TURN_MS ? (int)beat_ms : TURN_MS;
+    uint64_t timeout_ms = TURN_MS;
+    for (unsigned i = 0; i < backend->application_count; i++) {
+        const struct application *application = &backend->applications[i];
+        uint64_t beat_ms = transport_side_interval_ns(&application->side) / GA_NS_PER_MS;
+        if (application->side_open && beat_ms < timeout_ms) {
+            timeout_ms = beat_ms;
+        }
+    }
+    return (int)timeout_ms;
 }

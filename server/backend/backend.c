@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/backend/admission.h"
@@ -23,6 +24,11 @@
 #include "server/session/kernel_output.h"
 
 static struct backend backend;
+
+uint64_t backend_ticket_ns(const struct backend *of)
+{
+    return of->setup.ticket_s * GA_NS_PER_S;
+}
 
 /* The end: with a line why, unless it is the usual one. */
 _Noreturn static void backend_leave(const char *why)
@@ -80,15 +86,18 @@ static void application_receive(struct channel_application *application)
 /* Everything that main waits for. */
 static void backend_turn(void)
 {
-    struct pollfd fds[4 + (1 + PENDING_CONNS_MAX) * TRANSPORT_POLL_MAX];
+    struct pollfd fds[4 + (BACKEND_APPLICATIONS_MAX + PENDING_CONNS_MAX) * TRANSPORT_POLL_MAX];
     nfds_t count = 0;
     int timeout_ms = admission_timeout_ms(&backend);
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
-    if (backend.side_open) {
-        unsigned more = transport_side_await(&backend.side, fds + count);
-        timeout_ms = more != 0 ? timeout_ms : 0;
-        count += more;
+    for (unsigned i = 0; i < backend.application_count; i++) {
+        struct application *application = &backend.applications[i];
+        if (application->side_open) {
+            unsigned more = transport_side_await(&application->side, fds + count);
+            timeout_ms = more != 0 ? timeout_ms : 0;
+            count += more;
+        }
     }
     const nfds_t listeners = count;
     for (unsigned i = 0; i < backend.listener_count; i++) {
@@ -102,7 +111,7 @@ static void backend_turn(void)
         count += more;
     }
     (void)poll(fds, count, timeout_ms);
-    admission_tickets(&backend);
+    admission_read(&backend);
     for (unsigned i = 0; i < backend.listener_count; i++) {
         if ((fds[listeners + i].revents & POLLIN) != 0) {
             admission_accept(&backend, &backend.listeners[i]);
@@ -143,13 +152,14 @@ static void backend_serve(void)
     const struct transport_secret secret = {.ticket = admission_key, .user = &backend};
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (backend.wake_fd < 0 ||
-        data_ports_listen(&backend.setup, &backend.application, &secret, &backend.listeners[0],
-                          &ready, why, sizeof why) != GA_OK) {
+        data_ports_listen(&backend.setup, &backend.applications[0].identity, &secret,
+                          &backend.listeners[0], &ready, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE,
                      backend.wake_fd < 0 ? "no descriptors left" : why);
     }
     backend.listener_count = 1 + local_listen(&backend.listeners[1], &ready);
     admission_init(&backend);
+    application_init(&backend.applications[0], &backend);
     if (GA_FAILPOINT("backend: before ready") ||
         channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {
         backend_leave("gpuaasd is gone");
@@ -181,7 +191,8 @@ int backend_main(void)
     if (backend.setup.probe != 0) {
         _exit(probe_devices(&backend.setup, &backend.driver, CHANNEL_FD));
     }
-    application_receive(&backend.application);
+    application_receive(&backend.applications[0].identity);
+    backend.application_count = 1;
     backend_serve();
     return 0;
 }

@@ -1,17 +1,19 @@
 /* A question of the submit thread to gpuaasd about what applications share. The main thread reads
  * the channel, so the answer comes from there. */
+#include "server/backend/control_request.h"
+
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/wait.h"
-#include "server/backend/admission.h"
+#include "server/backend/backend.h"
 
 #define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
 
 void control_request_answered(struct backend *backend, const struct channel_exchange *packet,
                               int fd)
 {
-    struct backend_question *question = &backend->question;
+    struct control_request *question = &backend->request;
     if (!question->waiting || packet->request != question->packet.request) {
         if (fd >= 0) {
             close(fd);
@@ -27,7 +29,7 @@ void control_request_answered(struct backend *backend, const struct channel_exch
 enum ga_status control_request_ask(struct backend *backend, struct channel_exchange *packet,
                                    int *fd)
 {
-    struct backend_question *question = &backend->question;
+    struct control_request *question = &backend->request;
     uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;
     pthread_mutex_lock(&backend->ticket_lock);
     packet->kind = CHANNEL_EXCHANGE;

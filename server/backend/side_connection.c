@@ -1,8 +1,11 @@
 /* The backend's end of the side connection. It alone decides whether a client is still there: a
  * data connection that does not drain is not dead. */
+#include "server/backend/side_connection.h"
+
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/backend/admission.h"
+#include "server/backend/application.h"
+#include "server/backend/backend.h"
 
 static enum ga_status host_done(struct server_conn *conn, const struct wire_header *header,
                                 const uint8_t *values)
@@ -17,13 +20,13 @@ static enum ga_status host_done(struct server_conn *conn, const struct wire_head
     return GA_OK;
 }
 
-const char *side_turn(struct backend *backend)
+const char *side_turn(struct application *application)
 {
     struct wire_header header;
     const uint8_t *values;
     enum ga_status status;
-    while ((status = transport_side_receive(&backend->side, &header, &values)) == GA_OK) {
-        status = header.opcode == WIRE_HOST_DONE ? host_done(backend->conn, &header, values)
+    while ((status = transport_side_receive(&application->side, &header, &values)) == GA_OK) {
+        status = header.opcode == WIRE_HOST_DONE ? host_done(application->conn, &header, values)
                                                  : GA_INVALID;
         if (status != GA_OK) {
             break;
@@ -31,9 +34,9 @@ const char *side_turn(struct backend *backend)
     }
     if (status == GA_AGAIN) {
         uint64_t now_ns = ga_clock_ns();
-        status = transport_side_beat(&backend->side, now_ns);
-        if (backend->conn != NULL) {
-            send_queue_rest(&backend->conn->out, now_ns);
+        status = transport_side_beat(&application->side, now_ns);
+        if (application->conn != NULL) {
+            send_queue_rest(&application->conn->out, now_ns);
         }
     }
     switch (status) {
@@ -41,7 +44,7 @@ const char *side_turn(struct backend *backend)
         return NULL;
     case GA_TIMEOUT:
         ga_warn("session ended: no sign of life of the client for %u s",
-                backend->setup.dead_after_s);
+                application->backend->setup.dead_after_s);
         return "the client is silent";
     case GA_INVALID:
         ga_warn("session ended: bytes on the side connection that are no message");

@@ -56,6 +56,16 @@ static bool equal_in_constant_time(const uint8_t *a, const uint8_t *b, size_t si
     return difference == 0;
 }
 
+bool tickets_has(const struct ticket_table *table, const uint8_t *id)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        if (memcmp(table->tickets[i].id, id, sizeof table->tickets[i].id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum ga_status tickets_use(struct ticket_table *table, const struct handshake_data_hello *hello,
                            uint64_t now_ns, const char **why)
 {

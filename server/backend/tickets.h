@@ -41,6 +41,8 @@ GA_CHECKED enum ga_status tickets_use(struct ticket_table *table,
  * NULL with `why`. */
 const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, uint64_t now_ns,
                            const char **why);
+/* Whether it is one of these, good or not. */
+bool tickets_has(const struct ticket_table *table, const uint8_t *id);
 /* Whether any ticket may still be used for a data connection. */
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns);
 

@@ -23,6 +23,7 @@ static enum ga_status ticket_give(struct control_client *client, struct backend_
                               "this machine has no randomness");
         return GA_OK;
     }
+    memcpy(ticket.application, client->application, sizeof ticket.application);
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
     enum ga_status status = GA_FAILPOINT("gpuaasd: before a ticket")

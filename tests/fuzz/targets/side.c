@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/backend/admission.h"
+#include "server/backend/backend.h"
 #include "tests/fuzz/conn.h"
 
 #define TURNS_MAX 4096u
@@ -34,11 +35,14 @@ static void backend_begin(struct backend *backend)
                                           .ticket_s = 3600,
                                           .handshake_timeout_s = 3600,
                                           .dead_after_s = 3600}};
-    memset(backend->application.id, 1, sizeof backend->application.id);
+    struct application *application = &backend->applications[0];
+    memset(application->identity.id, 1, sizeof application->identity.id);
+    backend->application_count = 1;
     admission_init(backend);
+    application_init(application, backend);
     uint64_t now = ga_clock_ns();
-    FUZZ_CHECK(tickets_add(&backend->tickets, &ticket, now + 3600 * GA_NS_PER_S, now));
-    backend->tickets.tickets[0].used[HANDSHAKE_DATA] = true; /* it would get threads of its own */
+    FUZZ_CHECK(tickets_add(&application->tickets, &ticket, now + 3600 * GA_NS_PER_S, now));
+    application->tickets.tickets[0].used[HANDSHAKE_DATA] = true; /* it would get threads */
 }
 
 static void backend_end(struct backend *backend)
@@ -46,8 +50,8 @@ static void backend_end(struct backend *backend)
     for (unsigned i = 0; i < backend->pending_conn_count; i++) {
         frame_reader_fini(&backend->pending_conns[i].reader);
     }
-    if (backend->side_open) {
-        transport_side_fini(&backend->side);
+    if (backend->applications[0].side_open) {
+        transport_side_fini(&backend->applications[0].side);
     }
     pthread_mutex_destroy(&backend->ticket_lock);
 }
@@ -65,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     backend.pending_conn_count = 1;
     unsigned turns = 0;
     while (admission_turn(&backend) == NULL &&
-           (backend.pending_conn_count != 0 || backend.side_open)) {
+           (backend.pending_conn_count != 0 || backend.applications[0].side_open)) {
         FUZZ_CHECK(turns++ < TURNS_MAX + size); /* the stream ends, so must they */
     }
     backend_end(&backend);

@@ -1,0 +1,159 @@
+/* What an application's connections ask of the process, and whether the program is still there. */
+#include "server/backend/application.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/backend/admission.h"
+#include "server/backend/backend.h"
+#include "server/backend/control_request.h"
+#include "server/backend/side_connection.h"
+
+/* ---- what the data connection asks of the process */
+
+static enum ga_status host_ticket(void *user, const struct handshake_data_hello *hello,
+                                  const char **why)
+{
+    return admission_ticket(user, hello, why);
+}
+
+static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
+                                  struct channel_ticket made[WIRE_BULKS_MAX])
+{
+    struct application *application = user;
+    struct backend *backend = application->backend;
+    uint64_t now = ga_clock_ns(), expires = now + backend_ticket_ns(backend);
+    unsigned wanted = bulk_wanted(conn, backend->setup.bulk_connections), count = 0;
+    pthread_mutex_lock(&backend->ticket_lock);
+    while (count < wanted &&
+           tickets_make(&application->tickets, count, &made[count], expires, now)) {
+        count++;
+    }
+    pthread_mutex_unlock(&backend->ticket_lock);
+    return count;
+}
+
+static bool host_packs(void *user)
+{
+    const struct application *application = user;
+    return application->backend->setup.compression != 0;
+}
+
+static int host_ordinal(void *user, uint32_t device)
+{
+    const struct application *application = user;
+    const struct channel_setup *setup = &application->backend->setup;
+    for (uint32_t i = 0; i < setup->device_count; i++) {
+        if (setup->devices[i].device == device) {
+            return (int)setup->devices[i].ordinal;
+        }
+    }
+    return -1;
+}
+
+static void host_ended(void *user, const char *why)
+{
+    struct application *application = user;
+    snprintf(application->conn_why, sizeof application->conn_why, "%s", why);
+    atomic_store(&application->conn_ended, true);
+    (void)!eventfd_write(application->backend->wake_fd, 1);
+}
+
+static enum ga_status host_exchange(void *user, struct channel_exchange *packet, int *fd)
+{
+    const struct application *application = user;
+    return control_request_ask(application->backend, packet, fd);
+}
+
+/* ---- its life */
+
+void application_init(struct application *application, struct backend *backend)
+{
+    application->backend = backend;
+    memcpy(application->tickets.application, application->identity.id,
+           sizeof application->tickets.application);
+    application->host = (struct server_host){.user = application,
+                                             .client_cache = backend->setup.client_cache,
+                                             .ticket = host_ticket,
+                                             .ordinal = host_ordinal,
+                                             .exchange = host_exchange,
+                                             .bulk_tickets = host_bulk_tickets,
+                                             .packs = host_packs,
+                                             .ended = host_ended};
+    application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
+}
+
+enum ga_status application_connect(struct application *application,
+                                   const struct transport_conn *conn,
+                                   const struct frame_reader *reader,
+                                   const struct handshake_data_hello *hello, uint64_t sequence)
+{
+    struct backend *backend = application->backend;
+    GA_TRY(conn_start(&application->conn, &backend->driver, &application->host, conn, reader,
+                      &backend->setup, hello, sequence));
+    application->conn_since_ns = ga_clock_ns();
+    return GA_OK;
+}
+
+enum ga_status application_side_open(struct application *application,
+                                     const struct transport_conn *conn,
+                                     const struct frame_reader *reader, uint64_t sequence)
+{
+    _Alignas(16) uint8_t values[128];
+    struct ga_writer writer = ga_writer_of(values, sizeof values);
+    const struct handshake_data_welcome welcome = {0};
+    handshake_data_welcome_write(&writer, &welcome);
+    transport_side_init(&application->side, conn, reader,
+                        application->backend->setup.dead_after_s * 1000);
+    GA_TRY(transport_side_send(&application->side, WIRE_DATA_WELCOME, sequence, values, writer.at));
+    application->side_open = true;
+    (void)GA_FAILPOINT("backend: side connection open");
+    return GA_OK;
+}
+
+bool application_reclaim(struct application *application)
+{
+    return application->conn != NULL && application->conn->takes_trim && application->side_open &&
+           transport_side_send(&application->side, WIRE_TRIM, 0, NULL, 0) == GA_OK;
+}
+
+static void idle_tell(struct application *application)
+{
+    struct backend *backend = application->backend;
+    uint64_t now = ga_clock_ns();
+    if (application->conn != NULL || now < application->idle_at_ns) {
+        return;
+    }
+    pthread_mutex_lock(&backend->ticket_lock);
+    bool any = tickets_any(&application->tickets, now);
+    const struct channel_idle idle = {.kind = CHANNEL_IDLE,
+                                      .tickets = application->tickets.arrived};
+    pthread_mutex_unlock(&backend->ticket_lock);
+    if (!any) {
+        (void)!channel_send(CHANNEL_FD, &idle, sizeof idle); /* gpuaasd closes the channel */
+    }
+    application->idle_at_ns = now + GA_NS_PER_S;
+}
+
+const char *application_turn(struct application *application)
+{
+    if (atomic_load(&application->conn_ended)) {
+        ga_info("session ended: %s", application->conn_why);
+        return "its application is gone";
+    }
+    const char *why = application->side_open ? side_turn(application) : NULL;
+    if (why != NULL) {
+        return why;
+    }
+    if (application->conn != NULL && !application->side_open &&
+        ga_clock_ns() - application->conn_since_ns > backend_ticket_ns(application->backend)) {
+        ga_warn("session ended: the client has opened no side connection in time");
+        return "no side connection";
+    }
+    idle_tell(application);
+    return NULL;
+}

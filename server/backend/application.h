@@ -1,0 +1,50 @@
+/* An application in a backend process: one program, whose calls come by one data connection. What
+ * belongs to it and not to the process is here; a process has an array of them. */
+#ifndef SERVER_BACKEND_APPLICATION_H
+#define SERVER_BACKEND_APPLICATION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/backend/tickets.h"
+#include "server/channel.h"
+#include "server/session/conn.h"
+#include "transport/transport.h"
+
+struct backend;
+
+struct application {
+    struct backend *backend;
+    struct channel_application identity; /* as gpuaasd has told it */
+    struct server_host host;             /* of its connection */
+    struct ticket_table tickets;         /* under the backend's ticket_lock */
+    bool side_open;
+    struct transport_side side;
+    struct server_conn *conn; /* NULL: none yet */
+    uint64_t conn_since_ns;
+    _Atomic bool conn_ended;
+    char conn_why[128];
+    uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
+};
+
+/* Starts to wait for the application's connections; `identity` is set. */
+void application_init(struct application *application, struct backend *backend);
+/* Looks at its connections. Not NULL: it has ended, and why. */
+const char *application_turn(struct application *application);
+/* Starts its data connection; the hello's ticket has been used. Takes connection and reader over
+ * when it answers GA_OK. */
+GA_CHECKED enum ga_status application_connect(struct application *application,
+                                              const struct transport_conn *conn,
+                                              const struct frame_reader *reader,
+                                              const struct handshake_data_hello *hello,
+                                              uint64_t sequence);
+/* Opens its side connection. The same. */
+GA_CHECKED enum ga_status application_side_open(struct application *application,
+                                                const struct transport_conn *conn,
+                                                const struct frame_reader *reader,
+                                                uint64_t sequence);
+/* Asks its client to give cached device memory back. False: it has nothing, or cannot. */
+bool application_reclaim(struct application *application);
+
+#endif
