@@ -43,12 +43,16 @@ static bool host_packs(void *user)
     return application->backend->setup.compression != 0;
 }
 
-static int host_ordinal(void *user, uint32_t device)
+static int host_ordinal(void *user, const struct handshake_data_hello *hello)
 {
-    const struct application *application = user;
+    struct application *application = user;
     const struct channel_setup *setup = &application->backend->setup;
-    for (uint32_t i = 0; i < setup->device_count; i++) {
-        if (setup->devices[i].device == device) {
+    uint32_t gpu;
+    pthread_mutex_lock(&application->backend->ticket_lock);
+    bool known = tickets_gpu(&application->tickets, hello->id, &gpu);
+    pthread_mutex_unlock(&application->backend->ticket_lock);
+    for (uint32_t i = 0; known && i < setup->device_count; i++) {
+        if (setup->devices[i].device == gpu) {
             return (int)setup->devices[i].ordinal;
         }
     }

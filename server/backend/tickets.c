@@ -22,7 +22,8 @@ bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket
         return false;
     }
     struct ticket *added = &table->tickets[table->count++];
-    *added = (struct ticket){.device = ticket->device, .expires_ns = expires_ns};
+    *added =
+        (struct ticket){.device = ticket->device, .gpu = ticket->gpu, .expires_ns = expires_ns};
     added->used[HANDSHAKE_BULK] = true;
     memcpy(added->id, ticket->id, sizeof added->id);
     memcpy(added->key, ticket->key, sizeof added->key);
@@ -56,14 +57,26 @@ static bool equal_in_constant_time(const uint8_t *a, const uint8_t *b, size_t si
     return difference == 0;
 }
 
-bool tickets_has(const struct ticket_table *table, const uint8_t *id)
+static const struct ticket *ticket_find(const struct ticket_table *table, const uint8_t *id)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         if (memcmp(table->tickets[i].id, id, sizeof table->tickets[i].id) == 0) {
-            return true;
+            return &table->tickets[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+bool tickets_has(const struct ticket_table *table, const uint8_t *id)
+{
+    return ticket_find(table, id) != NULL;
+}
+
+bool tickets_gpu(const struct ticket_table *table, const uint8_t *id, uint32_t *gpu)
+{
+    const struct ticket *found = ticket_find(table, id);
+    *gpu = found != NULL ? found->gpu : 0;
+    return found != NULL;
 }
 
 enum ga_status tickets_use(struct ticket_table *table, const struct handshake_data_hello *hello,

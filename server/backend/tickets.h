@@ -15,6 +15,7 @@
 struct ticket {
     uint8_t id[16], key[32];
     uint32_t device;
+    uint32_t gpu; /* that serves the device; of a bulk connection's: nothing */
     uint64_t expires_ns;
     bool used[HANDSHAKE_KINDS]; /* by enum handshake_kind */
 };
@@ -43,6 +44,8 @@ const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, 
                            const char **why);
 /* Whether it is one of these, good or not. */
 bool tickets_has(const struct ticket_table *table, const uint8_t *id);
+/* Which GPU serves the device that it is for. False: it is none of these. */
+bool tickets_gpu(const struct ticket_table *table, const uint8_t *id, uint32_t *gpu);
 /* Whether any ticket may still be used for a data connection. */
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns);
 

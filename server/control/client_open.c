@@ -10,13 +10,15 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/client_state.h"
+#include "server/control/placement.h"
 
 /* A right to connect: the backend process learns it before the client does. Else nothing has been
  * answered. GA_AGAIN: the process is told later, there is no room now. GA_LOST: it is ending. */
 static enum ga_status ticket_give(struct control_client *client, struct backend_process *process,
                                   const struct control_client_open *open)
 {
-    struct channel_ticket ticket = {.kind = CHANNEL_TICKET, .device = open->device};
+    struct channel_ticket ticket = {
+        .kind = CHANNEL_TICKET, .device = open->device, .gpu = open->gpu};
     uint8_t random[sizeof ticket.id + sizeof ticket.key];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         control_client_refuse(client, open->sequence, CUDA_ERROR_UNKNOWN,
@@ -50,7 +52,7 @@ static enum ga_status ticket_give(struct control_client *client, struct backend_
 static bool open_waits(const struct control_client *client, const struct control_client_open *open,
                        const struct backend_process *process)
 {
-    enum conf_driver driver = devices_visible(&client->control->devices, open->device)->gpu->driver;
+    enum conf_driver driver = devices_visible(&client->control->devices, open->gpu)->gpu->driver;
     return client->processes[driver] == process;
 }
 
@@ -120,7 +122,7 @@ static void process_ended(struct backend_process *process, const char *why)
     for (uint32_t i = 0; silent && i < client->open_count; i++) {
         if (open_waits(client, &client->opens[i], process)) {
             enum conf_driver driver =
-                devices_visible(&client->control->devices, client->opens[i].device)->gpu->driver;
+                devices_visible(&client->control->devices, client->opens[i].gpu)->gpu->driver;
             enum ga_status status = process_start(client, driver, none, sizeof none);
             why = status == GA_OK ? why : none;
             break;
@@ -215,13 +217,16 @@ bool control_client_open(struct control_client *client, const struct wire_header
     }
     (void)GA_FAILPOINT("gpuaasd: open read");
     struct control *control = client->control;
-    if (open.device >= control->devices.visible_count) {
+    const struct node_view node = {.gpu_count = control->devices.visible_count};
+    struct control_client_open wanted = {.sequence = header->sequence,
+                                         .device = open.device,
+                                         .gpu = placement_pick(&node, open.device)};
+    if (wanted.gpu == PLACEMENT_NONE) {
         control_client_refuse(client, header->sequence, CUDA_ERROR_INVALID_DEVICE,
                               "there is no such device");
         return true;
     }
-    enum conf_driver driver = devices_visible(&control->devices, open.device)->gpu->driver;
-    struct control_client_open wanted = {.sequence = header->sequence, .device = open.device};
+    enum conf_driver driver = devices_visible(&control->devices, wanted.gpu)->gpu->driver;
     open_device(client, driver, &wanted);
     return true;
 }

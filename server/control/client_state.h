@@ -11,7 +11,8 @@ enum control_client_state { CLIENT_NEW, CLIENT_GREETED, CLIENT_LEAVING };
 
 struct control_client_open {
     uint64_t sequence;
-    uint32_t device;
+    uint32_t device; /* in the list that clients see */
+    uint32_t gpu;    /* which serves it: index into the same list */
 };
 
 struct control_client {

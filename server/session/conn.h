@@ -36,8 +36,9 @@ struct server_host {
     /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
     enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
                              const char **why);
-    /* The driver's ordinal of a device of the clients' list; -1: not of this process. */
-    int (*ordinal)(void *user, uint32_t device);
+    /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
+     * of this process. */
+    int (*ordinal)(void *user, const struct handshake_data_hello *hello);
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` goes along
      * (-1: none) and stays the caller's; it becomes that of the answer, the caller's too. */
     enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);

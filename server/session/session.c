@@ -213,7 +213,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
     }
     uint16_t number = number_take(conn);
     struct server_session *session = number != 0 ? conn->sessions[number] : NULL;
-    int ordinal = conn->host->ordinal(conn->host->user, hello->device);
+    int ordinal = conn->host->ordinal(conn->host->user, hello);
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;
     if (session != NULL && ordinal >= 0) {
         *session = (struct server_session){.device = hello->device, .wanted = hello->context};

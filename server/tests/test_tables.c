@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/backend/tickets.h"
+#include "server/control/placement.h"
 #include "server/session/ranges.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -47,6 +48,34 @@ Test(tickets, each_kind_once)
     cr_expect_str_eq(use(&table, hello_of(1, 3, HANDSHAKE_SIDE), SECOND),
                      "the ticket has been used");
 }
+
+Test(tickets, say_which_gpu_serves_the_device)
+{
+    static struct ticket_table table = {.application = {5}};
+    struct channel_ticket ticket = ticket_of(1, 3), other = ticket_of(2, 3);
+    uint32_t gpu = 0;
+    ticket.gpu = 7;
+    cr_assert(tickets_add(&table, &ticket, 10 * SECOND, SECOND));
+    cr_expect(tickets_has(&table, ticket.id));
+    cr_expect_not(tickets_has(&table, other.id));
+    cr_expect(tickets_gpu(&table, ticket.id, &gpu));
+    cr_expect_eq(gpu, 7);
+    cr_expect_not(tickets_gpu(&table, other.id, &gpu));
+}
+
+/* ---- placement */
+
+Test(placement, each_device_is_the_gpu_of_its_number)
+{
+    const struct node_view node = {.gpu_count = 3};
+    for (uint32_t device = 0; device < 3; device++) {
+        cr_expect_eq(placement_pick(&node, device), device);
+    }
+    cr_expect_eq(placement_pick(&node, 3), PLACEMENT_NONE);
+    cr_expect_eq(placement_pick(&node, UINT32_MAX), PLACEMENT_NONE);
+}
+
+/* ---- tickets again */
 
 /* What a TLS connection asks before it has said which of the two it is. */
 Test(tickets, keys_are_told_as_long_as_they_are_good)

@@ -27,10 +27,10 @@ static enum ga_status every_ticket(void *user, const struct handshake_data_hello
     return hello->device < SERVED_DEVICES ? GA_OK : GA_DENIED;
 }
 
-static int same_ordinal(void *user, uint32_t device)
+static int same_ordinal(void *user, const struct handshake_data_hello *hello)
 {
     (void)user;
-    return device < SERVED_DEVICES ? (int)device : -1;
+    return hello->device < SERVED_DEVICES ? (int)hello->device : -1;
 }
 
 static void tell_end(void *user, const char *why)
