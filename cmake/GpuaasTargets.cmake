@@ -30,9 +30,11 @@ function(gpuaas_unit_test name)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${name} COMMAND ${name})
     # One test at a time, ctest runs several binaries: when long tests end side by side, criterion
-    # itself forgets memory, and LeakSanitizer says so.
+    # itself forgets memory, and LeakSanitizer says so. What it says else must fail the test here:
+    # criterion takes no notice of how a test's process exits.
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300
-        ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self")
+        ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self"
+        FAIL_REGULAR_EXPRESSION "ERROR: LeakSanitizer")
 endfunction()
 
 # gpuaas_test_takes(SECONDS [COMPUTES] tests...): so long by itself, with sanitizers; ctest begins
