@@ -314,19 +314,31 @@ enum ga_status backend_process_assign(struct backend_process *process,
     return GA_OK;
 }
 
-void backend_process_report(const struct backend_process_table *table)
+static const char *state_of(const struct backend_process *process)
 {
+    return process->ending     ? "ending"
+           : process->ready    ? "ready"
+           : process->assigned ? "starting"
+           : process->warm     ? "spare"
+                               : "spare, starting";
+}
+
+uint32_t backend_process_status(const struct backend_process_table *table,
+                                struct status_process *processes, uint32_t count)
+{
+    uint32_t filled = 0;
     ga_list_each (at, next, &table->processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
-        ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
-                     process->child.pid, process->label,
-                     process->ending     ? "ending"
-                     : process->ready    ? "ready"
-                     : process->assigned ? "starting"
-                     : process->warm     ? "spare"
-                                         : "spare, starting",
-                     process->tickets_sent);
+        if (filled < count) {
+            struct status_process *status = &processes[filled++];
+            status->pid = process->child.pid;
+            status->state = state_of(process);
+            status->tickets = process->tickets_sent;
+            memcpy(status->client, process->client, sizeof status->client);
+            memcpy(status->label, process->label, sizeof status->label);
+        }
     }
+    return filled;
 }
 
 void backend_process_end(struct backend_process *process)

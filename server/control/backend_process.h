@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "server/channel.h"
 #include "server/control/sharing.h"
+#include "server/control/status.h"
 
 struct backend_process;
 
@@ -93,7 +94,8 @@ void backend_process_end(struct backend_process *process);
 /* Ends all; `at_once`: by SIGKILL. */
 void backend_process_table_end(struct backend_process_table *table, bool at_once);
 
-/* Logs a line for each (info). */
-void backend_process_report(const struct backend_process_table *table);
+/* Fills in `count` processes at most; how many there are. */
+uint32_t backend_process_status(const struct backend_process_table *table,
+                                struct status_process *processes, uint32_t count);
 
 #endif

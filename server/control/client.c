@@ -53,14 +53,21 @@ void control_client_close_all(struct control *control)
     }
 }
 
-void control_client_report(const struct control *control)
+uint32_t control_client_status(const struct control *control, struct status_client *clients,
+                               uint32_t count)
 {
+    uint32_t filled = 0;
     ga_list_each (at, next, &control->clients) {
         const struct control_client *client = ga_container(at, struct control_client, link);
-        ga_info_each(client->address, "report: %s: %s, %u devices waited for", client->label,
-                     client->state == CLIENT_GREETED ? "connected" : "not greeted",
-                     client->open_count);
+        if (filled < count) {
+            struct status_client *status = &clients[filled++];
+            status->greeted = client->state == CLIENT_GREETED;
+            status->opens = client->open_count;
+            memcpy(status->address, client->address, sizeof status->address);
+            memcpy(status->label, client->label, sizeof status->label);
+        }
     }
+    return filled;
 }
 
 static bool control_client_read(struct control_client *client);

@@ -4,11 +4,13 @@
 #define SERVER_CONTROL_CLIENT_H
 
 #include "server/control/control.h"
+#include "server/control/status.h"
 
 /* Takes ownership of the connection. `tls`: it is encrypted, and its data must be, too. */
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls);
-/* Logs a line for each (info). */
-void control_client_report(const struct control *control);
+/* Fills in `count` clients at most; how many there are. */
+uint32_t control_client_status(const struct control *control, struct status_client *clients,
+                               uint32_t count);
 /* Closes all. */
 void control_client_close_all(struct control *control);
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "server/control/client.h"
+#include "server/control/status.h"
 
 static void control_stop(struct control *control, int exit_status)
 {
@@ -38,14 +39,13 @@ static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
     if (number == SIGUSR1) {
-        control_client_report(control);
-        backend_process_report(&control->processes);
-        unsigned spare = 0;
-        for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            spare += control->spares[i].count;
+        struct node_status status;
+        if (status_collect(control, &status) == GA_OK) {
+            status_log(&status);
+            status_free(&status);
+        } else {
+            ga_warn("no memory for a report");
         }
-        ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare",
-                     control->client_count, control->processes.count - spare, spare);
         return;
     }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
