@@ -32,6 +32,25 @@ Test(kept, what_is_freed_is_kept_until_its_work_has_ended)
     client_allocator_fini(&allocator);
 }
 
+/* LeakSanitizer looks at what is left. */
+Test(kept, an_end_while_work_is_under_way)
+{
+    struct client_allocator allocator;
+    struct model model = {.capacity = UINT64_C(1) << 30};
+    uint64_t at[3];
+    start(&allocator);
+    allocator.kept_most = 512 * MIB;
+    for (uint64_t i = 0; i < 3; i++) {
+        cr_assert_eq(client_allocator_take(&allocator, 40 * MIB, 7, model_map, &model, &at[i]), 0);
+    }
+    for (uint64_t i = 0; i < 3; i++) {
+        cr_assert_eq(client_allocator_free(&allocator, at[i], 5 + i, model_unmap, &model), 0);
+    }
+    client_allocator_settle(&allocator, 7, 5, model_unmap, &model);
+    cr_assert(client_allocator_drains(&allocator, 7));
+    client_allocator_fini(&allocator);
+}
+
 Test(kept, a_kept_block_is_not_wasted)
 {
     struct client_allocator allocator;

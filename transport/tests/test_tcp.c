@@ -100,3 +100,16 @@ Test(tcp, a_host_that_answers_nowhere_is_refused_once)
     cr_assert_eq(transport_connect(&address, 10000, &conn, why, sizeof why), GA_LOST);
     cr_assert(strstr(why, "refused") != NULL, "%s", why);
 }
+
+Test(tcp, a_port_that_is_taken_is_named)
+{
+    struct transport_listener listener = listen_at_first(), second;
+    struct transport_address address;
+    char url[64], why[200] = "";
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%s", listening);
+    cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
+    cr_assert_eq(address.ops->listen(&address, &second, why, sizeof why), GA_INVALID);
+    cr_assert(strstr(why, "cannot listen on 127.0.0.1:") != NULL && strstr(why, "in use") != NULL,
+              "%s", why);
+    listener.ops->close_listener(&listener);
+}
