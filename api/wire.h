@@ -85,4 +85,10 @@ enum wire_opcode {
 
 #define WIRE_API_FIRST 64 /* the smallest opcode of a call of api/cuda/ */
 
+/* ga_memory_unmap's wait_for_work, besides 0. A server that is older takes the second for the
+ * first.
+ */
+#define WIRE_WAIT_FOR_USERS 1u
+#define WIRE_WAIT_FOR_ALL   2u
+
 #endif

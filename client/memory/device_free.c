@@ -4,6 +4,7 @@
 #include "client/memory/device_free.h"
 
 #include "api/calls.h"
+#include "api/wire.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
@@ -36,12 +37,14 @@ void memory_reservation_end(const struct client_context *context, uint64_t addre
     }
 }
 
-/* Waits for the work that may use memory of the context, then unmaps. `bytes` 0: waits only. */
-static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes)
+/* Waits for the work that may use the memory, then unmaps. `bytes` 0: waits only. `wait`:
+ * WIRE_WAIT_FOR_*. */
+static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes,
+                          uint32_t wait)
 {
     struct client_call call;
     const struct ga_memory_unmap_args args = {
-        .address = address, .bytes = bytes, .wait_for_work = 1};
+        .address = address, .bytes = bytes, .wait_for_work = wait};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
@@ -84,7 +87,7 @@ int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes)
 
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes)
 {
-    return give_back(context, address, bytes);
+    return give_back(context, address, bytes, WIRE_WAIT_FOR_USERS);
 }
 
 /* ---- what drains */
@@ -101,7 +104,7 @@ static void look(struct client_conn *conn)
  * something of the kind anyway. */
 static void watch(struct client_context *context)
 {
-    const struct ga_memory_unmap_args args = {.wait_for_work = 1};
+    const struct ga_memory_unmap_args args = {.wait_for_work = WIRE_WAIT_FOR_USERS};
     if (atomic_load(&context->watch) <= atomic_load(&context->unused)) {
         (void)post(context, &args, true);
     }
@@ -130,7 +133,7 @@ void client_memory_settle(struct client_context *context)
 {
     (void)memory_settle(context);
     if (client_allocator_drains(&context->session->allocator, context->object.handle)) {
-        (void)give_back(context, 0, 0);
+        (void)give_back(context, 0, 0, WIRE_WAIT_FOR_USERS);
         (void)memory_settle(context);
     }
 }
@@ -237,8 +240,11 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     if (client_allocator_drain(allocator, address, &bytes) != ALLOCATOR_OK) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes != 0 || unused(owner) < atomic_load(&client_session_conn(owner->session)->worked)) {
-        rc = give_back(owner, bytes != 0 ? address : 0, bytes);
+    /* Managed memory may be used in any context: only the server knows whether one is busy. */
+    uint32_t wait = mirror != NULL ? WIRE_WAIT_FOR_ALL : WIRE_WAIT_FOR_USERS;
+    if (bytes != 0 || mirror != NULL ||
+        unused(owner) < atomic_load(&client_session_conn(owner->session)->worked)) {
+        rc = give_back(owner, bytes != 0 ? address : 0, bytes, wait);
     }
     client_mirror_end(mirror);
     client_allocator_drained(allocator, address, memory_unmap_idle, owner);

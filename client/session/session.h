@@ -21,9 +21,8 @@ struct client_session {
     uint16_t number;
     uint64_t window_base, window_bytes; /* bytes 0: none, the session is unpinned */
     struct client_allocator allocator;
-    unsigned contexts;   /* that have ever been used */
-    atomic_bool reached; /* contexts besides the owner may use memory: there are, or were, others of
-                          * the device, or peers */
+    atomic_bool
+        reached; /* contexts of other devices may use memory, too: peer access was enabled */
 };
 
 /* The connection by which its calls go. To be asked for each call anew: it is another one when the

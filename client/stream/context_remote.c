@@ -103,9 +103,6 @@ CUresult client_context_activate(struct client_context *context)
         }
         /* The context need not wait for anything that has been sent up to now. */
         client_context_quiet(context, atomic_load(&client_session_conn(session)->submitted));
-        if (++session->contexts > 1) {
-            atomic_store(&session->reached, true);
-        }
     }
     atomic_store(&context->active, true);
     return (CUresult)atomic_load(&client_session_conn(session)->dead);

@@ -69,25 +69,25 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
     return rc == CUDA_SUCCESS ? mark_all(conn, context, entry) : rc;
 }
 
-/* Whether work of the context may use the owner's memory: the same device's, or a peer's. */
-static bool reaches(const struct server_conn *conn, const struct server_context *context,
-                    const struct server_context *owner)
+/* Whether work of the context may use what is freed of the owner's. */
+static bool may_use(const struct server_conn *conn, const struct server_context *context,
+                    const struct server_context *owner, bool everybody)
 {
-    return context->session == owner->session || peer_reaches(conn, context, owner);
+    return everybody || context == owner || peer_reaches(conn, context, owner);
 }
 
 CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
-                            struct completer_entry *entry)
+                            bool everybody, struct completer_entry *entry)
 {
     size_t count = 0;
     ga_list_each (at, next, &conn->objects.context_list) {
         const struct server_context *user = ga_container(at, struct server_context, link);
-        count += reaches(conn, user, owner) ? count_marks(user) : 0;
+        count += may_use(conn, user, owner, everybody) ? count_marks(user) : 0;
     }
     CUresult rc = marks_make(entry, count);
     ga_list_each (at, next, &conn->objects.context_list) {
         struct server_context *user = ga_container(at, struct server_context, link);
-        if (rc == CUDA_SUCCESS && reaches(conn, user, owner)) {
+        if (rc == CUDA_SUCCESS && may_use(conn, user, owner, everybody)) {
             context_apply(conn, user);
             rc = mark_all(conn, user, entry);
         }

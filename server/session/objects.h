@@ -232,9 +232,10 @@ void stream_apply(struct server_conn *conn, const struct server_stream *stream);
  * error the entry may have some of them. */
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry);
-/* As context_mark, for all contexts whose work may use the owner's memory. Any may be current. */
+/* As context_mark, for all contexts that may use the owner's memory: itself and those that have
+ * peer access; with `everybody` all of the application. Any may be current. */
 CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
-                            struct completer_entry *entry);
+                            bool everybody, struct completer_entry *entry);
 /* Waits for the work of the context, then frees all its objects, and without `keep` the context
  * itself. An error of the driver is returned, but does not stop this. */
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);

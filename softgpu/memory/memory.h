@@ -125,8 +125,7 @@ void sg_ipc_withdraw(struct sg_range *range);
 CUresult sg_peer_enable(struct sg_context *context, struct sg_context *owner);
 /* CUDA_ERROR_PEER_ACCESS_NOT_ENABLED. */
 CUresult sg_peer_disable(const struct sg_context *context, const struct sg_context *owner);
-/* Whether kernels of the context may use what belongs to the owner: it is of the same device, or a
- * peer. */
+/* Whether kernels of the context may use what belongs to the owner: it is the same, or a peer. */
 bool sg_peer_uses(const struct sg_context *context, const struct sg_context *owner);
 /* Adds the rights of peers in memory that the owner is about to get. */
 void sg_peer_rights(const struct sg_context *owner, uint8_t *rights);

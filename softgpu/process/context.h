@@ -67,8 +67,7 @@ struct sg_context *sg_context_find(CUcontext handle);
 CUresult sg_context_activate(struct sg_context *context);
 /* Waits until everything submitted to its streams so far has finished, of green contexts too. */
 CUresult sg_context_wait(struct sg_context *context);
-/* The same for every context whose work may use this one's memory: those of its device, and peers.
- */
+/* The same for every context whose work may use this one's memory: itself and its peers. */
 CUresult sg_context_wait_users(struct sg_context *context);
 /* As sg_context_wait, before something that it may use is freed. False: exit() has begun and the
  * work does not end even when told to stop; free nothing. */

@@ -27,7 +27,7 @@ static struct peer *peer_find(const struct sg_context *context, const struct sg_
 
 bool sg_peer_uses(const struct sg_context *context, const struct sg_context *owner)
 {
-    return context->device == owner->device || peer_find(context, owner) != NULL;
+    return context == owner || peer_find(context, owner) != NULL;
 }
 
 void sg_peer_rights(const struct sg_context *owner, uint8_t *rights)

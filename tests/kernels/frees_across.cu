@@ -1,5 +1,6 @@
-// Memory that is freed while a kernel of another context, or of a peer, works in it: it is nobody
-// else's before that has ended, and the end of the context that owns it waits for that, too.
+// Memory that is freed while a kernel of a peer works in it, or one of any context of the device in
+// managed memory: it is nobody else's before that has ended, and the end of the context that owns
+// it waits for that, too. Work of contexts that have nothing to do with it is not waited for.
 // semantics S127
 #include <vector>
 
@@ -110,6 +111,25 @@ static void managed(const Side &owner, const Side &user)
     CHECK_DRIVER(cuCtxSynchronize());
 }
 
+// What another context of the device has to do is not waited for: its memory is its own.
+static void elsewhere(const Side &owner, const Side &busy)
+{
+    CHECK_DRIVER(cuCtxSetCurrent(busy.context));
+    hold_stream(busy.stream);
+    CHECK_DRIVER(cuCtxSetCurrent(owner.context));
+    size_t available, total;
+    CHECK_DRIVER(cuMemGetInfo(&available, &total));
+    for (size_t bytes : {(size_t)5000, (size_t)3 << 20, total / 2}) {
+        CUdeviceptr memory = allocate(owner, bytes);
+        CHECK_DRIVER(cuMemsetD8Async(memory, 1, 5000, owner.stream));
+        CHECK_DRIVER(cuMemFree(memory));
+        CHECK_DRIVER(cuCtxSynchronize());
+    }
+    sem_post(&late_gate);
+    CHECK_DRIVER(cuCtxSetCurrent(busy.context));
+    CHECK_DRIVER(cuCtxSynchronize());
+}
+
 static void in_turn(const Side &owner, const Side &user)
 {
     used_again(owner, user, 5000);
@@ -124,10 +144,10 @@ int main()
     if (devices < 2)
         fail("this program needs two devices, there is %d", devices);
     const Side user = make_side(primary(0)), other = make_side(create_context(0));
-    in_turn(other, user);
-    in_turn(user, other);
+    elsewhere(other, user);
     managed(other, user);
-    then_ended(other, user, [&] { CHECK_DRIVER(cuCtxDestroy(other.context)); });
+    managed(user, other);
+    CHECK_DRIVER(cuCtxDestroy(other.context));
     printf("contexts of one device: right\n");
 
     CUcontext peer_context = primary(1);
