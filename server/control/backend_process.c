@@ -323,22 +323,18 @@ static const char *state_of(const struct backend_process *process)
                                : "spare, starting";
 }
 
-uint32_t backend_process_status(const struct backend_process_table *table,
-                                struct status_process *processes, uint32_t count)
+void backend_process_status(const struct backend_process_table *table,
+                            const struct status_sink *sink)
 {
-    uint32_t filled = 0;
     ga_list_each (at, next, &table->processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
-        if (filled < count) {
-            struct status_process *status = &processes[filled++];
-            status->pid = process->child.pid;
-            status->state = state_of(process);
-            status->tickets = process->tickets_sent;
-            memcpy(status->client, process->client, sizeof status->client);
-            memcpy(status->label, process->label, sizeof status->label);
-        }
+        const struct status_process status = {.pid = process->child.pid,
+                                              .client = process->client,
+                                              .label = process->label,
+                                              .state = state_of(process),
+                                              .tickets = process->tickets_sent};
+        sink->process(sink->user, &status);
     }
-    return filled;
 }
 
 void backend_process_end(struct backend_process *process)

@@ -94,8 +94,8 @@ void backend_process_end(struct backend_process *process);
 /* Ends all; `at_once`: by SIGKILL. */
 void backend_process_table_end(struct backend_process_table *table, bool at_once);
 
-/* Fills in `count` processes at most; how many there are. */
-uint32_t backend_process_status(const struct backend_process_table *table,
-                                struct status_process *processes, uint32_t count);
+/* Tells the sink each process. */
+void backend_process_status(const struct backend_process_table *table,
+                            const struct status_sink *sink);
 
 #endif

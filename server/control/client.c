@@ -53,21 +53,16 @@ void control_client_close_all(struct control *control)
     }
 }
 
-uint32_t control_client_status(const struct control *control, struct status_client *clients,
-                               uint32_t count)
+void control_client_status(const struct control *control, const struct status_sink *sink)
 {
-    uint32_t filled = 0;
     ga_list_each (at, next, &control->clients) {
         const struct control_client *client = ga_container(at, struct control_client, link);
-        if (filled < count) {
-            struct status_client *status = &clients[filled++];
-            status->greeted = client->state == CLIENT_GREETED;
-            status->opens = client->open_count;
-            memcpy(status->address, client->address, sizeof status->address);
-            memcpy(status->label, client->label, sizeof status->label);
-        }
+        const struct status_client status = {.address = client->address,
+                                             .label = client->label,
+                                             .greeted = client->state == CLIENT_GREETED,
+                                             .opens = client->open_count};
+        sink->client(sink->user, &status);
     }
-    return filled;
 }
 
 static bool control_client_read(struct control_client *client);

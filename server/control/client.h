@@ -8,9 +8,8 @@
 
 /* Takes ownership of the connection. `tls`: it is encrypted, and its data must be, too. */
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls);
-/* Fills in `count` clients at most; how many there are. */
-uint32_t control_client_status(const struct control *control, struct status_client *clients,
-                               uint32_t count);
+/* Tells the sink each client. */
+void control_client_status(const struct control *control, const struct status_sink *sink);
 /* Closes all. */
 void control_client_close_all(struct control *control);
 

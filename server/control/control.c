@@ -39,13 +39,7 @@ static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
     if (number == SIGUSR1) {
-        struct node_status status;
-        if (status_collect(control, &status) == GA_OK) {
-            status_log(&status);
-            status_free(&status);
-        } else {
-            ga_warn("no memory for a report");
-        }
+        status_log(control);
         return;
     }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");

@@ -1,49 +1,57 @@
 #include "server/control/status.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "base/log.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
 
-enum ga_status status_collect(const struct control *control, struct node_status *out)
+void status_collect(const struct control *control, const struct status_sink *sink)
 {
-    *out = (struct node_status){.client_count = control->client_count,
-                                .process_count = control->processes.count};
-    out->clients = calloc(out->client_count + 1, sizeof *out->clients);
-    out->processes = calloc(out->process_count + 1, sizeof *out->processes);
-    if (out->clients == NULL || out->processes == NULL) {
-        status_free(out);
-        return GA_NO_MEMORY;
+    uint32_t spares = 0;
+    if (sink->client != NULL) {
+        control_client_status(control, sink);
     }
-    out->client_count = control_client_status(control, out->clients, out->client_count);
-    out->process_count =
-        backend_process_status(&control->processes, out->processes, out->process_count);
+    if (sink->process != NULL) {
+        backend_process_status(&control->processes, sink);
+    }
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        out->spare_count += control->spares[i].count;
+        spares += control->spares[i].count;
     }
-    return GA_OK;
+    if (sink->node != NULL) {
+        const struct node_status node = {.client_count = control->client_count,
+                                         .process_count = control->processes.count - spares,
+                                         .spare_count = spares};
+        sink->node(sink->user, &node);
+    }
 }
 
-void status_free(struct node_status *status)
+/* ---- the log */
+
+static void log_client(void *user, const struct status_client *client)
 {
-    free(status->clients);
-    free(status->processes);
-    *status = (struct node_status){0};
+    (void)user;
+    ga_info_each(client->address, "report: %s: %s, %u devices waited for", client->label,
+                 client->greeted ? "connected" : "not greeted", client->opens);
 }
 
-void status_log(const struct node_status *status)
+static void log_process(void *user, const struct status_process *process)
 {
-    for (uint32_t i = 0; i < status->client_count; i++) {
-        const struct status_client *client = &status->clients[i];
-        ga_info_each(client->address, "report: %s: %s, %u devices waited for", client->label,
-                     client->greeted ? "connected" : "not greeted", client->opens);
-    }
-    for (uint32_t i = 0; i < status->process_count; i++) {
-        const struct status_process *process = &status->processes[i];
-        ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
-                     (int)process->pid, process->label, process->state, process->tickets);
-    }
-    ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare", status->client_count,
-                 status->process_count - status->spare_count, status->spare_count);
+    (void)user;
+    ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
+                 (int)process->pid, process->label, process->state, process->tickets);
+}
+
+static void log_node(void *user, const struct node_status *node)
+{
+    (void)user;
+    ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare", node->client_count,
+                 node->process_count, node->spare_count);
+}
+
+void status_log(const struct control *control)
+{
+    const struct status_sink sink = {
+        .client = log_client, .process = log_process, .node = log_node};
+    status_collect(control, &sink);
 }

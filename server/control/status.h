@@ -1,4 +1,5 @@
-/* The state of gpuaasd at a moment: a snapshot that the log prints, and that other outputs can. */
+/* The state of gpuaasd at a moment: a snapshot that the log prints, and that other outputs
+ * can print. */
 #ifndef SERVER_CONTROL_STATUS_H
 #define SERVER_CONTROL_STATUS_H
 
@@ -6,35 +7,40 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/status.h"
-#include "transport/transport.h"
-
 struct control;
 
+/* Texts are lent for the call. */
+
 struct status_client {
-    char address[TRANSPORT_PEER_BYTES], label[96];
+    const char *address, *label;
     bool greeted;
     uint32_t opens; /* devices that wait for a backend process */
 };
 
 struct status_process {
     pid_t pid;
-    char client[TRANSPORT_PEER_BYTES], label[96]; /* of its application, or its own */
-    const char *state; /* "starting", "ready", "ending", "spare", "spare, starting" */
-    uint32_t tickets;  /* sent ever */
+    const char *client, *label; /* of its application, or its own */
+    const char *state;          /* "starting", "ready", "ending", "spare", "spare, starting" */
+    uint32_t tickets;           /* sent ever */
 };
 
 struct node_status {
-    struct status_client *clients; /* owned */
     uint32_t client_count;
-    struct status_process *processes; /* owned; spare ones included */
-    uint32_t process_count, spare_count;
+    uint32_t process_count, spare_count; /* the first without the second */
 };
 
-/* Takes a snapshot; end it with status_free. GA_NO_MEMORY: there is nothing to free. */
-GA_CHECKED enum ga_status status_collect(const struct control *control, struct node_status *out);
-void status_free(struct node_status *status);
+/* Takes the snapshot, piece by piece: the log, JSON, an admin socket. Any member may be NULL. */
+struct status_sink {
+    void *user;
+    void (*client)(void *user, const struct status_client *client);
+    void (*process)(void *user, const struct status_process *process);
+    void (*node)(void *user, const struct node_status *node); /* last */
+};
+
+/* Tells the sink the state as it is now, all of it between two events of the loop. Allocates
+ * nothing: it works when there is no memory, too. */
+void status_collect(const struct control *control, const struct status_sink *sink);
 /* Logs a line for each client and process, and one with the counts. */
-void status_log(const struct node_status *status);
+void status_log(const struct control *control);
 
 #endif
