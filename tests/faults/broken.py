@@ -86,7 +86,8 @@ def test_side(build):
         expect("no sign of life for 3 s" in why, why)
         checker.check_clean()
         why = expect_719(build, server, f"on={SIDE}&reset_in=120", rounds=0)
-        expect("side connection" in why, why)
+        # The server ends the session at once: the end of the data connection may be seen first.
+        expect("side connection" in why or "the connection ended" in why, why)
         checker.check()
 
 
