@@ -166,6 +166,7 @@ static inline bool send_bulk(struct client_conn *conn, const uint8_t *from, uint
 /* Waits; the result and the number of the reply. */
 static inline int finish(struct client_conn *conn, struct pending_reply *record, uint64_t *number)
 {
+    cr_assert_not_null(record);
     client_conn_wait(conn, record);
     int result = record->result;
     if (number != NULL && record->results_size >= 16) {

@@ -486,9 +486,9 @@ Test(conn, a_late_error_says_its_context)
     struct peer peer = peer_connect();
     struct reply_action wants[2] = {{.context = 11}, {.context = 22}};
     peer.conn->on_error = note_late;
-    struct pending_reply *failed = call_with(peer.conn, 0, true, &wants[0]), *last = failed;
+    struct pending_reply *failed = call_with(peer.conn, 0, true, &wants[0]);
     for (unsigned i = 1; i <= 3 * CONN_SWITCHES; i++) {
-        last = call_with(peer.conn, 0, true, &wants[i % 2]);
+        struct pending_reply *last = call_with(peer.conn, 0, true, &wants[i % 2]);
         peer_reply(&peer, WIRE_REPLY, last->sequence, 0, 0);
         cr_assert_eq(finish(peer.conn, last, NULL), 0);
     }
