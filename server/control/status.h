@@ -1,5 +1,4 @@
-/* The state of gpuaasd at a moment: a snapshot that the log prints, and that other outputs
- * can print. */
+/* The state of gpuaasd at a moment: the log prints it, and other outputs can. */
 #ifndef SERVER_CONTROL_STATUS_H
 #define SERVER_CONTROL_STATUS_H
 
@@ -9,8 +8,7 @@
 
 struct control;
 
-/* Texts are lent for the call. */
-
+/* Texts in both are lent for the call. */
 struct status_client {
     const char *address, *label;
     bool greeted;

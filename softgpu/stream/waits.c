@@ -160,24 +160,24 @@ static bool users_passed(const void *argument)
     return true;
 }
 
-CUresult sg_context_wait_users(struct sg_context *context)
+static CUresult point_wait(struct sg_context *context, bool (*passed)(const void *point))
 {
     struct context_point point = {.context = context, .sequence = sg_process.sequence};
     sg_context_hold(context);
-    CUresult result = sg_wait_for(users_passed, &point);
+    CUresult result = sg_wait_for(passed, &point);
     sg_print_due(context->print);
     sg_context_drop(context);
     return result;
 }
 
+CUresult sg_context_wait_users(struct sg_context *context)
+{
+    return point_wait(context, users_passed);
+}
+
 CUresult sg_context_wait(struct sg_context *context)
 {
-    struct context_point point = {.context = context, .sequence = sg_process.sequence};
-    sg_context_hold(context);
-    CUresult result = sg_wait_for(context_point_passed, &point);
-    sg_print_due(context->print);
-    sg_context_drop(context);
-    return result;
+    return point_wait(context, context_point_passed);
 }
 
 bool sg_context_quiet(struct sg_context *context)
