@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bundles. Every field of one that came over the wire is checked before it is used. */
 #include "api/bundle.h"
 

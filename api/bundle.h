@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Several images as one: what a linked program (nvcc -rdc=true) consists of, on its way to a
  * server, and what softgpu's linker makes of the modules it is given. Behind CUDA's wrapper of
  * version 2 such a program is an image of machine code and an array of pointers to the images of

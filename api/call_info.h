@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about every op, for both ends: name, how it is answered, and the hash by which two ends
  * find out whether they mean the same by it. */
 #ifndef API_CALL_INFO_H

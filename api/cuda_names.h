@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.h as the exported symbols see it: no macro renames cuMemAlloc to cuMemAlloc_v2, all variants
  * are declared, and every function declared there is exported by whoever defines it. A file that
  * defines or calls CUDA functions includes this and never <cuda.h> itself. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dlopen and dlsym of a CUDA driver. A reader would expect dlclose: a driver has threads and state
  * that do not survive it, so the library stays. */
 #include "api/driver_open.h"

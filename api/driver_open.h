@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a CUDA driver into its table. This is the one place that opens a driver library. */
 #ifndef API_DRIVER_OPEN_H
 #define API_DRIVER_OPEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What our client library tells the command `gpuaas` about its servers, as no call of CUDA does: a
  * table of cuGetExportTable, which other drivers do not have. */
 #ifndef API_DRIVER_SERVERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The handshake messages as bytes: fixed order, strings last. */
 #include "api/handshake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who are you, what have you, may I: the messages before the first call.
  *
  *   client                       gpuaasd (control)               backend process

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ELF sections and ar members. */
 #include "api/host_object.h"
 

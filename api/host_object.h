@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device code in what the host's tools make: nvcc puts fatbins into sections of host objects, and
  * objects into archives. Bytes of a stranger: every step is checked. */
 #ifndef API_HOST_OBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Container walk. Fields are read with memcpy: wire bytes have no alignment to count on. */
 #include "api/bundle.h"
 

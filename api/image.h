@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The containers in which device code arrives: nvcc's wrapper, fatbin, ELF cubin, PTX text, and
  * several of those together, which is ours (api/bundle.h).
  *

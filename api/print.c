@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls as text, for traces and logs. Finding a call by op is here too, for names need it. */
 #include "api/print.h"
 

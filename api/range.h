@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of the device ranges that a call touches. They saturate: a product too large for 64 bits
  * becomes UINT64_MAX, which no range check lets pass. */
 #ifndef API_RANGE_H

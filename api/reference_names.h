@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a texture or surface reference of a PTX module (.texref, .surfref) is found by whoever binds
  * it: on software GPUs it is a variable of the module, of 8 bytes, that holds the handle of the
  * texture or surface object which it is bound to, 0 at first. cuModuleGetGlobal finds it by these

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing the signatures of two builds. */
 #include "api/signatures.h"
 

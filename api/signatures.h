@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which calls two ends mean the same by.
  *
  * An op number alone does not say what a call carries: a newer build may know more ops, or another

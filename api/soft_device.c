@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of software GPUs: reading and writing their values, and the models. */
 #include "api/soft_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A software GPU as its keys describe it. The server's configuration has these keys in [gpu.N] and
  * hands them on to softgpu as SOFTGPU_DEVICES; both read them here.
  *

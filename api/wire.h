@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The wire: what travels between a client, gpuaasd and its backend processes.
  *
  * A connection carries frames in order. A frame is a 16-byte header, values, and for some opcodes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Amounts in configurations: a number and a unit. The forms are for messages that refuse one. */
 #ifndef BASE_AMOUNT_H
 #define BASE_AMOUNT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time for deadlines and durations: CLOCK_MONOTONIC in nanoseconds, never the wall clock. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing the values of a message.
  *
  * A ga_reader never fails in the middle: reading past the end yields zeros and is remembered, so a

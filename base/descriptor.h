@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors of a library in a process that is not its own: never 0, 1 or 2, even when the program
  * has closed those, because code that prints would write into them. */
 #ifndef BASE_DESCRIPTOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Decimal numbers in configurations. */
 #ifndef BASE_DIGITS_H
 #define BASE_DIGITS_H

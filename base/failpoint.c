@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an armed failpoint does. Nothing here may allocate: allocating is a failpoint itself. */
 #include "base/failpoint.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Failpoints: named places at which a test makes a process die, stop, wait or fail. They exist in
  * the builds with sanitizers alone; elsewhere GA_FAILPOINT is `false` and nothing of this is
  * compiled.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Included in front of every file of the client library's release build: binds functions that newer
  * C libraries have given a newer version to the version that every one has, so that the library
  * loads wherever glibc is 2.28 or newer. A name is added here when the lint of the client library

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A handle: 64 bits that name an object of a session: type (8), generation (24), index (32).
  * A handle is a name, not a pointer: it is looked up by all three parts, so a stale or foreign one
  * is found out. Index 0 is never used; generation is never 0, hence no handle equals the stream

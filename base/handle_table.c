@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects by handle: blocks of slots with a free list; generation 0 never occurs. */
 #include "base/handle_table.h"
 

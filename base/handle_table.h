@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects by handle: used by the client (which makes handles), by softgpu (likewise) and by the
  * server (which is told handles and checks them). Not locked: the owner locks, but for finding:
  * that may happen at any time, in any thread. Whether an object lives on that somebody else removes

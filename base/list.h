@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A doubly linked list threaded through its elements. The list head is an element too: an empty
  * list points to itself. */
 #ifndef BASE_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a peer still lives, judged by what has been heard of it. Pure: time is an argument.
  *
  * Each end asks on its own: after an interval of silence it pings, and whoever is pinged answers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines: made in one buffer and written by one write(2), so that lines of threads and of
  * processes that share a stderr do not mix. No lock: a thread may be forked while it logs. */
 #include "base/log_watch.h"

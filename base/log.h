@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One line per event on stderr: "TIME gpuaas[PID] level: text", or a JSON object. The code that
  * decides that something is an error logs it, once. Level and form from GPUAAS_LOG (error, warn,
  * info, debug) and GPUAAS_LOG_FORMAT (text, json); default warn and text in programs that use the

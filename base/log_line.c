@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of the log, as text and as JSON (RFC 8259); times as RFC 3339 has them, in UTC. */
 #include "base/log_line.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a line of the log looks (inside base/). */
 #ifndef BASE_LOG_LINE_H
 #define BASE_LOG_LINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For who keeps what is logged besides stderr. */
 #ifndef BASE_LOG_WATCH_H
 #define BASE_LOG_WATCH_H

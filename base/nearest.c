@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Damerau's and Levenshtein's distance (each pair of letters is swapped once at most). */
 #include "base/nearest.h"
 

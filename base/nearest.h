@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* "Did you mean": which word of a list somebody probably meant who wrote one that is not in it. */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H

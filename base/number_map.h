@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects by a number that somebody else has chosen, such as the driver's texture objects: a hash
  * table of fixed size whose nodes lie in the objects. Zeroed it is empty. Not locked. */
 #ifndef BASE_NUMBER_MAP_H

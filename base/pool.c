@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Free objects as two stacks: the owner's, and one that all others push on. */
 #include "base/pool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for objects of one size, used again without the allocator and without a lock. One thread
  * takes (the owner); any thread gives back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a byte of each page, by way of the kernel, which answers EFAULT. */
 #include "base/readable.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether memory can be read, asked of the kernel instead of tried: for sizes that somebody else
  * has said and addresses that a program has given. */
 #ifndef BASE_READABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sealed memory without a name in any file system. */
 #include "base/shared_memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that two processes map: made by one, handed to the other as a descriptor. It cannot shrink
  * once it is shared, so whoever maps it never touches what is not there. */
 #ifndef BASE_SHARED_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether to poll for something before sleeping until it comes. Being woken takes longer than many
  * answers; but polling for something that does not come soon only burns the processor, and takes it
  * from the other end if both share one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a function of ours answers. A reader would think it mirrors CUresult: it does not; only
  * client/, front/, softgpu/ and server/ translate between the two. */
 #ifndef BASE_STATUS_H

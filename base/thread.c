@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The mask is set around the creation, because a thread begins with that of who made it. */
 #include "base/thread.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of ours in processes that are not: signals are the application's business, its handlers
  * never run on our threads. */
 #ifndef BASE_THREAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting no longer than until a time of ga_clock_ns(). The wall clock would make waits longer or
  * shorter when somebody sets it, so nobody waits by that. */
 #ifndef BASE_WAIT_H

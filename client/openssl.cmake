@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # OpenSSL inside the client library: its code, and none of its names. Programs bring their own
 # OpenSSL, of any version, and the library asks the loader for nothing but the C library.
 find_library(GPUAAS_LIBSSL_A libssl.a REQUIRED)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The CUDA toolkit gives headers (cuda.h) and nvcc; nothing of it is linked into the product.
 set(GPUAAS_CUDA_HOME "" CACHE PATH
     "CUDA toolkit; empty: $CUDA_HOME, then nvcc on PATH, then /usr/local/cuda")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Small helpers so that every folder's CMakeLists.txt reads as a list of its files.
 find_package(Threads REQUIRED)
 

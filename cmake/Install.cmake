@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake --install: what users get, laid out as in the build folder: so programs find each other. The
 # target `installed` builds that, and nothing else (./dev build --installed).
 include(GNUInstallDirs)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a configuration: inih finds sections and keys, the table says what they mean.
  *
  * inih as packaged tells its handler no line numbers, and cuts long lines into two: both are cured

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration of gpuaasd: an INI file with one [server] section and a [gpu.N] for each GPU.
  *
  * keys.def is the only list of keys, with api/soft_keys.def for those of software GPUs. Reading

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The example file, written from the table of keys. What must be given is given; the rest stands
  * there commented out with its default. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of keys and the reading of single values. */
 #include "conf/key.h"
 

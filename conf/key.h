@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One key of the table keys.def, and reading a value of each type. */
 #ifndef CONF_KEY_H
 #define CONF_KEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The man page gpuaasd.conf(5), written from the table of keys. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The process-local half of a CUDA driver, the same in the client library and in softgpu: which
  * function cuGetProcAddress answers, the private tables of the CUDA runtime, the current context of
  * each thread and what the runtime keeps in a context, error names.

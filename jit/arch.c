@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvrtc takes -arch=sm_75, --gpu-architecture=sm_75, and both in two words. */
 #include "jit/arch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a compiler is told to compile for. sm_NN means machine code, compute_NN PTX. */
 #ifndef JIT_ARCH_H
 #define JIT_ARCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuLink*, found in the libcuda.so.1 that the program uses. */
 #include "jit/driver_link.h"
 

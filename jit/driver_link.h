@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linking by the driver, whose linker keeps PTX. */
 #ifndef JIT_DRIVER_LINK_H
 #define JIT_DRIVER_LINK_H

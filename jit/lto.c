@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* With the option -ptx NVIDIA's library stops before it makes machine code. */
 #include "jit/lto.h"
 

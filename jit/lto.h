@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LTO-IR becomes PTX by NVIDIA's own libnvJitLink. */
 #ifndef JIT_LTO_H
 #define JIT_LTO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libnvJitLink for programs on software GPUs: what it links stays PTX. LTO-IR becomes PTX by
  * NVIDIA's own; PTX alone is its own result; several inputs are linked by the driver.
  *

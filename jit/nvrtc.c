@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libnvrtc for programs on software GPUs: compiles with NVIDIA's own, and where the program asks
  * for machine code gives it PTX, which every function that loads modules takes as well.
  *

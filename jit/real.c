@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding NVIDIA's library. Looked for: GPUAAS_JIT_PATH, LD_LIBRARY_PATH, CUDA_PATH and CUDA_HOME,
  * the packages of the Python that runs, where the toolkit and distributions put it.
  *

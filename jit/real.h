@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where NVIDIA's own library is that we stand in for. Its name is ours in this process, so it is
  * opened by its path: of the folders where programs have it, the first that has it. */
 #ifndef JIT_REAL_H

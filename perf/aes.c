@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The floor of encryption: records of 16 KiB with AES-128-GCM, as OpenSSL does it, on one core.
  *
  *     aes CORE

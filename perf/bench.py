@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of gpuaas against their physical floors; perf/README.md says how to read them."""
 
 import argparse

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts the calls of the allocator in the process that it is linked into, libraries included: what
  * the program defines takes the place of libc's. Not for builds with a sanitizer, which has an
  * allocator of its own. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver API as a program has it that opens libcuda.so.1 by itself. */
 #ifndef PERF_CUDA_H
 #define PERF_CUDA_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link that is slow: what is sent through it arrives a given time later, in both directions. With
 the time a program needs at two delays the round trips that it waits for can be told, whatever it
 counts itself. TCP's own greetings are not delayed: the near end answers them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured without a floor: counts, times of a program's beginning, and memory."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server far away: two network namespaces with a long wire between them (link.c), which delays
 everything, TCP's own greetings too. What is started inside near() or far() is there; what ran
 before, and the caller itself, stay where they are."""

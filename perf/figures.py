@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures that have a physical floor. Each is measured in turns with its floor, so that a busy
 moment of the machine meets both; a ratio is that of one turn."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The physical floor: what plain TCP sockets, or a ring in shared memory, need to move the same
  * bytes in the same pattern.
  *

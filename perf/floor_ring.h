@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What shared memory needs to move bytes: a ring, both ends spinning. Nobody checks or wakes
  * anybody. */
 #ifndef PERF_FLOOR_RING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A long link: two network namespaces, and between them a wire on which everything that is sent
  * arrives a given time later.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the driver API in loops, timed and checked: what a program sees.
  *
  *     loops CORE

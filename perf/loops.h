@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the loops share: the device that is measured, and what one measurement leaves behind. */
 #ifndef PERF_LOOPS_H
 #define PERF_LOOPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What loops.c launches, as PTX. */
 #ifndef PERF_LOOPS_KERNELS_H
 #define PERF_LOOPS_KERNELS_H

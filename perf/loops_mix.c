@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A session among many: what an application does, mixed, and checked in every round. What a reader
  * would get wrong: the sessions begin at a time that they were told, and for as long, so that
  * none has the server for itself at the beginning; only rounds that are over in time count. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """64 applications on one gpuaasd, all at once: what they get through together, next to one of them
 alone on the same two cores, and how evenly.
 

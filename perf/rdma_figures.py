@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes by RDMA, in the emulated machine with soft-RoCE that tests/rdma/vm.sh boots, next to what
 perftest makes of the same card (tests/rdma/measure.py). A minute and more, of both processors, so
 only who names it gets it: `./dev bench rdma`."""

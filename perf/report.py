@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results as a table on stdout, as JSON, and as a picture."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the software GPU executes kernels, next to plain C; what a launch and a load cost."""
 
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encrypted copies and calls. What limits a copy is that each end first encrypts, or decrypts, and
 then moves the bytes through a socket: 1 / (1/AES + 1/TCP), both measured in the same turn."""
 

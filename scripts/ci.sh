@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What must pass before a merge. Without --full: lint, format check, dev build and all its tests.
 # With --full also the tsan build and all its tests, and the release build with the rules about the
 # client library, the end-to-end tests and the demo, and a sample of ./dev mutate.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/compatibility.md: what of CUDA works, generated from the description of the API
 (api/cuda/*.api), the lists of docs/semantics.md, the tests, and what ./dev compat has recorded.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # ./dev demo: two servers on this machine, each with two software GPUs, and CUDA programs, compiled
 # by plain nvcc, that use all four through GPUAAS_SERVERS. Cleans up after itself.
 set -euo pipefail

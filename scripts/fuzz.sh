@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # ./dev fuzz: feeds a target with inputs that libFuzzer makes of those that went deepest before,
 # until one breaks something or the time is over. Inputs that go deeper are kept for the next time,
 # in build/fuzz-corpus/TARGET; what breaks something lies in build/fuzz-findings/TARGET.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What needs this machine's real NVIDIA driver, in one call of at most ten minutes.
 
     ./dev gpu [--driver LIBRARY] [--out NAME]     everything that can run here

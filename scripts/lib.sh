@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What ./dev and its scripts share: sourced with the repository root as working directory.
 # shellcheck shell=bash
 

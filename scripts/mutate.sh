@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # ./dev mutate: what the tests do not notice. The work is scripts/mutate's, which needs clang's
 # Python module: that lies in build/mutate/venv.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Set-up of a development machine: Debian packages by apt-get, and the CUDA toolkit, which it can
 # only ask for. Does nothing when everything is there. --quiet: says nothing in that case. --fuzz:
 # also what ./dev fuzz needs.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """clang-tidy over the C files of a build, only where something has changed.
 
     tidy.py BUILD [FILE...]

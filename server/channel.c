@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packets on the socketpair. Texts are cut off by a NUL on arrival: the other end is our own
  * program, but it may be one that a tenant has taken over. */
 #include "server/channel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between gpuaasd and its backend processes: packets over a socketpair that keeps their bounds
  * (SOCK_SEQPACKET). Both ends are one program, so structs travel as they are.
  *

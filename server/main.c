@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaasd's command line. The same program is control process and, with --backend, backend
  * process: what a reader would look for elsewhere. */
 #include <errno.h>

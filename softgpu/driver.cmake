@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The driver half: everything of the CUDA driver that is not the PTX engine.
 find_library(GPUAAS_LZ4 lz4 REQUIRED)
 find_library(GPUAAS_ZSTD zstd REQUIRED)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The PTX engine: softgpu/engine/engine.h and what stands behind it.
 set(SG_PTX_SOURCES
     load.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When packing wins, and LZ4. */
 #include "transport/compress.h"
 

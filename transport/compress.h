@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compression of bulk bytes (LZ4), where the wire is slower than that.
  *
  * The sender reports when the socket is full and how much it takes: this gives the cost of a byte

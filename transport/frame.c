@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames out of a stream of bytes. While a frame's bulk is being moved, its header and values stay
  * at `start`; `taken` counts what was moved, and the buffer holds no byte of that bulk. */
 #include "transport/frame.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames out of a stream of bytes: the receiving half, used by client, control and backend.
  *
  * The reader owns one buffer. Usually a whole frame is looked at in place (frame_next, then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Both ends of a side connection. */
 #include "transport/side.h"
 

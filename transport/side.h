@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The side connection of a client and its backend process: small messages that must never queue
  * behind bulk bytes, and the pings that decide whether the other end still lives. A data connection
  * that does not drain is not dead; a side connection that says nothing is.

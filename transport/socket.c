@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel says of a stream socket, in our words. */
 #include "transport/socket.h"
 

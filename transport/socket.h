@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Non-blocking stream sockets: what tcp and shm have in common (inside transport/). */
 #ifndef TRANSPORT_SOCKET_H
 #define TRANSPORT_SOCKET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP: non-blocking sockets without Nagle's delay. */
 #include "transport/tcp.h"
 

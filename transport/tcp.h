@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tcp transport's table. */
 #ifndef TRANSPORT_TCP_H
 #define TRANSPORT_TCP_H

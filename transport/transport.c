@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which transports there are, and what an address means. */
 #include "transport/transport.h"
 

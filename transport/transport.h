@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes between two processes, behind one table.
  *
  * A transport is a reliable, ordered stream of bytes that never blocks. An operation that cannot be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the fields of a call become bytes: struct members, write, read and bound statements.
 
 On the wire all values stand first, in order of declaration; arrays, bytes and strings follow.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """calls.h, calls.c and call_table.c: ops, argument and result structs, codec, facts, printers."""
 import codec
 from text import HEADER, guard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands before the calls that stream capture concerns: capture_*.c, _calls.h and _hooks.h.
 
 The exported function asks whether anything is captured; what the library itself has written has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """client_stubs.c: the exported functions of `client auto` calls.
 
 What a stub does, in order: is the process ready for calls; NULL pointers and flag bits; handles;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """test_codec.c: the cases that api/tests/codec_checks.c runs six checks on."""
 import codec
 from model import SIZES

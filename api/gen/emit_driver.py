@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cuda_driver.h and cuda_driver.c: the driver table, one member per described call."""
 from text import HEADER, guard, pointer
 

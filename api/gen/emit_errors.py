@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """results.c: the name and value of every CUresult of cuda.h (the texts are front/'s)."""
 from text import HEADER
 

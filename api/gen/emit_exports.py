@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both libraries export: version script, wrappers of variants, stubs, proc table."""
 from text import HEADER, declare, names, prototype
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """call_fields.c: what each field of each call means, for server/tests/test_fields.c.
 
 A message's field that is named like a handle is one (api/cuda/messages.api); a device address is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """server_dispatch.h and server_dispatch.c: from a frame to the driver table.
 
 A handler answers false only for bytes that no client of ours sends: the session ends.

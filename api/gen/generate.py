@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """From api/cuda/*.api and the toolkit's headers to C. Run by CMake.
 
     generate.py --api DIR --toolkit DIR --cuda-version N --out DIR     writes everything

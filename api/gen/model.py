@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the stanzas mean: calls with typed parameters, checked.
 
 A reader would think parameter types are C's: they are wire kinds (u32, u64, ...). How a C type

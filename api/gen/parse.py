@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads *.api files into stanzas: words and line numbers, no meaning yet.
 
 The grammar is in api/README.md. An error is always `file:line: message`, because that is what an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C expressions about the device ranges that a call touches (api/range.h)."""
 
 

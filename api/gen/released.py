@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The calls of an earlier release: one line each in api/released/VERSION.txt, `op name hash shape`.
 
 Of such a list two tables are made, as that release had them, so that tests can build an old client

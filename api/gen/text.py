@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small helpers of the emitters: C text out, files written only when they changed."""
 import os
 

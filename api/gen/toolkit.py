@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the toolkit's headers say: exported versions, declared names, error codes."""
 import os
 import re

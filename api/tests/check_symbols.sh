@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # check_symbols.sh PYTHON API_FOLDER STUB_LIBRARY: is every exported symbol described exactly once?
 set -eu
 list=$(mktemp)

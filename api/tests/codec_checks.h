@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A case per args or results struct (generated), and what the generated code fills fields with. */
 #ifndef API_TESTS_CODEC_CHECKS_H
 #define API_TESTS_CODEC_CHECKS_H

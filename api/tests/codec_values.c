@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values for the fields of the generated cases, and what it means that two are the same. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library that has three functions of a CUDA driver; with FORWARDS it gives out the table of our
  * own client. */
 #include <stdbool.h>

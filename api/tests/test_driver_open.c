@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FAKE_DRIVER and FAKE_CLIENT are libraries built beside this test. */
 #include <criterion/criterion.h>
 #include <string.h>

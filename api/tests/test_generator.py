@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden tests of the generator: what it writes for golden/sample.api, and the line that each
 mistake is answered with. After a change that is meant: test_generator.py --update, then read the
 difference."""

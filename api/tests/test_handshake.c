@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The handshake messages come back as written; bad bytes are refused. */
 #include <criterion/criterion.h>
 

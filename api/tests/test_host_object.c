@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device code in objects and archives that nvcc wrote, and in broken ones. */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The container walk over what nvcc writes, and over what it never would. */
 #include <criterion/criterion.h>
 #include <stdio.h>

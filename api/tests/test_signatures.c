@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two builds find out which calls they mean the same by. */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values come back as written; bad bytes are remembered and yield zeros. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An armed failpoint acts once, at the hit that was asked for. Without failpoints there is nothing
  * to test: they are not compiled. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A handle names one object, once. */
 #include <criterion/criterion.h>
 #include <pthread.h>

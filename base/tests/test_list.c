@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list keeps order and survives removal while walking. */
 #include <criterion/criterion.h>
 

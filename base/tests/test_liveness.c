@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is dead, by a clock of our own. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What stands on stderr. */
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words are near to what was probably meant, and to nothing else. */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of all kinds are found, and only those that are there. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pool gives memory back that was given to it, keeps no more than it shall, and loses nothing
  * when many threads give back while one takes. */
 #include <criterion/criterion.h>

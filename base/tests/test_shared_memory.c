@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for two processes: what is taken from another one, and what is not. */
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Spinning in vain becomes rare; one success makes it the rule again. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waits until a time: by the clock that the time is of. */
 #include "base/wait.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The client's allocator: blocks in a window, slabs in blocks. */
 #include "client/alloc/allocator.h"
 

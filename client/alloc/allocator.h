@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The client picks device addresses. Device memory is mapped in blocks, at addresses of the
  * session's window. Mapping costs a round trip, so allocations share blocks: small ones share slabs
  * of 2 MiB, larger ones share large slabs, whose size depends on the device's memory; beyond that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside the allocator: its blocks. All under its lock. */
 #ifndef CLIENT_ALLOC_ALLOCATOR_BLOCK_H
 #define CLIENT_ALLOC_ALLOCATOR_BLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's other half: freeing, caching and unmapping. */
 #include "client/alloc/allocator_block.h"
 

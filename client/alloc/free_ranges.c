@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Free ranges of a window: adjacent ones are always merged. */
 #include "client/alloc/free_ranges.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Free addresses, as ranges; adjacent ones are always merged. Not locked. */
 #ifndef CLIENT_ALLOC_FREE_RANGES_H
 #define CLIENT_ALLOC_FREE_RANGES_H

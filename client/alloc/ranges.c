@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Disjoint address ranges: a treap. */
 #include "client/alloc/ranges.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Disjoint address ranges in order: a treap whose nodes the caller owns. Not locked. */
 #ifndef CLIENT_ALLOC_RANGES_H
 #define CLIENT_ALLOC_RANGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Retired memory: freed, and perhaps still in use by work. */
 #include "client/alloc/retired.h"
 

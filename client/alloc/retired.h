@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that has been freed and may still be used by work of its owner. One list holds a FIFO per
  * owner; an entry may be reused once all work up to its sequence point (`mark`) has completed.
  * Marks of an owner are passed in ascending order. Not locked. */

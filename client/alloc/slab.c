@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A slab: first fit over a bit map. */
 #include "client/alloc/slab.h"
 

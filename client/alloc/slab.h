@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A slab: units of some size, a bit for each unit in use. Not locked. */
 #ifndef CLIENT_ALLOC_SLAB_H
 #define CLIENT_ALLOC_SLAB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Address windows. ThreadSanitizer allows programs only the lowest 512 GiB (and two ranges that the
  * loader uses), so its windows are smaller and lower. */
 #include "client/alloc/window.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The address windows of this process. They are reserved so that the host's malloc cannot collide
  * with device addresses. The size of a window depends on the memory of its device. */
 #ifndef CLIENT_ALLOC_WINDOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A call on its way; see call.h. */
 #include "client/call/call.h"
 

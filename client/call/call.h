@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A call on its way: what generated stubs and hand-written calls share.
  *
  * client_call_enter: is there a context, is it alive.

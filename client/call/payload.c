@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How payloads travel. Between begin and post the connection is locked. */
 #include "client/call/payload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The payload of one call: bytes of the program's memory that go with it, between its begin and its
  * post. This file decides how they travel: copied into the buffer behind the values, sent from the
  * program's memory, compressed, or out-of-band over a bulk connection. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What calls leave to be done on a GPU. */
 #include "api/calls.h"
 #include "client/call/call.h"

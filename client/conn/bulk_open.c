@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening bulk connections. If that fails, the data connection carries everything. */
 #include "client/conn/bulk_open.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Life and death of a connection. Its descriptors stay open after its end (a thread may still be
  * inside poll); only the child after a fork closes them. */
 #include "client/conn/conn.h"

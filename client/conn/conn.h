@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One connection to a backend process: calls leave and answers arrive here.
  *
  * There is no reader thread; threads that wait for answers form a leader/follower group. One of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processing answers: an answer completes a call, reports a late error or a fault, or carries
  * kernel output or a chunk of a copy to the host. Only the leader, which has the reader role, runs
  * this code (see conn_receive.c), and nothing here waits: a chunk that has arrived in part is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bulk connections of a connection: they carry bytes of large copies beside the data connection,
  * where one connection cannot fill the wire (WIRE_BULK). The data connection says to which frame
  * the bytes belong, so its order is the order of all calls.

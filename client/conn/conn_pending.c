@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of pending replies, by sequence number. Everything here needs read_lock. */
 #include "client/conn/conn.h"
 

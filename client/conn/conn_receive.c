@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The receiving half of a connection: the reader role, and waiting (leader and followers).
  * conn_answer.c processes the answers.
  *

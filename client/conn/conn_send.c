@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sending half of a connection. `pumping`: one thread polls for writability, and the others
  * wait for `room`. `exclusive`: a frame's bulk leaves straight from the caller's memory, and until
  * it is complete no thread appends. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One greeting in bounded time. */
 #include "client/conn/greeting.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One greeting: a frame there, a frame back, in bounded time, on a connection that no other thread
  * uses meanwhile. */
 #ifndef CLIENT_CONN_GREETING_H

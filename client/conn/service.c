@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service thread: sends buffered calls after a moment, reads answers that no thread waits for,
  * keeps side connections alive and notices their end. It does nothing that a calling thread waits
  * for. Other threads of the library exist only for programs with host functions or values in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service thread. */
 #ifndef CLIENT_CONN_SERVICE_H
 #define CLIENT_CONN_SERVICE_H

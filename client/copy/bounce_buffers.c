@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bounce buffers: slots of shared memory through which pageable memory is copied, some for each
  * connection. One end fills a slot while the other end empties another. They are made at the first
  * copy that could use them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linear copies. No call keeps a reference to the program's memory after it has returned, except to
  * pinned memory that is copied into. */
 #include "client/copy/copy.h"

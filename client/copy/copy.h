@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Moving bytes between host and device; shared by linear copies and those of rows and boxes. The
  * call has been entered, its stream checked (`wire`). */
 #ifndef CLIENT_COPY_COPY_H

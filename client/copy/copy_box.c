@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer: a box is copied slice by slice. Everything is checked
  * before the first slice, so a call that is refused has copied nothing. */
 #include "api/calls.h"

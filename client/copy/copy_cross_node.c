@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies that leave a server: between devices of two servers, and to or from a device of another
  * server than the stream's. The bytes go through the client, piece by piece, because servers do not
  * know each other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking copies to the device (cudaMemcpy and its kind), which need not be over when they return,
  * as long as the program cannot tell: docs/semantics.md S125. Work before them is known to be done
  * then, but for such as ends by itself and soon (WORK_SHORT), so waiting for them never waits for a

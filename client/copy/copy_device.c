@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linear copies between devices. A server copies between its own devices by itself; copies between
  * two servers are those of copy_cross_node.c. */
 #include "api/calls.h"

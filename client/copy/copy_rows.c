@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of rows. Rows travel packed; the pitch stays where the memory is. */
 #include <string.h>
 

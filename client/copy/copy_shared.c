@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies through memory that a server of this machine maps, or that the network card of another
  * machine reaches. Memory that is itself shared is named in the call; other memory is copied
  * through slots, which one end fills while the other end empties them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filling memory. On device memory these are as the calls with Async, and nothing waits, unless the
  * program has asked for it; what is the program's memory, too, has been filled when they return. */
 #include "front/front.h"

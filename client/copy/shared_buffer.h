@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that this process shares with one backend process. On the same machine the driver copies
  * between it and the GPU; from another machine a network card reaches it. Bytes of such a copy do
  * not go through the connection, nor through a thread of this process. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An executable graph of the client: what the server runs by itself are its segments, executable
  * graphs of the server; what needs the program's memory or functions stands between them as calls
  * that every launch makes anew. A launch does the steps one after the other in the stream. */

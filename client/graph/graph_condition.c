@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of conditional nodes. The handle is the driver's, because kernels have it: making
  * one waits for the server. There it belongs to the graph that will have the node, which begins
  * with its first variable.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Segments: the part of a graph that the server runs by itself. A segment is said by the calls that
  * its nodes are, put into a stream that captures on the server (api/cuda/capture.api). */
 #include <stdlib.h>

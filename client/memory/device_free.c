@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Freeing device memory. The program goes on at once: freed memory is retired until the server has
  * told that the work before has ended, and is then used again. The client asks the server to tell
  * that (a watch), once for everything that was freed meanwhile. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Freeing device memory, and returning cached memory to the server. */
 #ifndef CLIENT_MEMORY_DEVICE_FREE_H
 #define CLIENT_MEMORY_DEVICE_FREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory: the allocator picks the address, the server maps it. */
 #include "client/memory/device_memory.h"
 

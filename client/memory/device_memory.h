@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the owner of an address, and allocated device memory. */
 #ifndef CLIENT_MEMORY_DEVICE_MEMORY_H
 #define CLIENT_MEMORY_DEVICE_MEMORY_H

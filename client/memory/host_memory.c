@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
  * asynchronously, and giving it back waits for them. The device sees it through a mirror
  * (mirror.h), which memory has that is allocated as mapped, and other memory when a device needs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pinned host memory. */
 #ifndef CLIENT_MEMORY_HOST_MEMORY_H
 #define CLIENT_MEMORY_HOST_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and events of other programs on the same server (server/control/sharing.h). A handle is
  * the key that gpuaasd has made for what is shared, and which part of its mapping an allocation is.
  *

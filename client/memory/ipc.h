@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory that other programs share with this one, and what this one shares. */
 #ifndef CLIENT_MEMORY_IPC_H
 #define CLIENT_MEMORY_IPC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory and managed variables: mirrors (mirror.h) as CUDA offers them. */
 #include "client/memory/managed.h"
 

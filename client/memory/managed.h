@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory and managed variables. */
 #ifndef CLIENT_MEMORY_MANAGED_H
 #define CLIENT_MEMORY_MANAGED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of what the program has reserved and mapped. */
 #include "client/memory/mappings.h"
 

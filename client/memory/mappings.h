@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management of the program (cuMemMap): reserved address space, physical memory, and
  * the mappings between them. Reservations lie outside of all windows and belong to no device:
  * memory of any device, of any server, may be mapped in one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools: what front/mempool/ wants of the client. */
 #ifndef CLIENT_MEMORY_MEMPOOL_H
 #define CLIENT_MEMORY_MEMPOOL_H

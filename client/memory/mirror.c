@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which mirrors there are, and the program's half of their memory. */
 #include "client/memory/mirror.h"
 

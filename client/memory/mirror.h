@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mirrors: memory that the program and a device both use, which is managed memory, managed
  * variables and mapped pinned memory. The program has its copy here, the device has its own on the
  * server, mostly at the same address. The copies are made equal where CUDA says that one side sees

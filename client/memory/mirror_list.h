@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of mirrors and its locks, which mirror.c and mirror_sync.c share. */
 #ifndef CLIENT_MEMORY_MIRROR_LIST_H
 #define CLIENT_MEMORY_MIRROR_LIST_H

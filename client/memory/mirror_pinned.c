@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pinned memory that devices use by the program's address (unified addressing): a mirror that is
  * made when the address first is a parameter of a kernel, or is named in a call. Until then pinned
  * memory costs nothing on any device.

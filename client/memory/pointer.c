@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a pointer is: answered from what the client allocated and pinned. */
 #include "client/memory/pointer.h"
 

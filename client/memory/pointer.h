@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of pointers. */
 #ifndef CLIENT_MEMORY_POINTER_H
 #define CLIENT_MEMORY_POINTER_H

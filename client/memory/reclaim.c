@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Returning cached device memory when another application runs out: programs that share devices
  * give back what they keep when one of them asks its server for it. */
 #include "client/memory/reclaim.h"

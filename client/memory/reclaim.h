@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cached device memory goes back when another application runs out. */
 #ifndef CLIENT_MEMORY_RECLAIM_H
 #define CLIENT_MEMORY_RECLAIM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which allocations have the attribute SYNC_MEMOPS: few, of few programs. An entry whose allocation
  * has gone without a word (with its context, by unmapping) is found out by its facts. */
 #include "client/memory/sync_memops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory with the attribute SYNC_MEMOPS (front/memory/sync_memops.c). */
 #ifndef CLIENT_MEMORY_SYNC_MEMOPS_H
 #define CLIENT_MEMORY_SYNC_MEMOPS_H

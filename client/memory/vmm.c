@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management. The client keeps the books; a server hears of memory when it is made,
  * and of a reservation with the first mapping there, so reserving needs no device. Memory lives on
  * a server until its last handle and its last mapping have gone, so it can be retained meanwhile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is mapped at addresses outside of all windows: the calls to the server, and what
  * vmm.c and vmm_map.c share. */
 #ifndef CLIENT_MEMORY_VMM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: what is mapped where, and who may use it. */
 #include "api/calls.h"
 #include "client/call/call.h"

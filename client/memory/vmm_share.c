@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of other programs of this machine: exported as a descriptor of a file without a name,
  * which may be passed on and holds the key that gpuaasd has made (server/control/sharing.h).
  *

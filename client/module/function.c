@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions and kernels: facts are asked once, with the function, and answered from here. A
  * CUkernel is taken wherever a CUfunction is: it means its function in the current context. */
 #include "client/module/function.h"

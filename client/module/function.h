@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions as a context has them. */
 #ifndef CLIENT_MODULE_FUNCTION_H
 #define CLIENT_MODULE_FUNCTION_H

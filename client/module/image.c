@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images and options as programs give them. */
 #include "client/module/image.h"
 

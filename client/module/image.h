@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device code on its way to the server: where the container is and how long, and the options that
  * go with it. */
 #ifndef CLIENT_MODULE_IMAGE_H

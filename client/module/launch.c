@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches. What cached facts decide is decided here: those errors come from the call itself. */
 #include "client/module/launch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches. */
 #ifndef CLIENT_MODULE_LAUNCH_H
 #define CLIENT_MODULE_LAUNCH_H

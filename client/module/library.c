@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries: objects of the client alone, which keep their image. They are loaded in a context when
  * something of theirs is used there first, and again after a reset. */
 #include "client/module/library.h"

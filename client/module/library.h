@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries and kernels, which outlive contexts. */
 #ifndef CLIENT_MODULE_LIBRARY_H
 #define CLIENT_MODULE_LIBRARY_H

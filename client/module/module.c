@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: an image loaded in one context. */
 #include "client/module/module.h"
 

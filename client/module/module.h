@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules and functions. */
 #ifndef CLIENT_MODULE_MODULE_H
 #define CLIENT_MODULE_MODULE_H

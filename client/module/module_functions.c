@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of modules: made when a program first asks for them by name, with the facts that every
  * later question is answered from. */
 #include "client/module/module_functions.h"

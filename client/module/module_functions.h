@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of a module, by name. */
 #ifndef CLIENT_MODULE_MODULE_FUNCTIONS_H
 #define CLIENT_MODULE_MODULE_FUNCTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Variables of modules: their addresses are the server's, asked once. */
 #include "client/module/module_globals.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Global variables of a module. */
 #ifndef CLIENT_MODULE_MODULE_GLOBALS_H
 #define CLIENT_MODULE_MODULE_GLOBALS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The names of all functions of a module: asked once, as many at a time as an answer holds. */
 #include "client/module/module_names.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The names of all functions of a module. */
 #ifndef CLIENT_MODULE_MODULE_NAMES_H
 #define CLIENT_MODULE_MODULE_NAMES_H

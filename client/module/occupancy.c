@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Occupancy of clusters, which the server's driver is asked about; that of blocks is decided in
  * front/. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* No call of CUDA is a cancellation point: a thread of the program that is cancelled meanwhile goes
  * on to one of the program's own, and leaves no lock of ours behind.
  *

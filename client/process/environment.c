@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Environment variables of the client. */
 #include "client/process/environment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment says; read once. */
 #ifndef CLIENT_PROCESS_ENVIRONMENT_H
 #define CLIENT_PROCESS_ENVIRONMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What front/ asks of the library that it is part of. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handles made by the client: one table per type, and objects that are used again. */
 #include "client/process/handles.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects and their handles. Objects are never given back to malloc but used again for objects of
  * their type: a thread that uses a handle which another thread destroys meets an object that is
  * gone or another one, never foreign memory. A field that says nothing else is written under

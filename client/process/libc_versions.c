@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the C library by the OpenSSL inside the client library.
  *
  * OpenSSL was compiled for the newest C library; the client library must do with any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of the process around the library: first use, fork, exit.
  *
  * Nothing is torn down at exit: calls of the program's destructors may come after our own. */

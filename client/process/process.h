@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of the process around the library: first use, fork, exit. */
 #ifndef CLIENT_PROCESS_PROCESS_H
 #define CLIENT_PROCESS_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of what travelled, printed at exit. */
 #include "client/process/trace.h"
 

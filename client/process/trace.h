@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GPUAAS_TRACE: what the client did, counted. */
 #ifndef CLIENT_PROCESS_TRACE_H
 #define CLIENT_PROCESS_TRACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A new connection: the data and the side connection to a backend process, opened side by side. The
  * client waits for two things only: that they are connected, and the data connection's welcome,
  * which brings the session and its first context. What the side connection answers is read with its

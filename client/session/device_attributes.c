@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What of the driver's device attributes programs may see.
  *
  * An attribute that promises something which this library does not do yet has a fixed value until

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of devices as programs may see them. */
 #ifndef CLIENT_SESSION_DEVICE_ATTRIBUTES_H
 #define CLIENT_SESSION_DEVICE_ATTRIBUTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a session: the state that ticket.c, connect.c and session.c pass on. */
 #ifndef CLIENT_SESSION_OPENING_H
 #define CLIENT_SESSION_OPENING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kept for the life of the process, a few hundred bytes for each server. Written by cuInit, which
  * runs once at a time, and read when it is over. */
 #include "client/session/server_answers.h"

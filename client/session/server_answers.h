@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The result of asking each server of GPUAAS_SERVERS, for the command `gpuaas`. */
 #ifndef CLIENT_SESSION_SERVER_ANSWERS_H
 #define CLIENT_SESSION_SERVER_ANSWERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The servers that have answered, and the devices that they give. All of them are different ones,
  * also two of one pool: a server refuses a program that it knows already. */
 #include "client/session/server_devices.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The servers that have answered, and the devices that they give. A field that says nothing else is
  * written under client_state_lock. */
 #ifndef CLIENT_SESSION_SERVER_DEVICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which servers there are, and the devices that they give: asked all at once, at cuInit, within two
  * seconds. A server that does not answer is reported and skipped. */
 #include "client/session/servers.h"

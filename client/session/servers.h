@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The servers of GPUAAS_SERVERS: asked once, by cuInit. */
 #ifndef CLIENT_SESSION_SERVERS_H
 #define CLIENT_SESSION_SERVERS_H

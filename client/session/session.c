@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A device's session: a ticket from its gpuaasd, then a new connection to the backend process (or,
  * on a node that this application already uses, a session more on the connection that is there),
  * then the address window that both ends can have. The first context comes with the session. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: this application on one device. A session is opened with the device's first context,
  * under the device's `open_lock`. Also the connections that sessions use. */
 #ifndef CLIENT_SESSION_SESSION_H

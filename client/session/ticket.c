@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ticket for a device, from the control connection.
  *
  * A program that asks for the list of devices will use the first one soon, in most cases. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets: the right to connect to a backend process. */
 #ifndef CLIENT_SESSION_TICKET_H
 #define CLIENT_SESSION_TICKET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: primary and explicit ones. A context is a handle here and a real context in the backend
  * process, which is never reset: its objects go instead. */
 #include "client/stream/context.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: the current one, and how far their work is known to be done. */
 #ifndef CLIENT_STREAM_CONTEXT_H
 #define CLIENT_STREAM_CONTEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The server's half of a context: made, emptied, ended. */
 #include "client/stream/context_remote.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The server's half of a context; `device->open_lock` is held by all of these. */
 #ifndef CLIENT_STREAM_CONTEXT_REMOTE_H
 #define CLIENT_STREAM_CONTEXT_REMOTE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events: recording, asking, waiting. The rest is generated. */
 #include "client/stream/event.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events. */
 #ifndef CLIENT_STREAM_EVENT_H
 #define CLIENT_STREAM_EVENT_H

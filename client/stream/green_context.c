@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: front/ has the table of them, the server their half of the driver. */
 #include "client/stream/green_context.h"
 

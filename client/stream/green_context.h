@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: the parts that front/ asks for (front_host.green_make and green_end), and what
  * differs of streams in them. */
 #ifndef CLIENT_STREAM_GREEN_CONTEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host functions and stream callbacks, and the thread that runs them; and that of values in pinned
  * memory that streams write or wait for (client/stream/host_value.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host calls: functions of the program that streams call. The server says when the turn of one has
  * come; they run on a thread of their own, one after the other, and may take as long as they like.
  * Values in the program's memory, which streams write or wait for, are handled in the same way on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values in pinned memory. */
 #include "client/stream/host_value.h"
 

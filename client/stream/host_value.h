@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values in pinned memory that streams write or wait for: the client writes or waits when the
  * stream's turn has come (host_function.c). */
 #ifndef CLIENT_STREAM_HOST_VALUE_H

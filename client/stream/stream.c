@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams. Handle 0 and 1 mean the context's legacy stream; handle 2 means a stream that the client
  * makes for each thread and context. */
 #include "client/stream/stream.h"

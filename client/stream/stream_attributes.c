@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Making streams, and what is kept of them here: flags, priority and attributes are answered
  * without asking. Of the attributes only the priority matters to the server. */
 #include "api/calls.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams that wait for a value in memory or write one: in device memory the server's driver does
  * it, in pinned memory the client. */
 #include "client/stream/stream_value.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values that streams write and wait for. */
 #ifndef CLIENT_STREAM_STREAM_VALUE_H
 #define CLIENT_STREAM_STREAM_VALUE_H

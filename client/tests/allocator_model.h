@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A device for tests of the allocator: what is mapped there, and by whom. */
 #ifndef CLIENT_TESTS_ALLOCATOR_MODEL_H
 #define CLIENT_TESTS_ALLOCATOR_MODEL_H

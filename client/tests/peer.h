@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A backend process by script: the other end of a connection, on a blocking socket, driven by a
  * test. */
 #ifndef CLIENT_TESTS_PEER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator against a simple model: a list of what is allocated, and of what is mapped. */
 #include "client/tests/allocator_model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which devices a list means. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

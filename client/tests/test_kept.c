@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Freeing without waiting: what drains, what is kept. */
 #include "client/tests/allocator_model.h"
 

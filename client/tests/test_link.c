@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The connection against a peer by script. What hangs here ends by the time limit of ctest. */
 #include <fcntl.h>
 #include <poll.h>

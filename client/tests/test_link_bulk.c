@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of copies to the host that come packed, or are said to; with a server that lies. And
  * pieces to the device that leave beside the data connection. */
 #include "client/tests/peer.h"

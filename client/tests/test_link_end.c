@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a connection ends, in every state. What hangs here ends by the time limit of ctest. */
 #include <stdio.h>
 

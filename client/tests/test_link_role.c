@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader's role when two threads meet at its edge. What hangs here ends by its time limit. */
 #include "client/tests/peer.h"
 

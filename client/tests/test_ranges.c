@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges against a plain array. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

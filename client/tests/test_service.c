@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service thread, with more connections than a table of a fixed size would have room for. */
 #include <poll.h>
 #include <sys/eventfd.h>

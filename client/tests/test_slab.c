@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A slab by itself: what it refuses, and what it has again when something came back. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and mipmapped arrays. Their shape is known here; making and destroying one waits for the
  * server, which has the memory. */
 #include "client/texture/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays, mipmapped arrays and their levels. */
 #ifndef CLIENT_TEXTURE_ARRAY_H
 #define CLIENT_TEXTURE_ARRAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects. The program gets the driver's handle, because kernels do; between
  * client and server the object has one of ours, so that the server knows whose it is. */
 #include "client/texture/texture.h"

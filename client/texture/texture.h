@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects. */
 #ifndef CLIENT_TEXTURE_TEXTURE_H
 #define CLIENT_TEXTURE_TEXTURE_H

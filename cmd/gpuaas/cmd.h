@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the command `gpuaas` share: its sub-commands, options and exit statuses. */
 #ifndef CMD_GPUAAS_CMD_H
 #define CMD_GPUAAS_CMD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaas devices: what a program would see. */
 #include <limits.h>
 #include <stdio.h>

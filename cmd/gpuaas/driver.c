@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA driver, opened at run time.
  *
  * What a reader would get wrong: who asks for devices is expected to use the first one soon, and a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One of our CUDA drivers, opened at run time: asked as a program would. */
 #ifndef CMD_GPUAAS_DRIVER_H
 #define CMD_GPUAAS_DRIVER_H

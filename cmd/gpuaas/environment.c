@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of a program that is to find one of our CUDA drivers. */
 #include <limits.h>
 #include <stdio.h>

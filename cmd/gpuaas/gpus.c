@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a program would have GPUs, and which kind. The driver's words are kept back until it is
  * known that there are none: where there are some, the program gets the same words itself. */
 #include <stdio.h>

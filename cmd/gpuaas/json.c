@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON, two columns to a level. Names come from us and need no care; texts may come from a server,
  * and so may hold anything. */
 #include "cmd/gpuaas/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes JSON (RFC 8259): what `--json` prints. Reading it is what users' libraries do; for writing
  * a few objects, one more library on users' machines is not worth it. */
 #ifndef CMD_GPUAAS_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command `gpuaas`: starts programs so that they find our client library and the servers, and
  * says what there is. What a reader would get wrong: it links nothing of the client library (which
  * may be missing), and `gpuaas run` stays out of the program's way, for it is replaced by it

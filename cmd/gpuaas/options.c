@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of all sub-commands: one table for reading them and for --help. */
 #include <stdio.h>
 #include <string.h>

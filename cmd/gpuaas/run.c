@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaas run: the program in the place of this process. */
 #include <errno.h>
 #include <limits.h>

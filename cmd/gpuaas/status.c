@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaas status: each server, and each of its devices used as a program would use it, so that what
  * is said of memory, transport and round trip is what a program would get. */
 #include <ctype.h>

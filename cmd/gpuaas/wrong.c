@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the command says that it cannot. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration: the smallest file, every kind of value, and what wrong files are told. */
 #include <criterion/criterion.h>
 #include <inttypes.h>

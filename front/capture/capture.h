@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stream capture: what is put into a stream that captures is not done but becomes a node of a
  * graph. It is the process's business, the same in both libraries.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Beginning and ending a capture, and what it tells of itself. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forks and joins by events, and what cannot be done with a stream or an event while something is
  * captured. An event whose last recording was captured stays so when the capture has ended: there
  * is nothing to wait for. */

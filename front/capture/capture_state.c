@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is being captured: captures, their streams, and events. Few of each exist at a time, so they
  * are lists. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work that is put into a stream which captures: each hook makes of its call the parameters of a
  * node. What is wrong with them is answered as the call itself would answer it. */
 #include "api/capture_hooks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How often programs have attached to contexts. */
 #ifndef FRONT_CORE_ATTACH_H
 #define FRONT_CORE_ATTACH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts counted, as before CUDA 4: cuCtxCreate counts one, cuCtxAttach one more, cuCtxDetach one
  * less, and the last one destroys. cuCtxDestroy asks for no count. */
 #include "front/core/attach.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices: facts that the host library knows. No context is needed, nothing waits. */
 #include <stdio.h>
 #include <string.h>

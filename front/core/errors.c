@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetErrorName and cuGetErrorString. Names are cuda.h's; the texts are ours, in the words that
  * programs are used to where a program may print them. */
 #include <ctype.h>

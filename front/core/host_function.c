@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program that a stream calls. Where they run, and in which order, is the
  * library's business: front_host.host_call. */
 #include "front/front.h"

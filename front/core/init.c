@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Initialisation, versions and the questions about a context that need no device. */
 #include <pthread.h>
 #include <stdatomic.h>

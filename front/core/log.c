@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log that programs read: the last messages, numbered.
  *
  * What a reader would get wrong: callbacks run in the thread that has found the error, within

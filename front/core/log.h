@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log that programs read by cuLogs*: errors and warnings of the library, and what kernels of a
  * server's software GPUs have done wrong. */
 #ifndef FRONT_CORE_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is mapped where, as the kernel tells it. */
 #include "front/core/origin.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which file of the program some of its memory comes from: who has registered an image. */
 #ifndef FRONT_CORE_ORIGIN_H
 #define FRONT_CORE_ORIGIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of output, first in, first out. */
 #include "front/core/output.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels have printed, on the last piece of its way: to the program's stdout and stderr, by
  * <stdio.h>, so that it comes in order with what the program prints itself.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every CUresult of the toolkit's cuda.h, generated, in the order of the header. */
 #ifndef FRONT_CORE_RESULTS_H
 #define FRONT_CORE_RESULTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One list for the process: a program has a few contexts and a few copies of the runtime. Each
  * thread remembers what it found last, valid as long as nobody has changed the list (`epoch`). */
 #include "front/core/storage.h"

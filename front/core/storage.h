@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Context-local storage: what a CUDA runtime keeps in a context, under a key of its own. Every
  * runtime call looks something up here, so a lookup that repeats takes no lock. */
 #ifndef FRONT_CORE_STORAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What CUDA knows of a thread: its stack of current contexts, and whether it runs a host function
  * just now. A context on the stack may be dead: only the top is ever used, and by whoever checks
  * it. */

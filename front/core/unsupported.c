@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are not provided name themselves, once each: a program that fails with 801 says
  * which function it missed. */
 #include "front/core/unsupported.h"

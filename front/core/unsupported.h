@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a CUDA function that is not provided does. */
 #ifndef FRONT_CORE_UNSUPPORTED_H
 #define FRONT_CORE_UNSUPPORTED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as objects: made, copied, destroyed, and asked for what they hold. */
 #include "front/graph/graph_model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs. A graph is data of the process, the same in both libraries: front/ implements all
  * cuGraph* calls. What it runs as is the library's own: an *executable*, made of a plan by the
  * functions of struct front_graph_host.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What launches allocate and free: a flag a block, and marks a device. */
 #include "front/graph/graph_alloc.h"
 

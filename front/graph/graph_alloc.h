@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the launches of graphs allocate and free, and what a device says it holds for them. The
  * memory itself is the library's; so is the lock. */
 #ifndef FRONT_GRAPH_GRAPH_ALLOC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters of nodes that are there already: of graphs, where anything may change, and of
  * executables, where cuda.h says what may (under cuGraphExecUpdate and the calls for each kind). */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What may change in an executable. Within front/ only; both want the executable's lock. */
 #ifndef FRONT_GRAPH_GRAPH_CHANGE_H
 #define FRONT_GRAPH_GRAPH_CHANGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of conditional nodes. The library makes them, because kernels write them; they live
  * as long as a graph or an executable that has them. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of graphs, and the order of their nodes. */
 #include "front/graph/graph_model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGraphDebugDotPrint: a graph in the language of graphviz, children and bodies as clusters. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Edges of graphs. That they run in circles is found when the graph is instantiated, as cuda.h has
  * it. Edges whose end waits for less than the whole kernel before it (programmatic ones) are kept,
  * and run as ordinary ones: the overlap is allowed, not due. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs: made, launched, destroyed. What is done with the plan is the library's
  * business (front_graph_host). */
 #include "front/graph/graph_exec.h"

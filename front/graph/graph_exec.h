@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executables: a copy of a graph, the plan made of it, and what the library made of that. Within
  * front/ only. */
 #ifndef FRONT_GRAPH_GRAPH_EXEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of each kind of node. They say by structures of their own what CUgraphNodeParams says
  * for all, and are nothing but that. */
 #include <stddef.h>

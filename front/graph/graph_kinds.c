@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of each kind of node: they say by their own structures what CUgraphNodeParams says for
  * all. */
 #include <string.h>

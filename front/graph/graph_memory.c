@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of nodes that allocate. An address belongs to the node that was added for it and to
  * all copies of that node; it is given back when the last of them goes. */
 #include <pthread.h>

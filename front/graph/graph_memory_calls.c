@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of nodes that have to do with memory: values in it, allocations. They are nothing but
  * those for all kinds. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as they lie in memory: nodes with their edges on both sides, in the order in which they
  * were added. Within front/ only. All functions want the graphs' lock held unless they say
  * otherwise. */

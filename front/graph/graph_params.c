@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What nodes do: parameters are checked and copied when they are given, so that nothing of the
  * program's is looked at later but the memory that host copies name. */
 #include <stdlib.h>

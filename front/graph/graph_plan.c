@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: a graph as a list of nodes, children dissolved in it. A child graph becomes its nodes
  * between two empty ones, so that its neighbours need not know what it begins and ends with. */
 #include <stdlib.h>

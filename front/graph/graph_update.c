@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGraphExecUpdate: pairs the nodes of an executable with those of a graph that looks the same,
  * and gives it the parameters of these. Nodes are paired from those that nothing depends on, in the
  * order in which they were added, along the edges, in the order of these; all is looked at before

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* User objects: what a program wants kept as long as graphs that use it. Destructors run when the
  * last reference is gone, in the thread that has given it back, and may make no CUDA call. */
 #include <limits.h>

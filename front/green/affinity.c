@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution affinity: what programs ask for, and are told. */
 #include "front/green/affinity.h"
 

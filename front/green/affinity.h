@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution affinity: contexts whose kernels have some of a device's multiprocessors only. */
 #ifndef FRONT_GREEN_AFFINITY_H
 #define FRONT_GREEN_AFFINITY_H

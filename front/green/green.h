@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: a device's primary context, with a part of its multiprocessors. The table of them
  * is here; what one has (its default stream, what its streams wait for) is the library's.
  *

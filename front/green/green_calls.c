@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: the calls that the table answers. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device resources: told, split, and made descriptors of. */
 #include "front/green/partition.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a device: which of its multiprocessors something may use. CUdevResource carries one, and
  * what made it, in the bytes that are not the program's.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JIT options. */
 #include "front/launch/jit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JIT options of cuModuleLoadDataEx and cuLibraryLoadData. */
 #ifndef FRONT_LAUNCH_JIT_H
 #define FRONT_LAUNCH_JIT_H

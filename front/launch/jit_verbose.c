@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CU_JIT_LOG_VERBOSE: what each kernel of a module uses, in the information log. */
 #include <stdio.h>
 #include <stdlib.h>

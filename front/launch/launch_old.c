@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launching as before CUDA 4: block shape, shared memory and parameters are said of the function,
  * one after the other, and then only the grid is given. What has been said is kept here, and the
  * launch is cuLaunchKernel's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launch attributes. */
 #include "front/launch/launch_options.h"
 

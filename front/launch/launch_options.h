@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the attributes of cuLaunchKernelEx ask for. Each is either done, or a hint that may be
  * passed over, or answered with CUDA's error; the table is in launch_options.c. */
 #ifndef FRONT_LAUNCH_LAUNCH_OPTIONS_H

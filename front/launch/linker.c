@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The linker: cuLinkCreate and what follows. It gathers its inputs here; what it makes of them is a
  * bundle (api/bundle.h), which a driver links whenever it loads it. So that mistakes come from
  * cuLinkComplete, that tries to load the bundle and gives the logs that the program asked for.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of the linker: text, images, host objects and archives of them. */
 #include "front/launch/linker_input.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the calls of the linker (cuLinkAddData) are given, as images of a bundle. */
 #ifndef FRONT_LAUNCH_LINKER_INPUT_H
 #define FRONT_LAUNCH_LINKER_INPUT_H

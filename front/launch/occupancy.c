@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The occupancy calculator. Names follow cuda_occupancy.h where they can. */
 #include "front/launch/occupancy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The documented occupancy calculator (cuda_occupancy.h of the CUDA toolkit): how many blocks of a
  * kernel a multiprocessor holds at once. Compute capability 7.0 and newer exactly; for older ones
  * without partitioned caching.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The occupancy calls: decided from what the library knows of the function and the device; nothing
  * is asked of a GPU. */
 #include "front/front.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An array of disjoint pieces in order of address; memory that is in none has no advice. */
 #include "front/memory/advice.h"
 

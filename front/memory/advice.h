@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the program has said about parts of its managed memory (cuMemAdvise), and where it has
  * wanted them last (cuMemPrefetchAsync). It is kept here only to be asked for again: whoever owns
  * the memory decides what to do with it, and forgets what it frees. */

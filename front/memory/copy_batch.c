@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of copies: each is what cuMemcpyAsync or cuMemcpy3DAsync does, one after the other in the
  * stream. Everything that can be decided without them is, before the first. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes of bytes. */
 #include "front/memory/copy_box.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer describe, in one shape: depth slices of height
  * rows of width bytes, and where row 0 of slice 0 lies on each side. */
 #ifndef FRONT_MEMORY_COPY_BOX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory: advice, prefetching and what is known of ranges. The calls are checked here; the
  * library is told where the program wants its memory (front_host.managed_move) and which stream may
  * use it (front_host.managed_attach).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What calls for managed memory say, checked. */
 #ifndef FRONT_MEMORY_MANAGED_H
 #define FRONT_MEMORY_MANAGED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory on its way: prefetching, discarding, and which stream may use it. */
 #include "front/front.h"
 #include "front/memory/advice.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of pointers.
  *
  * What a reader would get wrong: what is true or false is written as four bytes. cuda.h calls it a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the library knows of an address that CUDA gave out or was told of. */
 #ifndef FRONT_MEMORY_POINTER_H
 #define FRONT_MEMORY_POINTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stream attributes. */
 #include "front/memory/stream_attributes.h"
 

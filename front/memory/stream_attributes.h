@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What cuStreamSetAttribute keeps of a stream. Only the priority changes what happens; the others
  * are hints about caches, waiting threads and fences that this library can do without, and are
  * answered as they were set. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory operations that the program wants to be over when they return. Calls without Async in
  * their names may return before, where what they write is a device's alone: unless the memory has
  * the attribute SYNC_MEMOPS, or the context the flag. Calls with Async are not meant. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams that wait for a value in memory or write one: each call is a batch of such steps. The
  * functions of before CUDA 11.7 (without _v2) are not provided; the attribute
  * CAN_USE_STREAM_MEM_OPS_V1 says so. */

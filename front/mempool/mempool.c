@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools: where an allocation comes from, and what goes back when. In this order: memory that
  * is the stream's own or whose last user has ended; new memory; memory of another stream, which the
  * allocating one then waits for; what other streams turn out to have done with; what other pools of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools, from which streams take memory in their order: cuMemAllocAsync and its kin. The
  * whole bookkeeping is here: a pool holds chunks of memory that the library maps for it, cut into
  * blocks. Nothing travels and nothing is mapped while a pool holds memory that fits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls about memory pools: arguments are checked here, the rest is mempool.c's. Pools are of
  * device memory: the host's and managed ones are refused. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of a chunk: a sorted array, for there are few of them and they are looked up by address.
  */
 #include "front/mempool/mempool_chunk.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk of a memory pool: mapped memory, cut into blocks in the order of their addresses. */
 #ifndef FRONT_MEMPOOL_MEMPOOL_CHUNK_H
 #define FRONT_MEMPOOL_MEMPOOL_CHUNK_H

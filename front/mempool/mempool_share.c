@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools of other processes. What is passed on for a pool is a file without a name that says
  * which one it is; for an allocation of it, bytes that say where it lies in which memory, and what
  * the library needs to map that.

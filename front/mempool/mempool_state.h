@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools among themselves: what mempool.c does for mempool_calls.c. All under the library's
  * lock. */
 #ifndef FRONT_MEMPOOL_MEMPOOL_STATE_H

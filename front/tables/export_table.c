@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetExportTable. A table that is refused is named on stderr: programs that miss one fail in ways
  * that say nothing. Those that every program asks for and none needs are named at level debug. */
 #include <pthread.h>

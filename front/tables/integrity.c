@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The message is packed: no padding anywhere, little endian. */
 #include "front/tables/integrity.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the CUDA runtime demands of its driver: a keyed hash over facts of this process and of the
  * devices. The runtime computes the same; if they differ every call of it answers 103. */
 #ifndef FRONT_TABLES_INTEGRITY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MD2 (RFC 1319) and HMAC-MD2 (RFC 2104, block 16 bytes). Not for anything that must be secure. */
 #ifndef FRONT_TABLES_MD2_H
 #define FRONT_TABLES_MD2_H

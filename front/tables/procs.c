@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetProcAddress: a name and a CUDA version to the variant that the version meant. The table is
  * made from cudaTypedefs.h; a name has a few rows, one per version and stream default. */
 #include "front/tables/procs.h"

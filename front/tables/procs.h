@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table behind cuGetProcAddress, generated: one row per exported symbol that may be asked for.
  * Sorted by name, then per_thread, then version. */
 #ifndef FRONT_TABLES_PROCS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The private tables themselves. Interface facts: which slots are called, with what, and what they
  * must answer. A slot is the n-th 8-byte word of its table; word 0 is the table's size in bytes
  * except in CONTEXT_LOCAL_STORAGE. A slot without a meaning here holds a function that names the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The private tables of the CUDA runtime: facts needed to work together with it, found by watching
  * what it calls and by reading public projects (ZLUDA, Apache-2.0 and MIT). Nothing of the vendor
  * is in here. The build option GPUAAS_PRIVATE_TABLES leaves the file behind this header out; a

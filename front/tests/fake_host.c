@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers only what front/ asks. */
 #include "front/tests/fake_host.h"
 

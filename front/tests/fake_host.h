@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library of two devices whose contexts are numbers, for the tests of front/. */
 #ifndef FRONT_TESTS_FAKE_HOST_H
 #define FRONT_TESTS_FAKE_HOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Advice about managed memory: parts, what they have in common, and what calls refuse. The fake
  * host says that [0x10000, 0x20000) is managed. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptions of arrays and textures: what they come to, and what is refused; the calls that need
  * nothing else. */
 #include <criterion/criterion.h>

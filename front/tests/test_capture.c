@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stream capture as a state machine: what begins, joins, spoils and ends a capture. The hooks are
  * called as the exported calls would; what they let run is the fake host's. */
 #include <criterion/criterion.h>

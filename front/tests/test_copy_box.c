@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptions of copies: what they come to, and what is refused. */
 #include <criterion/criterion.h>
 

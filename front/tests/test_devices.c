@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices are answered from what the host library knows. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as data: nodes, edges, copies, plans, updates. What executables do is the fake host's. */
 #include <criterion/criterion.h>
 #include <stdio.h>

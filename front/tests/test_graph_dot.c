@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph in the language of graphviz: what is written for which flags. */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* RFC 1319, appendix A.5. The HMAC values were computed by Python's hmac over another MD2. */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools over a host whose memory is numbers and whose streams are counters. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Our occupancy calculator against NVIDIA's, which the CUDA toolkit brings. */
 #include <criterion/criterion.h>
 

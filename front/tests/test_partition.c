@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Splitting resources. The fake device 0 has 16 multiprocessors of a capability above 9.0, so parts
  * of 8. */
 #include <criterion/criterion.h>

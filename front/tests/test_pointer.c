@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of pointers, and what is refused. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The whole table of the product, with stubs in place of the functions. */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values under keys of a context, as the runtime keeps them. */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the runtime does with the tables when it starts. */
 #include <criterion/criterion.h>
 #include <pthread.h>

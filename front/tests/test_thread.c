@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every criterion test is a process of its own: nothing is initialised at the start of each. */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values in memory and host functions: what reaches the library, what is refused before. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays: their elements, levels and layers, and what of them a copy may touch. */
 #include "front/texture/array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA arrays: what their descriptors may say, and what of them a copy may touch. An array is of
  * one level; a mipmapped array has several, each of which is an array too. */
 #ifndef FRONT_TEXTURE_ARRAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls about arrays that need nothing but their shape, and copies with lines, which are copies of
  * rectangles with one row. */
 #include "front/front.h"

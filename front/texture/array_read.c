@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors of arrays. The rules are those that cuda.h tells at cuArray3DCreate and
  * cuMipmappedArrayCreate; the limits are device attributes. */
 #include <stddef.h>

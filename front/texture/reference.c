@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface references. A module declares them (.texref, .surfref), the program says call
  * by call what they are bound to and how they are read. On software GPUs a reference is a variable
  * that holds the handle of a texture or surface object (api/reference_names.h); here such objects

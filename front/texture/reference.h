@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface references: what is kept of each. */
 #ifndef FRONT_TEXTURE_REFERENCE_H
 #define FRONT_TEXTURE_REFERENCE_H

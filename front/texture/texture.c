@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects: the rules that cuda.h tells at cuTexObjectCreate and
  * cuSurfObjectCreate. */
 #include "front/texture/texture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects: what their descriptions may say. */
 #ifndef FRONT_TEXTURE_TEXTURE_H
 #define FRONT_TEXTURE_TEXTURE_H

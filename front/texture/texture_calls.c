@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What texture and surface objects were made of. */
 #include "front/front.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The null device: a CUDA driver that executes nothing, for measuring what stands in front of a
  * driver. What a reader would get wrong: copies and fills are real (its device memory is memory of
  * this process), only kernels are not run; and every call is over when it returns, so that no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the null device: pages of this process at the addresses that are asked for. */
 #include <stdlib.h>
 #include <string.h>

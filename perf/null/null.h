@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of the null device. */
 #ifndef PERF_NULL_NULL_H
 #define PERF_NULL_NULL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the null device has counted. A program reads it by launching the kernel `null_report` with
  * one parameter, the address of device memory where the report is to go. On a device that executes
  * kernels the same kernel writes nothing, so memory that was zero before has no magic after. */

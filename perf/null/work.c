@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, kernels and launches of the null device. Modules are PTX text, read by softgpu's parser
  * so that kernels have their real parameters; a launch counts and sums what it was given. */
 #include <dlfcn.h>

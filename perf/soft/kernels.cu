@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What softgpu's speed is measured on. Parameters are inputs, outputs, then the size.
 extern "C" __global__ void vector_add(const float *a, const float *b, float *c, int n)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of kernels.cu on the driver that LD_LIBRARY_PATH leads to, each next to the same work in
  * plain C, and the results compared.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "perf/soft/reference.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The same work in plain C, on one thread; compiled with -O3 -march=x86-64-v3. Parameters as those
  * of the kernels. */
 #ifndef PERF_SOFT_REFERENCE_H

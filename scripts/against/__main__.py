@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """./dev bench --against REV [OPTIONS] FIGURE...: is this tree slower than REV? REV is built beside
 it (build/against), and pairs of runs of the figures alternate: A B, B A, A B. Each side is measured
 by its own perf/. Printed are, for each figure, the median of the pairs' ratios and its 95 %

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of two sides in turns: A B, B A, A B, ..., so that what drifts (the machine's speed, its
 heat) meets both alike. A run is a command that writes what it found to NAME.json."""
 

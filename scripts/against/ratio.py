@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pairs of runs say: a ratio for each figure and pair, the median of these, and between which
 two of them the true median lies with 95 % of certainty. That interval is the sign test's: it counts
 how many ratios lie on either side and asks for nothing else, no shape of the noise, no resampling,

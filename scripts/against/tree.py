@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another revision, built beside this one: a work tree of git in build/against/COMMIT, which stays
 there for the next time (git worktree remove takes it away)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """./dev test --changed [REV]: says which tests can see what has been touched since REV, and why;
 their names go to stdout, all else to stderr. REV is by default where this branch left the one that
 it goes to; files that are not committed count, too. The build has to be up to date: ninja says

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ninja knows of a build: which file is made of which. Two sources: the edges of build.ninja,
 and the headers that the compiler has named when it ran last (ninja -t deps)."""
 

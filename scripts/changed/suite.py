@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests of a build as ctest lists them, and what each of them has to do with files."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tests/changed.txt: which tests see a change of a path, where no build graph knows it. Its own
 first lines say how it is written."""
 

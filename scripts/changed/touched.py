@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which files differ from a revision: in the commits since, in the work tree, and new ones."""
 
 import subprocess

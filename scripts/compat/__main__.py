@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """./dev compat: builds a checkout of cuda-samples, Rodinia or SHOC beside the project, runs its
 programs on the software GPU, in the program's own process and through a server, and says which of
 them pass their own checks."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rodinia: each program by one call of the compiler, with inputs that are made here.
 
 CUDA 13 removed names that most of the programs use; they are given back from outside."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One program: built, run on softgpu, run through a server; and what came of it."""
 
 import dataclasses

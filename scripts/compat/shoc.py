@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SHOC: the single-process programs at the smallest problem size, without its configure script."""
 
 import os

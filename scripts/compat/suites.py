@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The suites that are known: how a checkout of each is built, unmodified, and its programs.
 
 Nothing of theirs is kept here: a checkout is copied into build/compat and built there."""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mandelbrot_picture [DEVICE]: computes the Mandelbrot set on a device and draws it in characters.
 #include <cstdio>
 #include <cstdlib>

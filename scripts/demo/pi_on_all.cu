@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pi by the midpoint rule, its interval divided over all devices, wherever they are.
 #include <cmath>
 #include <cstdio>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mutate [OPTIONS] [FOLDER...]: puts small faults into the product's code, one at a time, and looks
 whether a test notices. Those that none notices are named: holes in the tests.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of each fault, and finding out more: which tests reach it, which notice it. All of
 it lies in build/mutate/state.json after every step, so whoever is interrupted goes on there."""
 

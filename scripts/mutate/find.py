@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where faults can be put: finds sites in C sources as clang understands them.
 
 A site's bytes are a whole expression or statement of the file itself: what comes out of a macro's

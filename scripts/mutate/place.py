@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A place in a source file where one small fault can be put, and that fault."""
 
 from dataclasses import asdict, dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What came out: the score, and the faults that no test has noticed.
 
 Of some faults nobody can tell that they are there: they are judged in equivalent.txt beside this

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutant schemata: a source with many faults in it, each behind a question of its number. So one
 build has all of them, and which one is on is said when a program starts.
 

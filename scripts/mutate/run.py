@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running one test of the build, bounded in time; nothing that it started is left behind."""
 
 import contextlib

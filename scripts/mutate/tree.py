@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The copy of the tree in which faults are put: made, rewritten, built. What does not compile with
 a fault in it (a size, a case, a type) is left out, with its number."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pending connections and tickets. */
 #include "server/backend/admission.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may connect to a backend process: pending connections that have not yet shown a ticket, and
  * the tickets. All of it is the main thread's; only the tickets are also asked by the submit
  * threads. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an application's connections ask of the process, and whether the program is still there. */
 #include "server/backend/application.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A backend process: opens the driver, waits for its application, listens, and lives for it.
  *
  * The main thread watches the channel to gpuaasd, new connections, and the side connection; the

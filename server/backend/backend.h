@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A backend process: the program started with --backend on one end of a channel. All of it is the
  * main thread's, unless a member says otherwise. */
 #ifndef SERVER_BACKEND_BACKEND_H

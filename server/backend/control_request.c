@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A question of the submit thread to gpuaasd about what applications share. The main thread reads
  * the channel, so the answer comes from there. */
 #include "server/backend/control_request.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A question to gpuaasd about what applications share, one at a time. */
 #ifndef SERVER_BACKEND_CONTROL_REQUEST_H
 #define SERVER_BACKEND_CONTROL_REQUEST_H

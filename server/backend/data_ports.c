@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding a free data port. */
 #include "server/backend/data_ports.h"
 

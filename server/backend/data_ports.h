@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The listener of a backend process, and where it shall listen. */
 #ifndef SERVER_BACKEND_DATA_PORTS_H
 #define SERVER_BACKEND_DATA_PORTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's end of the side connection. It alone decides whether a client is still there: a
  * data connection that does not drain is not dead. */
 #include "server/backend/side_connection.h"

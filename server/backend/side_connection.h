@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's end of an application's side connection. */
 #ifndef SERVER_BACKEND_SIDE_CONNECTION_H
 #define SERVER_BACKEND_SIDE_CONNECTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checking tickets. Keys are compared in a time that does not depend on them. */
 #include "server/backend/tickets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets: the right to connect to this process. gpuaasd gives them out; each names a device and is
  * good for a few seconds, once for the data and once for the side connection. For bulk connections
  * this process gives tickets out itself, to the client that it serves already. */

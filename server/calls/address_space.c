@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory at addresses of a session's window that is no context's: what pools of the client are made
  * of. */
 #include "api/calls.h"

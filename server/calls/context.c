@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: made, emptied, ended, waited for. */
 #include <stdlib.h>
 

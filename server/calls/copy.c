@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between the host, which is the client, and the GPU, through pinned slots; and copies of
  * rows within the node. Bytes for the GPU go from the socket straight into a slot. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies with arrays. The driver knows how large an array is; the rest is as with linear memory. */
 #include "api/calls.h"
 #include "api/range.h"

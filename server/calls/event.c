@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events, and asking or waiting for events and streams. */
 #include <stdlib.h>
 

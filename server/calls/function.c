@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of modules: handles, and the facts that clients answer questions from. */
 #include <stdlib.h>
 #include <string.h>

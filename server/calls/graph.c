@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs. The client says what a graph is by the calls that its nodes are: they are
  * captured by the driver, in a stream that the client has made for that. Between them it says
  * behind which nodes the next one comes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Conditional nodes. Their variables belong to a graph of the driver, which is made with the first
  * of them, and is empty. When the client makes an executable it is captured into that graph; when
  * the executable goes, its nodes do, and the graph waits for the next one.

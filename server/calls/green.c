@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: made of the driver's own resources, so that they have the multiprocessors that
  * the client means. Their objects are the primary context's.
  *

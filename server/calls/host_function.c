@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A function of the program in a stream: an event that says when its turn has come, and a wait
  * until the client says that it has returned. */
 #include <stdlib.h>

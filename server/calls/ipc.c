@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and events that other applications of this gpuaasd open. The bytes of a mapping go as a
  * descriptor of the driver from one backend process over gpuaasd to the other, which maps them
  * where its client wants them; an event goes as the driver's handle. Clients see neither: they have

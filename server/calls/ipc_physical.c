@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory without an address that other applications of this gpuaasd have, too: as ipc.c, by a
  * descriptor of the driver which only backend processes see. */
 #include <string.h>

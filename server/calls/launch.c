@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches and their priority. The client sends the parameter block as the kernel declares it; the
  * driver is given a pointer to each parameter, which every driver and every kind of launch
  * understands. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory: mapped where the client's allocator wants it, unmapped when its work is done. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules and their variables. An image comes from the client, so its container is
  * walked within its length before the driver, which is told no length, sees it. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Peer access. Memory that is mapped has the access that it was given, whatever a context may do:
  * so each mapping of the peer is opened for the device, and each that comes later. */
 #include <stdlib.h>

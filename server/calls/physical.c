@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management of the program: physical memory by handle, and its mappings at
  * addresses that lie outside of every session's window.
  *

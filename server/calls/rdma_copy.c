@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between the GPU and memory that this machine's network card reaches at the client. Their
  * bytes lie in staging slots in between, which the card and the driver read and write: no processor
  * touches them. What a reader would get wrong: bytes for the client are stored in order with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between the GPU and memory that the application shares with this process. */
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a stream. Its work is done all the same and still belongs to its context, but only the
  * driver knows of it. Therefore another stream, the heir, waits for it, and gets no other work.
  * Marking the context (context_mark) marks the heir, too. */

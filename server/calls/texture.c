@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects. Kernels use the driver's handles, which are answered to the client;
  * a call that names an object does so by the client's handle, so that none reaches another's. */
 #include <stdlib.h>

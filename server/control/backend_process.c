@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Starting backend processes and burying them. */
 #include "server/control/backend_process.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Backend processes as gpuaasd sees them: starting, requests, ending, reaping.
  *
  * A process ends when its channel is closed; one that does not is killed. What a reader would get

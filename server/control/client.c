@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The dialogue with one client: HELLO, then an OPEN for each device it wants to use.
  *
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and

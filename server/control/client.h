@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client of gpuaasd: one control connection, which is one application. When it ends, the
  * application's backend processes end, too, and nothing is kept. */
 #ifndef SERVER_CONTROL_CLIENT_H

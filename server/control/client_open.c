@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An application opens a device: it gets a ticket of the backend process that serves the device's
  * driver, which is started, or taken from the warm pool, when there is none. An OPEN that must wait
  * for it waits in `opens`. */

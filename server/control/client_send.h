@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The send queue of a control connection: bytes that the socket has not taken yet. */
 #ifndef SERVER_CONTROL_CLIENT_SEND_H
 #define SERVER_CONTROL_CLIENT_SEND_H

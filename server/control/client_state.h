@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a client, which client.c and client_open.c share. */
 #ifndef SERVER_CONTROL_CLIENT_STATE_H
 #define SERVER_CONTROL_CLIENT_STATE_H

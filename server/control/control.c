@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of gpuaasd: listen, probe the drivers, serve, stop. */
 #include "server/control/control.h"
 

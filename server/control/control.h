@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaasd itself: it listens, greets clients, hands out tickets, and keeps backend processes. It
  * needs no CUDA and touches no driver. */
 #ifndef SERVER_CONTROL_CONTROL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The node's GPUs: configuration, facts, and the environment that makes a driver show them. */
 #include "server/control/devices.h"
 

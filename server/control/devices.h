@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The GPUs of this node as gpuaasd knows them: from the configuration, and from the facts that a
  * probe process reports. gpuaasd itself never opens a driver. */
 #ifndef SERVER_CONTROL_DEVICES_H

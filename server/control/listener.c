@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/placement.h"
 
 uint32_t placement_pick(const struct node_view *node, uint32_t virtual_device)

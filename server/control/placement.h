@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which GPU of this node serves a device that an application opens. Pure: it decides from what it
  * is given, and knows no clock, no process and no connection. */
 #ifndef SERVER_CONTROL_PLACEMENT_H

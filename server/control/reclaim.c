@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Passing on requests to return cached memory. */
 #include "server/control/reclaim.h"
 

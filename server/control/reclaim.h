@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Returning cached memory when an application runs out: gpuaasd passes the request on to the
  * backend processes of the others, and counts those that have not answered yet. */
 #ifndef SERVER_CONTROL_RECLAIM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sharing registry: device memory (a descriptor of the driver) and events (a handle of the
  * driver) that applications of this gpuaasd let each other use. gpuaasd keeps it, because backend
  * processes do not know each other.

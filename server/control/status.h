@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of gpuaasd at a moment: the log prints it, and other outputs can. */
 #ifndef SERVER_CONTROL_STATUS_H
 #define SERVER_CONTROL_STATUS_H

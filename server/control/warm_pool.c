@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, keeping and giving away processes that belong to nobody yet. */
 #include "server/control/warm_pool.h"
 

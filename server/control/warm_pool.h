@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The warm pool: spare backend processes that wait with their driver open, so that a new
  * application need not wait for a process to start. A spare that is taken or dies is replaced a
  * moment later, so that starting the replacement does not take the processor from the new

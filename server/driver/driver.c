@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where drivers lie, and what a device is. */
 #include "server/driver/driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver of a backend process: found, opened, initialised, asked for facts. */
 #ifndef SERVER_DRIVER_DRIVER_H
 #define SERVER_DRIVER_DRIVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of all devices, in a process of its own: gpuaasd opens no driver. */
 #include "server/driver/probe.h"
 

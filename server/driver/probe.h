@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a probe process does: report each device's facts to gpuaasd. */
 #ifndef SERVER_DRIVER_PROBE_H
 #define SERVER_DRIVER_PROBE_H

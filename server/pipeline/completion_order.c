@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which finished work is told. */
 #include "server/pipeline/completion_order.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Completion order: entries that wait for work of a GPU, and the order in which they are emitted.
  *
  * Entries are kept in the order of submission. A pass polls them; as long as a pass finds something

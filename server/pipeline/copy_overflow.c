@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Slots that streams use in turns. */
 #include "server/pipeline/copy_overflow.h"
 

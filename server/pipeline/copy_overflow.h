@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Overflow: slots for copies behind a stream that stands still, when staging slots have run out.
  * Such a slot belongs to one stream at a time, and the stream's copies use it in turns. The stream
  * itself waits in front of a turn, for a word that is written when the turn before is over, as it

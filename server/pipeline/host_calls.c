@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leases of the words that streams wait for. */
 #include "server/pipeline/host_calls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host calls: functions of the program that a stream calls. They run in the client's process; here
  * the stream waits for a word of pinned memory until the client says that the function has
  * returned.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The output queue of a data connection. */
 #include "server/pipeline/send_queue.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The send queue: frames on their way to a client. Any thread appends and tries to send; no thread
  * waits for the socket while it holds the lock. Frames that the socket does not take stay in order,
  * and the completion thread sends them when the socket has room. Bulk bytes may go over bulk

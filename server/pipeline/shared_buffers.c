@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of memory that an application has shared with its backend process. */
 #include "server/pipeline/shared_buffers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared buffers: memory that the application shares with its backend process. On one machine the
  * driver copies between it and the GPU; over RDMA the network card copies between it and staging
  * slots. No byte goes through the connection.

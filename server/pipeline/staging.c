@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pinned slots of a backend process. */
 #include "server/pipeline/staging.h"
 

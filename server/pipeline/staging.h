@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Staging slots: pinned memory through which bytes pass between socket and GPU. A slot has
  * WIRE_CHUNK bytes, and is leased while bytes are in it. Their fixed number limits the bytes in
  * flight: a copy that finds none free waits, or uses copy_overflow.h when none comes back. The

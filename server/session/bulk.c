@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bulk connections: granting, attaching, taking bytes. */
 #include "server/session/bulk.h"
 

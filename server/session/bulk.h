@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bulk connections of a data connection: they carry bytes of large copies, where one connection
  * cannot fill the wire. The data connection alone gives the order of calls: a frame there says over
  * which connection its bytes come (WIRE_BULK), and the submit thread takes all of them before it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The completion thread.
  *
  * The submit thread hands entries in through `incoming`; from then on they belong to this thread.

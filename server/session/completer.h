@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The completion thread of a backend process: polls the driver's events, sends the answers that are
  * due, and never waits for the socket. See completion_order.h for the order. */
 #ifndef SERVER_SESSION_COMPLETER_H

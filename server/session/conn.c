@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The submit thread: from the socket to the handlers of the calls. */
 #include "server/session/conn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A data connection: one application's ordered stream of calls.
  *
  * The submit thread reads, checks and submits. It waits neither for a GPU nor for the socket, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a context, and all of its work at once. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of copies to the host leave: as frames, or into memory of the client that the network card
  * reaches. Each takes the lease of its slot along. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Room for the bytes of copies. As a rule it is a staging slot, and who finds none waits for one:
  * the wire is faster than the GPU, or the other way round. But a stream may stand still until the
  * program makes a later call, and then the submit thread must read on: so when nothing has gone on

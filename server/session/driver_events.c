@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events of the driver: counted, and those without timing used again. */
 #include <stdlib.h>
 

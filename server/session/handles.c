@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handles and ranges: what a client names is looked up here and nowhere else. */
 #include <stdlib.h>
 

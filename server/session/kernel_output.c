@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stdout and stderr of a backend process. */
 #include "server/session/kernel_output.h"
 

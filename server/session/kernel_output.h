@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel output (printf), on its way from the driver to the client.
  *
  * Drivers print to stdout and stderr of their process, in the calls that CUDA names (a launch, a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The objects of an application on this server: sessions (its devices), contexts, and the objects
  * of a context. Handles are the client's. They are looked up in tables of the connection, because a
  * stream of one device may wait for an event of another.

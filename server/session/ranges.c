@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A sorted array of address ranges. */
 #include "server/session/ranges.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The device memory that an application may name: what it has mapped, and the variables of its
  * modules. Sorted by address, looked up by bisection. */
 #ifndef SERVER_SESSION_RANGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers: replies, late errors, faults. */
 #include <stdio.h>
 

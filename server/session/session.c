@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: an application's devices and their address windows. Both ends reserve the same range of
  * addresses, so that a device pointer is never a valid pointer of the program. */
 #include <stdio.h>

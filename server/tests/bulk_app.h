@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An application with bulk connections, by script; the tests that include it drive it. */
 #ifndef SERVER_TESTS_BULK_APP_H
 #define SERVER_TESTS_BULK_APP_H

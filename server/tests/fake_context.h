@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A driver whose primary context is nothing: what pins memory asks for no more. */
 #ifndef SERVER_TESTS_FAKE_CONTEXT_H
 #define SERVER_TESTS_FAKE_CONTEXT_H

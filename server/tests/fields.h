@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fields of every call that travels, for wrong values in each. Generated: call_fields.c. */
 #ifndef SERVER_TESTS_FIELDS_H
 #define SERVER_TESTS_FIELDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client by script: says frame by frame what a test wants said, to a real gpuaasd with software
  * GPUs that the test has started. Everything fails the test by itself after 20 s. */
 #ifndef SERVER_TESTS_SCRIPT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gpuaasd of the scripted client. */
 #include "server/tests/script.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that a scripted client shares with its backend process: copies by offset, and what wrong
  * offers, offsets and ends get. */
 #include <criterion/criterion.h>

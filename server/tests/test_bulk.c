@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bulk connections: bytes of copies beside the data connection, in the order that it says; and
  * clients that ask for what is not theirs. */
 #include <unistd.h>

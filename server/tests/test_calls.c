@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of a scripted client on a real gpuaasd with a software GPU: memory, copies, kernels, waits,
  * and what wrong calls get. */
 #include <criterion/criterion.h>

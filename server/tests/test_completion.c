@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which finished work is told, with work that finishes in random order, also while it
  * is being looked at. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs with conditional nodes, as a client says them: rightly, in the wrong order, with what is
  * somebody else's or nobody's. What was wrong is told when the graph ends; the process goes on, and
  * the end of its context leaves nothing behind (the server's sanitizer looks). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What applications share: gpuaasd's table, and descriptors on the channel. */
 #include <criterion/criterion.h>
 #include <fcntl.h>

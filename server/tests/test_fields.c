@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A wrong value in each field of each call, from a client that checks nothing: rubbish, stale and
  * mistaken handles, addresses where no memory is; and frames of the wrong length. The backend
  * process answers with an error or ends the connection; it never dies, and nobody else notices.

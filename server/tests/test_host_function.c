@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program in a stream, by a scripted client: what the server says and waits for.
  */
 #include <criterion/criterion.h>

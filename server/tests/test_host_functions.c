@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leases of the words that streams wait for: bounded memory, numbers that only grow, and nothing
  * that a client says is believed. */
 #include <criterion/criterion.h>

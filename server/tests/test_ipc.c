@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two applications of one gpuaasd that share memory and events, and what a client gets that asks
  * for what it may not have. */
 #include <criterion/criterion.h>

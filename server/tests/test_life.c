@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ends: of a client, of a backend process, of gpuaasd, however they come. Nothing stays behind. */
 #include <criterion/criterion.h>
 #include <poll.h>

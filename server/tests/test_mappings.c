@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that a program maps by itself, from a client that checks nothing: what does not fit is
  * refused, what is in use stays, and what others have is nobody's to take. */
 #include <criterion/criterion.h>

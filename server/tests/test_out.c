@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The output queue and the staging slots, over a socketpair that fills up. */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels print, as a scripted client gets it: frames before the answer they belong to. */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Turns in slots: a stream never copies before its bytes are there, gets on whatever other streams
  * do, and all of it is bounded. Streams are played here: what the driver would do, step by step. */
 #include <criterion/criterion.h>

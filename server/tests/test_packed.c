@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of copies that are packed: by the data connection and beside it; and what is none. */
 #include <stdlib.h>
 

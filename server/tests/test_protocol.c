@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that are wrong: gpuaasd and its backend processes say why, drop the connection, and live.
  */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of a scripted client that the server's network card reaches: copies by offset, and what
  * wrong numbers, keys and ends get. Where there is a card for it (tests/rdma). */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls with arguments at random: whatever a client says, its backend process answers or ends the
  * connection; it never dies of it, and gpuaasd notices nothing. Every run says the same: the seeds
  * are fixed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that are slow, on purpose or not: a byte at a time in the greeting, in a header, in a
  * body; one that reads slowly; and one that never reads. Before it has shown a ticket a connection
  * has a limit in time; after that it costs bounded memory, and nobody else waits for it. Over what:

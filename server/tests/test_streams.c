@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams that end before their work: by a scripted client, which decides when that goes on. */
 #include <criterion/criterion.h>
 #include <string.h>

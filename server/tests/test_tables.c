@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets and address ranges. */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls out of turn: what TCP cannot do, and a transport with a mistake may. Their numbers show it,
  * and the connection ends before any of it is done. */
 #include <criterion/criterion.h>

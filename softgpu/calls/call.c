@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entering and leaving, and what handles mean. */
 #include "softgpu/calls/call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every exported function does first and last. */
 #ifndef SOFTGPU_CALLS_CALL_H
 #define SOFTGPU_CALLS_CALL_H

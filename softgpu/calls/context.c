@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Primary and explicit contexts. What is current on a thread is front's business. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies: what each call says about its two sides; the rest is softgpu/memory/copy.c. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"

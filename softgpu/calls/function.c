@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of functions and of kernels: the same facts by two names. */
 #include "softgpu/calls/call.h"
 #include "softgpu/module/work.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs, for front/; and what of graphs is the device's. */
 #include "softgpu/graph/graph.h"
 

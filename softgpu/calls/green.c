@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: front/ has the table of them. */
 #include "softgpu/process/green.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program that a stream calls. */
 #include "softgpu/calls/call.h"
 #include "softgpu/module/work.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and events of other processes of the node. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries and their kernels: code that outlives contexts. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading images, from memory and from files. */
 #include "softgpu/calls/load.h"
 

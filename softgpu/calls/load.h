@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Getting code out of what an application gives: an image or a file, with JIT options. */
 #ifndef SOFTGPU_CALLS_LOAD_H
 #define SOFTGPU_CALLS_LOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory. Host and devices use it at one address and at the same time, so nothing moves and
  * no stream owns it. */
 #include "softgpu/calls/call.h"

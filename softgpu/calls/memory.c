@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and pinned host memory. */
 #include "softgpu/calls/call.h"
 #include "softgpu/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What memory pools ask of the driver (front/mempool/mempool.h): a chunk is an allocation of no
  * context. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: code loaded in the current context. */
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Occupancy of clusters. All multiprocessors of a software GPU are one group, so a cluster may be
  * anywhere, and as many fit as their blocks do. */
 #include "front/front.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Limits and preferences of a context. */
 #include "softgpu/calls/call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects. The handle that a call answers is the one that kernels use. */
 #include "softgpu/calls/call.h"
 #include "softgpu/memory/memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management. No current context is needed. */
 #include <limits.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The PTX engine: PTX text in, kernels out, grids executed on the CPU. It knows nothing of CUDA
  * handles, contexts or streams; the driver half of softgpu stands on it.
  *

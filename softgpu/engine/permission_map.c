@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The permission map. Leaves are 1 MiB of zero pages each, so an empty one costs address space
  * only. They are never freed before the map is: executors read them without a lock. */
 #include "softgpu/engine/engine.h"

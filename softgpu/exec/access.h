@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the lanes of a load or store point. The common shapes, every lane of a half-warp next to
  * its neighbour or all at one place, are found first and cost one check each; anything else is a
  * pointer per lane. Included by memory.c and atomic.c, which are compiled per instruction set. */

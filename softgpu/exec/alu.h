@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes handlers and a table of the lines of one .def file. Included by alu_*.c, which are compiled
  * once per instruction set with SG_ISA naming it.
  *

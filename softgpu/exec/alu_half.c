@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers of op_half.def. */
 #include "softgpu/exec/alu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* After alu.h and a first inclusion of a .def file: the same lines as table entries. No guard: each
  * alu_*.c includes it once, with SG_OPS_NAME set. */
 #undef OP1

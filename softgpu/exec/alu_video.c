@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers of op_video.def. */
 #include "softgpu/exec/alu.h"
 #include "softgpu/exec/video.h"

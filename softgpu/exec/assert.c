@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* __assertfail(message, file, line, function, size of a char): a line on the program's stderr for
  * every lane that fails, as CUDA writes it, then the fault. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cp.async, bulk copies and reductions, stores that signal an mbarrier, elect. */
 #include "softgpu/exec/async.h"
 

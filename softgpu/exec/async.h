@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous copies, and the barriers that count them.
  *
  * A copy is done when it is issued: PTX only promises by when it is done, never that it is not yet.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Atomic operations. In global memory they are atomic for all threads of the process; shared memory
  * is only ever touched by the one thread that runs the block. Every one is at least acquire and
  * release, so the memory orders of PTX need no distinction. */

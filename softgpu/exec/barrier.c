@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bar/barrier and what waits for lanes of one warp. Barriers count threads (PTX ISA, "barrier":
  * since sm_70 each thread arrives for itself), so one that is met in divergent code is complete
  * when all its threads have come, in whatever order and from wherever. */

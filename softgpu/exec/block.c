@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A block: its warps, shared and local memory in one mapping, made once and used for one block of a
  * grid after the other. */
 #include <stdio.h>

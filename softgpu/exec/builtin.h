@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that kernels call and the driver provides. A call of one is a PLAIN instruction whose
  * imm is the index of its struct sg_call: in[k].from and out[0].to say where in the caller's frame
  * its arguments are and where the result goes. */

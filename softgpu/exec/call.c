@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of .func. Parameters travel through local memory: the caller's .param variables are copied
  * into the callee's frame and results back. A function's registers are rows of their own, so only
  * one that may be active twice has them saved. Lanes that called together share a frame and leave

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters: see cluster.h. */
 #include "softgpu/exec/cluster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters: blocks that are resident together, reach each other's shared memory and have a barrier
  * of their own. One thread runs all blocks of a cluster, in turn, so what holds for the shared
  * memory of a block holds for that of a cluster: nobody else touches it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the lanes of a warp do together: shfl, vote, match, redux (PTX ISA 9.0, 9.7.9 and 9.7.13).
  * `mask` is the lanes that are here. A lane's result never depends on one that is not. */
 #include "softgpu/exec/misc.h"

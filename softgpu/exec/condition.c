@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudaGraphSetConditional. The handle is the address of the variable
  * (softgpu/graph/graph_condition.c), checked as any address that a kernel writes to. */
 #include <string.h>

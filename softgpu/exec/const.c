@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constant rows: immediates, addresses of variables, parameters and special registers, written to a
  * warp's register file before the kernel begins. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counting what kernels execute. */
 #include "softgpu/timing/cost.h"
 

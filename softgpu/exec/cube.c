@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cube maps: which face a direction hits (CUDA C++ Programming Guide, "Cubemap Textures"), and how
  * faces continue each other. */
 #include <math.h>

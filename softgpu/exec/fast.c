@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs warps that have not diverged: begin and end of the chain of handlers, and what stands in it
  * between plain instructions; see fast.h. */
 #include "softgpu/exec/fast.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Warps that have not diverged. A kernel has its instructions twice: as decoded, and once more for
  * warps of 32 lanes that all go the same way. There, rows whose 16 values of a half-warp lie evenly
  * spaced, by a distance that the decoder knows (addresses and indices, mostly; distance 0: all the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads and stores whose address is a pair (fast.h). What is not plain memory of one half-warp
  * after the other goes to the handler for rows, which also says what is wrong. Compiled per
  * instruction set, and like memory.c without TSan. */

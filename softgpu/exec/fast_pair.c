@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers that turn pairs into something else: rows, predicates, and the decision to leave. */
 #include <string.h>
 

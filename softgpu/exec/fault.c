@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults: what went wrong, who did it, and where in the program's text. */
 #include <stdio.h>
 #include <string.h>

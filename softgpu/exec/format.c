@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Formatting, one specifier after the other. */
 #include "softgpu/exec/format.h"
 

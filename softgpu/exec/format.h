@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What printf in a kernel makes of its format and its arguments. The format is the kernel's and may
  * be anything: each specifier is taken apart, and what goes to the host's printf is made anew of
  * what was understood. Rules: CUDA C++ Programming Guide, "Formatted Output". */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the elements of a matrix lie in the registers of a warp. */
 #include "softgpu/exec/matrix.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generic addresses, one lane at a time: which space, and where that is. */
 #include "softgpu/exec/cluster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launch checks, and the share of one thread in a grid. */
 #include "softgpu/exec/grid.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A grid while it runs. */
 #ifndef SOFTGPU_EXEC_GRID_H
 #define SOFTGPU_EXEC_GRID_H

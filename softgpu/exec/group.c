@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of lanes: splitting, meeting, leaving. */
 #include "softgpu/exec/warp.h"
 

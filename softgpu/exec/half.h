@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar meanings of the narrow floating-point types: f16, bf16, tf32, e4m3, e5m2. Values are bit
  * patterns in 32-bit words (a compiler makes vector code of that; it does not of _Float16); the
  * upper half of a word with a 16-bit value is ignored on the way in, and zero on the way out.

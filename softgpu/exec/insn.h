@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Decoded instructions: what the executor runs.
  *
  * Every operand is one byte offset from the start of struct sg_warp: registers, immediates,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar meanings of integer operations and of pairs of 16-bit values; see op_math.h. */
 #ifndef SOFTGPU_EXEC_INT_MATH_H
 #define SOFTGPU_EXEC_INT_MATH_H

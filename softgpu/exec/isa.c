@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names what this instruction set's build of the handlers is made of. */
 #include "softgpu/exec/alu.h"
 

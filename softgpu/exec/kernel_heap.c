@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of 4 KiB, each free, or cut into equal small blocks, or of a run that is one large block.
  * Pages of one block size that have room are a list. */
 #include "softgpu/exec/kernel_heap.h"

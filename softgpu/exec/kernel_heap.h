@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The heap that malloc and free of kernels work on. All that it knows of its blocks lies outside of
  * it, in memory that no kernel can touch: a kernel that writes anywhere in the heap, or frees what
  * is no block, does harm to itself only. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parameter buffers, what is pending, and the errors of threads. */
 #include "softgpu/exec/launcher.h"
 

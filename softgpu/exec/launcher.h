@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Grids that kernels launch (CUDA's dynamic parallelism), and the copies and fills that they order.
  *
  * What a reader would get wrong: nothing of it runs before the grid that ordered it is through. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* malloc and free of kernels. */
 #include "softgpu/exec/builtin.h"
 #include "softgpu/exec/grid.h"

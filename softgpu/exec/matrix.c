@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mma and wmma.mma: fragments to matrices, the product, and back.
  *
  * Sums of .f32 and .f16 are made in single precision, in the order of k, from C on; products of the

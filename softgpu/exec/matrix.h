@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix instructions: what a decoded one says, and the handlers.
  *
  * A fragment is how a matrix lies in the registers of a warp. Fragments of mma, ldmatrix and the

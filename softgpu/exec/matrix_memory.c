@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices between memory and registers: wmma.load and .store, ldmatrix, stmatrix, movmatrix. */
 #include <string.h>
 

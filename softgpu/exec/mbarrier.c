@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mbarrier objects. Shared memory belongs to the one thread that runs the block, or the cluster,
  * so nothing here is atomic. What a kernel has done to an object by plain stores may make it wrong,
  * but only for that kernel. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the asynchronous copies do to an mbarrier. */
 #ifndef SOFTGPU_EXEC_MBARRIER_H
 #define SOFTGPU_EXEC_MBARRIER_H

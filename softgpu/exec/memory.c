@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads and stores. A vector access has `in->mode` elements whose rows are d, b, c, e; a row of 0
  * is an element nobody wants. The kernel's own races are its own business: this file is compiled
  * without TSan. */

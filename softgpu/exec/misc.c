@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks, fences, frame addresses, window tests. */
 #include "softgpu/exec/misc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers that are not arithmetic: clocks, fences, addresses in the call frame, and what lanes of
  * a warp do together. Not compiled per instruction set. */
 #ifndef SOFTGPU_EXEC_MISC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The name table over all operations of the instruction set that is used here. */
 #include "softgpu/exec/op.h"
 

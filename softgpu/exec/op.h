@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of register-to-register operations: one entry per line of op.def. The same sources are
  * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find answers from the table that this
  * machine can run. */

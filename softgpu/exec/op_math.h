@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar meanings used by op.def (of integers: int_math.h), written without branches so that the
  * compiler makes vector code of 32 of them. Semantics: PTX ISA 9.0, chapter 9.7; where it leaves a
  * result open, what NVIDIA hardware is known to give. */

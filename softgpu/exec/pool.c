@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Worker threads. A grid is offered to them and its caller works on it too; whoever finds no block
  * left to take is done, and the caller waits for the last helper. */
 #include <stdlib.h>

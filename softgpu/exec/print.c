@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vprintf(format, arguments) of kernels: every lane's text is one record for the launch's printer.
  */
 #include <string.h>

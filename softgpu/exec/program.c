@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs and images: loading from text, lookup, and initial contents of variables. */
 #include "softgpu/exec/program.h"
 

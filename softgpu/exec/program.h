@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A loaded program and an image of it, as the executor sees them. */
 #ifndef SOFTGPU_EXEC_PROGRAM_H
 #define SOFTGPU_EXEC_PROGRAM_H

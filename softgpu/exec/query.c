@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From handles to objects; txq, suq, istypep. */
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/tex.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generic addresses of more than one word. */
 #include "softgpu/exec/reach.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes at a generic address, for instructions that are not the common load and store: which take
  * 16 bytes of a row, a whole matrix, or a bulk of memory. */
 #ifndef SOFTGPU_EXEC_REACH_H

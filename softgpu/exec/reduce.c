@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words in memory: see reduce.h. */
 #include "softgpu/exec/reduce.h"
 

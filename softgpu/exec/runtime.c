@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The device run time, as kernels call it; see runtime.def and launcher.h. Each function is of one
  * lane. What it answers is also the thread's last error. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of the device run time, for the decoder. */
 #ifndef SOFTGPU_EXEC_RUNTIME_H
 #define SOFTGPU_EXEC_RUNTIME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One mipmap level of a texture at the coordinates of many lanes (CUDA C++ Programming Guide,
  * "Texture Fetching").
  *

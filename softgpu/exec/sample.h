@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling one texture object with many lanes. What is declared here exists once per instruction
  * set (SG_ISA_NAME). */
 #ifndef SOFTGPU_EXEC_SAMPLE_H

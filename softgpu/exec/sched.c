@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs one warp. Which group goes next: the deepest in calls, of those the lowest program counter,
  * so that paths meet where they join; but one that has taken SG_SPIN_MAX backward branches lets the
  * other groups, and the other warps, go for a while, because what it waits for may be theirs to do.

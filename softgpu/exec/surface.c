@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* suld, sust, sured. Lane by lane: the arithmetic is little, the places are anywhere. Kernels'
  * races are their own business, hence compiled without TSan. */
 #include <math.h>

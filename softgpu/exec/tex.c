@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tex and tld4: the lanes of a warp, one texture object and one level after the other. */
 #include <math.h>
 

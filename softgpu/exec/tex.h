@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface instructions, as the decoder describes them to their handlers: a form in
  * `imm`, the handle (or its address's row) in `a`, and a row list (sg_row_list). */
 #ifndef SOFTGPU_EXEC_TEX_H

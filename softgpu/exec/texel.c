@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texels from memory to what a kernel reads. */
 #include <math.h>
 #include <pthread.h>

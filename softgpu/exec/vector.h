@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Vectors of 8 and 16 bytes as one access a lane. On hardware they are not torn, and programs rely
  * on it: a look-back scan keeps a value and the flag that says it is there in one vector, which
  * another block, on another thread here, reads. Aligned 16-byte moves are not torn either on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Meanings of the video instructions (PTX ISA 9.0, 9.7.18): scalar ones on a part of each operand,
  * SIMD ones on 2 or 4 parts at a time. What an opcode's modifiers say is packed into `how`. */
 #ifndef SOFTGPU_EXEC_VIDEO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a warp and of its block. A block is one heap object and holds everything about
  * itself, so it can stop between any two instructions and go on later, on any thread.
  *

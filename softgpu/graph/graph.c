@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs as objects: made of plans, changed, dropped. */
 #include "softgpu/graph/graph.h"
 

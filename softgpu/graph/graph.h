@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs. A launch is one item of its stream: when its turn has come, the nodes that
  * depend on nothing go to the engines, and each that has run sends those for which it was the last
  * to wait for. The item is done with the last node.

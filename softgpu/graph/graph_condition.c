@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of conditional nodes: four bytes of device memory each, whose address is the handle
  * that kernels give to cudaGraphSetConditional. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of nodes that allocate. The address is reserved when the node is made. Memory comes
  * behind it when an executable with the node is launched, and stays from launch to launch, until it
  * is trimmed or no graph has the node any more. No two addresses share memory. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a node does, made of the parameters that front/ keeps. */
 #include <stdlib.h>
 #include <string.h>

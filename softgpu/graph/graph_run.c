@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One launch of an executable graph. What is ready is a list, so that long chains of nodes that are
  * done at once, and loops, need no stack. By the timing model a node begins when those before it
  * are over, whenever this process comes to notice. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies. The addresses are checked when the call is made, and again when its turn comes: memory
  * may have been unmapped meanwhile, which is an execution fault then. */
 #include <inttypes.h>

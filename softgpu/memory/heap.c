@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuMemAlloc. Up to 1 MiB: a piece of a slab (one chunk of 2 MiB, cut in units of 512 bytes);
  * beyond: chunks of its own, with reserved address space behind it so that running over the end is
  * found out. A slab goes back to the device with its last piece, so cuMemGetInfo is exact. */

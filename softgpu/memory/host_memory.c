@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host memory that devices may touch: ours (cuMemHostAlloc, cuMemAllocManaged) or the application's
  * own, registered. Under unified addressing every device reaches it at its host address, whatever
  * the flags say. So managed memory never moves: prefetching and advice have nothing to do. */

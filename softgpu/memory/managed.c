@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of managed variables. The CUDA runtime wants it before there is any context, and it goes
  * with the last module that has it, which may be one whose launches are still under way. */
 #include <stdlib.h>

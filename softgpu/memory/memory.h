@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations: device memory, mappings, pinned host memory. Every one is a struct sg_range in one
  * ordered set per process, which says what an address is; the devices' permission maps are kept
  * along. All functions want the process's lock held.

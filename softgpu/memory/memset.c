@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuMemset: rows of elements of 1, 2 or 4 bytes. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks of a memfd, and address space to map them into. */
 #include "softgpu/memory/physical.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of one software GPU: a part of a file without a name (one file for all GPUs of the
  * process: descriptors are few), handed out in chunks of 2 MiB. It has no
  * addresses of its own: chunks are mapped where an allocation wants them, in several places at once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is at an address, and which device may touch it. The permission maps know chunks of 64 KiB;
  * small allocations and registered memory share chunks, so a chunk loses its rights with the last
  * range that lies in it. */

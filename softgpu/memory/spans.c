@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Disjoint intervals by binary search. Insertion moves what stands behind: fine for the tens of
  * thousands of allocations that a device has at most. */
 #include "softgpu/memory/spans.h"

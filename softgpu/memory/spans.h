@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Disjoint address intervals in order: which interval holds an address, which is the next one.
  * A sorted array of borrowed pointers; an interval is embedded as the first member of what it
  * describes. Not locked: the owner locks. */

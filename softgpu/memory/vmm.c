@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: reservations (address space), physical allocations (chunks with a
  * handle), mappings (ranges). A physical allocation lives while its handle or a mapping does. */
 #include "softgpu/memory/memory.h"

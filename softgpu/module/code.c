@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From an image to a parsed program, with the messages that people need. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a module whose kernels launch kernels needs besides: memory for the parameters of their
  * launches, made by the first launch by the host, and answers to what they may ask of the device.
  */

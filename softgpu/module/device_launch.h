@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For kernels that launch kernels. With the process's lock. */
 #ifndef SOFTGPU_MODULE_DEVICE_LAUNCH_H
 #define SOFTGPU_MODULE_DEVICE_LAUNCH_H

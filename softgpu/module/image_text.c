@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses and unpacks PTX. Sizes were checked by api/image.c before anything is allocated. */
 #include "softgpu/module/image_text.h"
 

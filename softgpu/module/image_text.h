@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which PTX of an image a software GPU takes, unpacked. */
 #ifndef SOFTGPU_MODULE_IMAGE_TEXT_H
 #define SOFTGPU_MODULE_IMAGE_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The heap of a context's kernels: device memory of the size that CU_LIMIT_MALLOC_HEAP_SIZE says,
  * taken when the first module is loaded that needs it. Until such a kernel is launched, the limit
  * may still change. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel launches: argument checks, the copy of the parameters, and the run. */
 #include <stdlib.h>
 #include <string.h>

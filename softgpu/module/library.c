@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries: code that outlives contexts. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program in a context: memory for its variables, its functions. */
 #include "softgpu/module/module.h"
 

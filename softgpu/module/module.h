@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Code: programs (parsed PTX), modules (a program in a context), functions, libraries (a program
  * without a context, loaded in each context on first use) and their kernels.
  *

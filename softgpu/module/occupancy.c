@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What of a kernel a multiprocessor of ours holds; the calculator is front/'s. */
 #include "front/front.h"
 #include "softgpu/module/work.h"

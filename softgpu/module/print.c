@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The FIFO of a context: records, the oldest first. */
 #include "softgpu/module/print.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels print: a FIFO for each context, and the way from there to the program's stdout.
  *
  * What a reader would get wrong: as in CUDA, nothing is printed when a kernel prints it, but by the

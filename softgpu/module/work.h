@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What streams do: kernels, copies, fills. All functions want the process's lock held unless they
  * say otherwise. */
 #ifndef SOFTGPU_MODULE_WORK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory of other processes of the node. Who exports an allocation writes a record of it to
  * a file without a name: which chunks of its memory's file it consists of. Who imports it opens
  * both files through /proc, as the same user may, and maps the chunks. The kernel keeps the pages

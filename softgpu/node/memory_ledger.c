@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Records of allocations in the process's memory file, and descriptors that stand at them. */
 #include "softgpu/node/memory_ledger.h"
 

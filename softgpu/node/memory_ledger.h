@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Physical allocations as descriptors that other processes import. Such a descriptor is the file of
  * the process's memory, opened once more, and its position is where a record says of which chunks
  * the allocation consists: it needs nobody who lives.

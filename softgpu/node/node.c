@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes and devices of a node, and how much of a device's memory each process holds. */
 #include "softgpu/node/node.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A node: the software GPUs of a machine as all processes that load softgpu see them. Processes of
  * one user that name the same node (SOFTGPU_NODE) and describe a device in the same way have that
  * device together: its memory, its engines, its clock (CLOCK_MONOTONIC). What lies in its memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lock of a node's state. A process that holds it may have been killed: then the state is
  * repaired. Or stopped, with Ctrl-Z or by a batch system: it goes on until it has let go, or all
  * others would stand still with it. Who waits in line for the lock and is stopped may have been

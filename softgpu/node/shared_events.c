@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events that processes of a node share. Each recording has a number; it counts as done when one
  * with that number or a later one is done, or when the process is gone that recorded last. Nobody
  * tells a process of another's recordings: while it waits for one, the thread that looks at values

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Turns of processes at an engine. Alone, a process takes and leaves it with one atomic exchange
  * each. When others want it they stand in line, and who has it gives way when its slice is over
  * (kernels between instructions) or when it has nothing more to run there. Who does not give way,

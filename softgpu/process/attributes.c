@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device attributes of a software GPU.
  *
  * What a reader would get wrong: 0 means "has not", and is the answer for everything that is not

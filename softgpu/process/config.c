@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads SOFTGPU_DEVICES. Names may hold anything but ',' and ';' and, so that a forgotten separator
  * is no name, '='. */
 #include "softgpu/process/config.h"

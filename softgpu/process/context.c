@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Making, emptying and destroying contexts. */
 #include "softgpu/process/context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: what belongs to one (streams, events, modules, memory, limits) and ends with it.
  *
  * What a reader would get wrong: a primary context's struct and handle live as long as its device;

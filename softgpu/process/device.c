@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A device's parts. */
 #include "softgpu/process/device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One software GPU: its facts, its memory, its engines, its primary context. Devices are made by
  * cuInit and live as long as the process; all fields that change are under the process's lock. */
 #ifndef SOFTGPU_PROCESS_DEVICE_H

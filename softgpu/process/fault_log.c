@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel's fault in words: what, where in its text, which thread, and what lies next to the
  * address that it should not have used. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts as objects: which multiprocessors their kernels have, and their own order of
  * streams. All with the process's lock held. */
 #ifndef SOFTGPU_PROCESS_GREEN_H

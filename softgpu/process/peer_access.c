@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Peer access: contexts whose memory the kernels of another device may use. A permission map is a
  * device's, not a context's: what one context of a device may touch, its other ones may as well. */
 #include "softgpu/memory/memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuInit, once; and condemnation. */
 #include "softgpu/process/process.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the driver in this process: one lock over everything but the running of items and
  * the loading of programs. There is no teardown: applications call us from their own destructors.
  *

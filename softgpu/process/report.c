@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Errors of the program itself, in words, where it will see them. */
 #include "softgpu/process/report.h"
 

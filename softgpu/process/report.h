@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the program's author must read: errors of the program itself. */
 #ifndef SOFTGPU_PROCESS_REPORT_H
 #define SOFTGPU_PROCESS_REPORT_H

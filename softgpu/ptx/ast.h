@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A PTX module as the parser leaves it: names resolved, nothing decoded. Everything lies in the
  * load's scratch arena. Registers are numbered per function; labels are instruction indices. */
 #ifndef SOFTGPU_PTX_AST_H

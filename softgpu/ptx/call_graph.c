@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of a kernel's calls: which functions may call themselves, directly or not, and how deep
  * frames can lie. Calls through pointers may reach every function whose address is used: one node
  * more stands between those calls and those functions. Tarjan's algorithm; components come out

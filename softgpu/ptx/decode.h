@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The decoder: a kernel's AST, and that of every function it can reach, to instructions. Each
  * kernel gets its own copy of what it calls: program counters then order all code of a launch.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic and logic: the typed opcode is looked up by name in op.def. What the table has not in
  * an .ftz, .sat or .relu form is put together of x_ftz_TYPE and its like: operands flushed before,
  * result flushed and clamped after. */

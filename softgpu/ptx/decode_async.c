@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous copies, mbarriers, clusters, and advice about caches. */
 #include "softgpu/exec/async.h"
 

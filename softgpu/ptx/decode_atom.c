@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* atom and red. */
 #include "softgpu/ptx/decode.h"
 

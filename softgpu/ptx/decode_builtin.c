@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of functions that are declared in the module and provided by the driver. */
 #include <string.h>
 

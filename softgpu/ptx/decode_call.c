@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of .func, by name and through pointers. Arguments and results lie in .param variables of
  * the caller's frame; those that the text gives as registers or constants get a place behind it.
  *

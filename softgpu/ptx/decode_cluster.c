@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters, elect, and instructions that only advise: where nothing is cached and nothing is
  * launched early, there is nothing to do. */
 #include "softgpu/exec/async.h"

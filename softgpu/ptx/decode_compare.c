@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* setp and set. gt and ge are lt and le with exchanged operands. */
 #include "softgpu/ptx/decode.h"
 

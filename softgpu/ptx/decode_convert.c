@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cvt: one opcode, some hundred combinations; each is a chain of at most a few steps through
  * temporary rows. */
 #include "softgpu/ptx/decode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What instructions cost, and where basic blocks begin. PTX instructions stand for those of the
  * hardware: what the hardware's compiler makes vanish (moves, parameters, address spaces) costs
  * nothing, what it makes of several instructions costs them. The weights are the timing model's

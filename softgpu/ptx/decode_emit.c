@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Emitting instructions, and reading modifiers. */
 #include "softgpu/ptx/decode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The instructions of a kernel for warps that have not diverged (exec/fast.h), made out of those
  * for all warps: where the operands are even, the operation is done on pairs. */
 #include "softgpu/ptx/decode_fast.h"

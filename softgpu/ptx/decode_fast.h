@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What decode_shape.c finds out about rows, for decode_fast.c. */
 #ifndef SOFTGPU_PTX_DECODE_FAST_H
 #define SOFTGPU_PTX_DECODE_FAST_H

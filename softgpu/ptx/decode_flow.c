@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Branches, barriers, and what a warp does together. */
 #include "softgpu/ptx/decode.h"
 

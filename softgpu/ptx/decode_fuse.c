@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds instructions of undiverged warps that stand one behind the other and are done in one
  * (exec/fast.h): the first of them gets the handler for all, which goes on behind the last. The
  * others stay as they are, for whoever jumps to them. */

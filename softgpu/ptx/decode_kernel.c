@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One kernel: its functions, labels, frames, and the final instruction array. */
 #include <string.h>
 

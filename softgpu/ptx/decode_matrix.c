@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mma, wmma, ldmatrix, stmatrix, movmatrix: shapes, types and fragments. */
 #include "softgpu/exec/matrix.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads and stores. */
 #include "softgpu/ptx/decode.h"
 

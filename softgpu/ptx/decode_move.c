@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mov (and packing), cvta, isspacep. */
 #include "softgpu/ptx/decode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the register file: registers, temporaries and constants; and at the end their places. */
 #include "softgpu/ptx/decode.h"
 

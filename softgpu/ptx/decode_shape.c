@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows are evenly spaced within each half-warp, as long as all lanes go the same way: from
  * the constants on, each operation says what it makes of its operands. Definitions are looked at
  * without regard to their order: a row is even if all of them give it the same stride.

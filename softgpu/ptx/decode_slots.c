@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows may share a place: liveness over the control flow of a function, then linear scan.
  *
  * Rows are columns of lanes and a lane only ever writes its own column, so liveness of one lane's

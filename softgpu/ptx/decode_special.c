@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Special registers (PTX ISA 9.0, 10) whose value is known before a kernel or a block begins; those
  * that tell the time are instructions of their own (decode_move.c). */
 #include "softgpu/ptx/decode.h"

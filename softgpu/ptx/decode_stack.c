@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* alloca, stacksave, stackrestore (PTX ISA 9.0, 9.7.18). A function with alloca keeps the stack's
  * top from its begin and sets it again when it returns. */
 #include "softgpu/ptx/decode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tex, tld4, txq, suld, sust, sured, suq, istypep.
  *
  * Textures and surfaces are 64-bit handles in registers: what nvcc makes of texture and surface

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Video instructions: their modifiers and parts of registers as the number that video.h reads. */
 #include "softgpu/ptx/decode.h"
 

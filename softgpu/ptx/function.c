@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions: head, performance directives, body. */
 #include "softgpu/ptx/parse.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PTX text to tokens (PTX ISA 9.0, chapter 4). A modifier or directive (".f32", ".reg",
  * ".shared::cta") is one SG_TOKEN_DOT whose text lacks the dot. "%tid.x" is two tokens: the parser
  * joins them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linking: what modules say of one name (PTX ISA 9.0, 5.4 and 11.6). It happens while parsing. The
  * units share one object for each name with linkage, so a use in one of them points to what another
  * defines, before or after. Of several definitions the one of the highest binding stays; of two

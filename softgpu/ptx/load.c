@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arenas, text slices and the error exit of program loading. */
 #include "softgpu/ptx/load.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every stage of loading a program shares: the arena for what it builds, the log, and the
  * way out. A stage that meets an error calls sg_load_fail, which never returns: everything made so
  * far lies in arenas, so sg_program_load frees those and is done. That is why no function of the

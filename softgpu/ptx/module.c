@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The module: what stands outside functions. */
 #include <string.h>
 

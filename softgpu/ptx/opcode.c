@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The opcodes of PTX ISA 9.0, and which of them the engine executes at all (in which types is the
  * decoder's knowledge). The difference decides the error: a word that is no opcode is a syntax
  * error, an opcode not in our set is SG_LOAD_UNSUPPORTED. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parser's own header: module -> variables -> functions -> instructions, one file each. */
 #ifndef SOFTGPU_PTX_PARSE_H
 #define SOFTGPU_PTX_PARSE_H

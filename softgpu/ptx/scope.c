@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names. One hash table for all scopes: an inner declaration stands before the outer one in its
  * bucket and leaves with its scope. */
 #include "softgpu/ptx/parse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the text came from: ".file 1 "name.cu"" and ".loc 1 12 5" (PTX ISA 9.0, 11.5). Of inlined
  * code it is the line that was inlined. */
 #include "softgpu/ptx/parse.h"

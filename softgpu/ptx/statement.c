@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions and their operands. */
 #include "softgpu/ptx/parse.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables that a label names: the prototype or the possible targets of calls through pointers
  * (PTX ISA 9.0, 11.3), and the targets of brx.idx. */
 #include "softgpu/ptx/parse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One token of look-ahead, and the errors that say what was wanted instead. */
 #include "softgpu/ptx/parse.h"
 

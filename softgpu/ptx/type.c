@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names and sizes of the fundamental types (PTX ISA 9.0, 5.2). */
 #include "softgpu/ptx/ast.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations of variables, parameters and registers, and initialisers. */
 #include "softgpu/ptx/parse.h"
 

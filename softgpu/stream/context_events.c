@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events of a whole context or green context: recording all that its streams do, and making them
  * all wait. A stream of its own gathers the others' marks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between two devices in a legacy stream: CUDA begins them when both devices have ended what
  * they were given before, and neither device begins what it is given later until they are over.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The engines of a device, and the threads that run what is ready in them. An engine is a queue and
  * a number of items that may run at once; any thread of the device serves any engine, so that the
  * copy behind a kernel needs no hand-over. Threads are started when there is work that no idle one

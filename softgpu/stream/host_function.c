@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program as work, on a thread of the device. */
 #include "front/front.h"
 #include "softgpu/module/print.h"

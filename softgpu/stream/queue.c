@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Order: which item may run, and what happens when one has finished. */
 #include "softgpu/stream/queue.h"
 

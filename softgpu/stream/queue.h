@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams as real asynchronous queues.
  *
  * Every item has a number from one sequence in the order of submission. The item at the head of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "softgpu/stream/spin.h"
 
 #include <immintrin.h>

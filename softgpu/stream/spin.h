@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looking for a while before sleeping: a wake-up costs more than a short kernel. It is done as long
  * as it tends to help, and only where there is another processor to do what is waited for. */
 #ifndef SOFTGPU_STREAM_SPIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams, marks and events as objects; their order is queue.c's. */
 #include <assert.h>
 #include <stdlib.h>

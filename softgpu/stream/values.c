@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values in memory that streams write and wait for. What changes a value may be a kernel that still
  * runs, or the host, and neither tells: while a stream waits, one thread looks again and again, the
  * longer it has waited the more rarely. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for streams, events and contexts: each waiter has a condition of its own and is woken
  * only when what it waits for has come. */
 #include "base/wait.h"

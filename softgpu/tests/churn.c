@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes and destroys everything, again and again, in several threads at once: nothing may be left
  * over (device memory, mappings of the process, and whatever a leak sanitizer finds at the end),
  * nothing may race (thread sanitizer). A plain program, because criterion does not run under the

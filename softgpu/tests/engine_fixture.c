@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See engine_fixture.h. Used by criterion tests and by bench_engine, hence plain abort. */
 #include "softgpu/tests/engine_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every test of the engine needs: a program loaded from PTX, memory that kernels may touch,
  * and launches. A fixture is one "device": one map, one pool, one image at a time. */
 #ifndef SG_TESTS_ENGINE_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See half_reference.h. */
 #include "softgpu/tests/half_reference.h"
 

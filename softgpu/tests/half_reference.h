@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A reference for the narrow floating-point types that shares nothing with softgpu/exec/half.h: a
  * type is the list of its values, made with ldexp; sums and products are __float128; rounding is a
  * search in the list. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of parts of the driver that make no CUDA call: nothing asks it. */
 #include "front/front.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One operation of the table, run on 32 lanes by itself. */
 #ifndef SG_TESTS_OP_FIXTURE_H
 #define SG_TESTS_OP_FIXTURE_H

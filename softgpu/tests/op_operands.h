@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operands of all types that operations of the table are tried with: edges, and numbers at random.
  */
 #ifndef SG_TESTS_OP_OPERANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the lanes of a load or store point. Addresses next to each other, or all the same, are
  * taken together (exec/access.h, exec/fast_memory.c); here are those that only look like it. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The approximate instructions against the C library's double functions, over all of f32 in small
  * steps: the error is never above what the PTX ISA 9.0 promises (9.7.3, each instruction's notes).
  * Both instruction sets. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous copies, mbarriers and clusters. */
 #include <criterion/criterion.h>
 #include <stdio.h>

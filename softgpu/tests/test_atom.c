@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* atom and red in all types, loads and stores in all forms, .b128, fences. */
 #include <criterion/criterion.h>
 #include <stdio.h>

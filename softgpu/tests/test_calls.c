@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls: functions by their addresses, recursion, parameters of every form, brx.idx, alloca. */
 #include <criterion/criterion.h>
 #include <stdio.h>

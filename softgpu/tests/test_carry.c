@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of add.cc, sub.cc and mad.cc: numbers of several words, as kernels compute with them,
  * against the same in C with one number. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SOFTGPU_DEVICES: what it yields and what it refuses. */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Conversions of f16, bf16, tf32 and the 8-bit types, and comparisons of halves, as PTX: what the
  * decoder makes of each form. The reference: half_reference.h. */
 #include <criterion/criterion.h>

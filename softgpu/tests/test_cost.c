@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the timing model is told: executed instructions of warps, by kind. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Warps that have not diverged run other instructions than those that have (exec/fast.h). Both must
  * come to the same: random programs, run without divergence, with divergence from the beginning,
  * and with divergence somewhere between. */

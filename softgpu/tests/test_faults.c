@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a fault says: kind and size of the access, space, function, source line; and what asserts
  * print. */
 #include <criterion/criterion.h>

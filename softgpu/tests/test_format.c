@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Formats taken apart and put together again: right ones as the host's printf prints them, wrong
  * ones harmless. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on narrow floating-point types against half_reference.h. Both instruction sets; every
  * value of 16 bits where one operand is all there is. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handles that are none, of the wrong kind, or dead: every call answers, none crashes. */
 #include <criterion/criterion.h>
 #include <stdint.h>

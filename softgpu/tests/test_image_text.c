@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which PTX is taken, and that it comes out as it went in. */
 #include <criterion/criterion.h>
 #include <stdio.h>

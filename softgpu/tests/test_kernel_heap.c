@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* malloc and free of kernels: the allocator by itself, and from kernels. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Grids that kernels launch: limits, faults, what is left behind. */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Several PTX modules made one program: which names are one thing, and which definition stays. */
 #include <criterion/criterion.h>
 #include <string.h>

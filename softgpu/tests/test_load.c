@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading: what is refused, why and where, and what a program says of itself. */
 #include <criterion/criterion.h>
 #include <stdio.h>

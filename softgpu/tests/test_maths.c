@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What nvcc's maths library computes through the engine, against the C library: functions that are
  * documented within some ulp there, approximations within what the PTX ISA promises. */
 #include <criterion/criterion.h>

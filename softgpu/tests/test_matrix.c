@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix instructions against plain loops. The fragments of mma are built here from the formulas
  * that the PTX ISA gives for each shape, element by element. */
 #include <criterion/criterion.h>

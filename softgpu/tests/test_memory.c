@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory, mappings, pinned memory, and the permission map that follows them. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

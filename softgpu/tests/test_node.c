@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What processes share of a device, and that nothing stays of one that is killed: while it holds
  * memory, in the lock, with a turn, in line for one, stopped. */
 #include <criterion/criterion.h>

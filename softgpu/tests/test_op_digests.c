@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every operation of op.def made of some thousand operands when this was last looked at. The
  * rows of that table are their own reference in test_ops.c: here a row that computes something else
  * than before shows, whoever changed it. What is right, test_ops.c, test_half.c and the others say.

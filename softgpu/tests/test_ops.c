@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every operation of op.def, as the engine runs it (32 lanes, both instruction sets, full and
  * masked, result in place of an operand) against the same line compiled as scalar code for one
  * lane; and a table of results that the PTX ISA demands and that C would not give by itself. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* printf in kernels: records that reach the launch's printer. */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole CUDA programs, compiled by nvcc, against the same work done in C. */
 #include <criterion/criterion.h>
 #include <immintrin.h>

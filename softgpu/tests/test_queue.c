@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Order of streams: what waits for what, what does not, and that all of it ends. */
 #include <criterion/criterion.h>
 #include <pthread.h>

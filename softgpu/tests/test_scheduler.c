@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting and faulting: what must end, how, and what it reports. */
 #include <criterion/criterion.h>
 #include <pthread.h>

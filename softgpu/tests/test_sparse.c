@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mma.sp against plain loops: A is made dense first, packed row by row, and its metadata written
  * down as the PTX ISA describes it ("Sparse matrix storage"). Numbers are small integers, which
  * every format holds exactly. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* suld, sust, sured: every geometry, width and way to treat what is out of bounds. */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects in kernels: wrong handles, memory that is gone, many in one warp,
  * queries; where results go, and results in half precision. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tex and tld4 in all shapes, formats and modes, against the second sampler of texture_fixture.c.
  */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The timing model: how long work takes alone, and when it is over beside other work. */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Video instructions in random forms (types, parts, .sat, second operations, masks) against a
  * reference that takes the form as the PTX ISA writes it. Each kernel holds many of them. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that wait for each other: none may wait for ever, and all must see what they wait for.
  * Every kernel runs with no worker beside the calling thread, where nothing but the scheduler lets
  * others go on, and with three. */

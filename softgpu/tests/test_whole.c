@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What has a way of its own where all lanes of a warp are here: shuffles, atomics in shared memory.
  * Each is compared with the same said lane by lane, for whole warps and for one that lacks a lane.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wmma, ldmatrix, stmatrix and movmatrix: matrices in memory against plain loops. */
 #include <criterion/criterion.h>
 #include <stdio.h>

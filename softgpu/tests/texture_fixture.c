@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See texture_fixture.h. */
 #include "softgpu/tests/texture_fixture.h"
 

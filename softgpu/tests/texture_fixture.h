@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Textures for tests of the engine, and a second sampler to compare with: in double precision,
  * texel by texel, as the CUDA C++ Programming Guide describes it ("Texture Fetching"). */
 #ifndef SG_TESTS_TEXTURE_FIXTURE_H

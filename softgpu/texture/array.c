@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays; see array.h. */
 #include "softgpu/texture/array.h"
 

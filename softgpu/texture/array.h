@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and mipmapped arrays: their memory, and where their texels lie in it. All functions want
  * the process's lock held.
  *

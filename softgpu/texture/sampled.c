@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects; see sampled.h. */
 #include "softgpu/texture/sampled.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects as CUDA calls know them; what kernels see is texture.h. All functions
  * want the process's lock held. */
 #ifndef SOFTGPU_TEXTURE_SAMPLED_H

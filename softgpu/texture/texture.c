@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where texels lie, and whether a description of them can be right. */
 #include "softgpu/texture/texture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texels in memory, and the texture and surface objects through which kernels reach them.
  *
  * What a reader would get wrong: nothing here owns texels. struct sg_texels describes memory of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects by handle, looked up by kernels without a lock.
  *
  * A handle is a serial number of the process above the index of a slot. What is removed leaves its

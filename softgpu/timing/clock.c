@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ends what takes its time. */
 #include "softgpu/timing/clock.h"
 

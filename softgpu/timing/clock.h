@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock of devices with a timing model (`timing = yes`): what an engine has run is over when
  * the model says so. Nobody waits for that actively: one thread of the process ends items when
  * their time has come.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a kernel asks of a multiprocessor, counted while it runs for the timing model (timing.h).
  *
  * What a reader would get wrong: the unit is one instruction of a whole warp, whatever number of

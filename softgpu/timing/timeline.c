@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Placing work on a device's clock. */
 #include "softgpu/timing/timeline.h"
 

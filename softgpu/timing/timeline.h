@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a device's engines do when, by the timing model: where its kernels and copies lie on the
  * clock. Plain data of a fixed size, all zeros at first, so that processes can share it; whoever
  * calls holds the lock that guards it.

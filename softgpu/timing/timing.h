@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The timing model: how long the described device would take for what its engines do. Pure
  * functions of the description and of counts; docs/softgpu-timing.md says them in words.
  *

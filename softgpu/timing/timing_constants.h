@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All constants of the timing model that are no key of a device. docs/softgpu-timing.md says what
  * they are used for. They are round numbers: a device's own speeds decide. */
 #ifndef SOFTGPU_TIMING_TIMING_CONSTANTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the timeline as Chrome's tracing wants it: a "process" is a device, a "thread" a lane of
  * one of its engines, because slices of a thread may not overlap there and kernels do. */
 #include "softgpu/timing/trace.h"

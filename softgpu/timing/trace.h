@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the engines of the devices did when, written to a file that chrome://tracing and
  * https://ui.perfetto.dev show: the JSON Array Format of the "Trace Event Format" document, whose
  * closing bracket may be missing. SOFTGPU_TRACE names it.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """scripts/against by itself: the statistics on numbers whose answer is known, and the runs with
 commands that only pretend to measure."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call_waits LIBRARY [CALL...]: each call of the table twice, with right arguments, while a host
  * function holds a stream with work behind it. One line each time on stdout,
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a run of wrong_arguments must say, from expected.txt, calls.txt and the toolkit's cuda.h.
 
     expected.py compare OUTPUT    what a run (on a real driver: --real) says otherwise

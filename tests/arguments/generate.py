@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """From api/cuda/*.api and calls.txt to table.c: what can be wrong with each argument of each call.
 
     generate.py --gen api/gen --api api/cuda --calls calls.txt --cuda-version N --out table.c

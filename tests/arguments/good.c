@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Right arguments and objects: memory, handles, files. The structures are in structs.c. */
 #include "tests/arguments/good.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays, textures and surfaces as arguments. */
 #include <stddef.h>
 #include <stdint.h>

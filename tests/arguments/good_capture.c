@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams for the calls of stream capture. One at a time: while a stream captures, much cannot be
  * done. */
 #include "api/cuda_names.h"

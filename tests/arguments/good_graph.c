@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as arguments: one with a node of each kind, and what was made of it. */
 #include <stddef.h>
 #include <stdint.h>

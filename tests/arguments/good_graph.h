@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph with a node of each kind, and what belongs to it. */
 #ifndef TESTS_ARGUMENTS_GOOD_GRAPH_H
 #define TESTS_ARGUMENTS_GOOD_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts, what they are made of, and entries of the log. */
 #include "tests/arguments/good.h"
 

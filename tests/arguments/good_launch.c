@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are launched as before CUDA 4. */
 #include "tests/arguments/good.h"
 #include "tests/arguments/table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is mapped by hand as arguments. */
 #include <stddef.h>
 #include <stdint.h>

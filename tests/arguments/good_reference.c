@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface references: each a new one, of a module of its own. */
 #include "tests/arguments/good.h"
 #include "tests/arguments/table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The library under test, and the right arguments of a call. */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Structures and arrays as arguments. */
 #include "tests/arguments/structs.h"
 

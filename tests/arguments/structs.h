@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments that are structures or arrays, right ones and those wrong in one member. Each points to
  * static memory; they need good_make's memory and handles. */
 #ifndef TESTS_ARGUMENTS_STRUCTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Structures that describe arrays, textures and surfaces. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of copies: one of 16 bytes, one of a box of 16 x 4 x 1 bytes; from the host to the
  * device. */
 #include "api/cuda_names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What nodes of graphs do, as the calls take it. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools, and where memory is. */
 #include "api/cuda_names.h"
 #include "tests/arguments/structs.h"

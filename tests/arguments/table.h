@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every described call with arguments that are right, and what can be wrong with each of them.
  * The table itself is generated (generate.py). What a reader would get wrong: an argument is 64
  * bits here, whatever its type; the generated `run` gives it the type of the parameter. */

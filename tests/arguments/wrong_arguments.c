@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wrong_arguments [--remote] [--real] LIBRARY: runs the table on a driver library, one line per
  * case:
  *

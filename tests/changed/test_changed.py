@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """test_changed.py BUILD: what ./dev test --changed chooses, of a small build whose files are known
 here, and of this one: every folder of the product has end-to-end tests, every row of
 tests/changed.txt fits a file and names tests, and a change in a folder is not a run of all."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the contract's tests share. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contract of struct cuda_driver, what the server relies on, as tests that any driver must
  * pass: softgpu always, the machine's real one by `./dev gpu` (GPUAAS_TEST_DRIVER names it). What a
  * reader would get wrong: criterion runs each test in a process of its own, so the driver is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts, and what the handles of a context are worth when it has gone. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and fills: rectangles, widths, and when the caller's memory may be used again. */
 #include <criterion/criterion.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What streams have to do with the host: functions they call, values in memory they wait for and
  * write. A stream is held by a word of pinned memory, which is also what the server does. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries and kernels, JIT logs, and what a launch accepts. */
 #include <criterion/criterion.h>
 #include <stdint.h>

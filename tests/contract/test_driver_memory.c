@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory: the calls by which the server maps physical memory at addresses that the client chose,
  * and what kernels and copies make of it. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, launches and faults. */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events: what is asynchronous, in which order things happen, who waits for whom. The
  * kernel `wait` runs until a copy on another stream lets it go, so nothing here depends on time. */
 #include <criterion/criterion.h>

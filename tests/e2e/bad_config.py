@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A configuration that cannot be right: gpuaasd does not start, and says file, line, key and what
 is allowed."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Large copies over several connections, where the operator says so: everything is as with one."""
 
 import harness

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates to throw away, made by openssl: an authority and what it signs."""
 
 import os

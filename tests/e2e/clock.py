@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The wall clock is set while a program runs: it waits no longer for that. A library in front of
 the C library's sets it (wall_clock.c)."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The command gpuaas, GPUAAS_TRACE, and GPUAAS_DEVICES with UUIDs."""
 
 import re

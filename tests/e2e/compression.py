@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Bytes of large copies that go compressed: everything is as with plain ones."""
 
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What travels for graphs: nothing while a stream captures, one message for a launch of a thousand
 kernels, and a few for a changed node."""
 

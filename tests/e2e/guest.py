@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The client library is a guest: fork and exit at bad moments, choosing devices."""
 
 import re

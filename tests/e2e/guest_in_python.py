@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Python program that uses the driver API by ctypes, alone and in children made by fork and by
 spawn. A helper of guests.py; its last line is PASSED."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The client library as a guest of processes that are not made for it: Python, programs with their
 own AddressSanitizer, preloaded, opened and closed again, across fork and exec, at bad ends, without
 standard descriptors. Bad moments in CUDA programs are in guest.py."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every end-to-end test uses: servers on 127.0.0.1 with software GPUs, unmodified programs
 that run on them or locally, all of it bounded in time and ended by process id, and a look at what
 is left behind. Unmodified programs get the sanitizer's runtime preloaded where our library is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What `cmake --install` lays out works from where it was put, and has its manual pages, which are
 those of these programs. The demo and `./dev build --installed` build all of it; from nothing that
 is done only where GPUAAS_TEST_FULL is set, for it takes minutes."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a program does wrong, or asks too much, is its own affair: others run on, and it is told."""
 
 import os

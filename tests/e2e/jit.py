@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs that compile device code at run time get PTX where GPUs run nothing else."""
 
 import harness

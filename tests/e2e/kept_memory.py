@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Memory that a program has freed and keeps for later: it does not wait for that, and others who
 lack memory get it. The programs are tests/kernels/shares.cu."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The life of gpuaasd in the foreground: ready, serving several programs and pools, SIGTERM."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A kernel that runs for longer than its device allows is stopped: 702, and its place is said."""
 
 import re

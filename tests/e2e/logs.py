@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What stands in the log of a server and of a program: its lines, text or JSON, and how many."""
 
 import json

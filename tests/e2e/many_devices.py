@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A thousand software GPUs in one node, used by one application in one backend process."""
 
 import harness

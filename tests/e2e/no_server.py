@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """No server can be reached: a CUDA error in bounded time, and one line on stderr that names each
 address and why."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs that share a software GPU, directly and as applications of one server: they have its
 memory together, take turns on its engines, and one that is killed leaves nothing behind."""
 

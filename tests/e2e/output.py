@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What kernels print is the program's output: all of it, in order, where the program has its
 stdout, and nobody else's."""
 
@@ -65,7 +66,7 @@ def test_before_a_fault(build):
 def test_faults_are_told(build):
     """semantics S42: the program's stderr says what its kernel did, wherever its GPU is."""
     wanted = (r"error: softgpu: kernel _Z7scatterPix: illegal address: Invalid __global__ write "
-              r"of size 4 bytes at _Z7scatterPix in \S*says_where\.cu:8 \(PTX line \d+\) by thread "
+              r"of size 4 bytes at _Z7scatterPix in \S*says_where\.cu:9 \(PTX line \d+\) by thread "
               r"\(3,0,0\) in block \(1,0,0\): address 0x([0-9a-f]+) is out of bounds, (\d+) bytes "
               r"before the nearest allocation at 0x([0-9a-f]+) of \d+ bytes$")
 

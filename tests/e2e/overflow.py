@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Copies behind a stream that stands still: more of them than a server keeps for one application
 get an error and never a hang, other applications notice nothing, and a program that is killed then
 leaves nothing behind. The order of those that are kept is the programs' waiting_copies."""

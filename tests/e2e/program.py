@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """program.py local|remote NAME: the unmodified program NAME of tests/kernels, with the static and
 with the shared CUDA runtime, on the software GPU in its own process or on a server's: over TCP the
 one, through shared memory the other."""

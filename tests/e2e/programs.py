@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs of tests/kernels need of the devices they run on, where it is not one device
 of 7.5."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """CuPy and numba, unmodified from the package index, on software GPUs: in their own process, and
 through a server by `gpuaas run`."""
 

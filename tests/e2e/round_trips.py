@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How often a program waits for the server: counted, so the same on every network. From nothing to
 a context four times (six with tls, which greets once more on each connection), and a program that
 copies, launches and copies back four times more."""

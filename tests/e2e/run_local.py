@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`gpuaas run --local`: software GPUs without a server, from the build and from where it was
 installed."""
 

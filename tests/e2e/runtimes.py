@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The shared CUDA runtimes of many versions, unmodified from the package index, on a software GPU
 in the program's own process and through a server (semantics S150)."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The lists of docs/semantics.md, which say what waits, against each call that there is; and what
 needs many threads or a look at the traffic. A comment "semantics S1" claims statement S1."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs on the server's machine: their data goes through shared memory unless somebody does not
 want it, and nobody has to configure it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server beyond a wire between two namespaces that takes 40 MB/s each way."""
 
 import contextlib

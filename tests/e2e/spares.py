@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Spare backend processes: one is ready before the application comes, is given away at once, is
 replaced when it is taken or dies, and ends with gpuaasd however that ends."""
 

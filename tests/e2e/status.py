@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`gpuaas status`: what each server gives to a program, or why it does not; the exit status says
 whether all can be used."""
 

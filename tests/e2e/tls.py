@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Encryption: data goes over TLS where a server is reached by tls://; who may connect, and what is
 said when somebody may not. That all else is as without it, other scripts say, run over tls."""
 

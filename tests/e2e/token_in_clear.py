@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The token of a program: servers get it over TLS and on this machine, and never in clear over a
 network, for which the test needs network namespaces; that part is skipped where there are none."""
 

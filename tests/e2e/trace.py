@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """SOFTGPU_TRACE: what each engine of each device did when, as Chrome's tracing and Perfetto read
 it; alone and on a server, by the timing model and without."""
 

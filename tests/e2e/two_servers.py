@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A program with devices of two servers: what crosses between them goes through the client."""
 
 import os

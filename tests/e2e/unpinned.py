@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Sessions without an address window that both ends could have: programs work as ever, with
 addresses that the server's driver picks."""
 

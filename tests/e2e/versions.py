@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Client and server of different builds: within a protocol major both orders work, and a call that
 only one of them knows answers 801 when it is made; another major is error 803, which says what to
 upgrade. The older build is this one with the tables of an earlier release (tests/released)."""

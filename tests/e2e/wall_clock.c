@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded, it makes the wall clock wrong by WALL_CLOCK_STEP seconds, for all that asks for it
  * here: waits end by the right one. So a wait by it goes as when somebody sets the clock while it
  * lasts. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The table of wrong arguments (tests/arguments), on the software GPU in the program's own process
 and on a server's: both answer line by line what tests/arguments/expected.txt says, and cuda.h
 documents what that says."""

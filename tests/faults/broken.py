@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Broken connections: resets at every 64 KiB of copies in both directions, half-closed, silent and
 corrupt ones, of each kind of connection. The victim is told an error or gets right results, never a
 part of them; the server holds nothing of it any more, and serves the next program.

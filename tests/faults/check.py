@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must hold after a fault, whatever it was. One Checker per gpuaasd, made while it is calm:
 
     checker = Checker(build, server)       # takes the baseline

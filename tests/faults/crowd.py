@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Very many clients at once, without the processes: control connections that say who they are and
 then nothing more, as those of programs that compute."""
 

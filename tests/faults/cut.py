@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cable is cut: client and server in network namespaces of their own, joined by a bridge that
 suddenly forwards nothing. No end of a connection is told anything; both must notice by themselves,
 in whatever state they are, and nobody else may.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each failpoint whose caller can take it as failure fails once; each one is late once; and
 sockets give and take few bytes at a time. The program that is hit gets a documented error or passes
 (late is no failure), gpuaasd goes on."""

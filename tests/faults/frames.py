@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Frames that are cut, come twice, out of turn, or say more bytes than there may be: in each kind
 of connection and both directions. The end that reads them ends the connection; the program is told
 719, or all it computed is right. The server holds nothing of it any more, and a neighbour that

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 of the client, of the backend process and of gpuaasd at each failpoint, that is at each
 step of the protocol: the first time it comes there, and later ones (--all: each time). What must
 hold then says check.py. A program that runs beside it notices nothing."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 of the client, of the backend process and of gpuaasd in the N-th system call of each kind
 (strace's injection): between the failpoints too, and in what libraries do. The client and the
 backend process stop at their first failpoint, so that the calls of the loader are not counted.

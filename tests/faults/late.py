@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """An execution fault is known to the first question that finds the work done, however slow the
 driver's calls are: each is held just before it looks at the state of things."""
 

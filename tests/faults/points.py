@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The failpoints of the source (base/failpoint.h): found in it, so that a new one is tested without
 further ado, and armed by a file."""
 

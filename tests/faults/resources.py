@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Something runs out: descriptors, processes, threads, the program to start, room for log lines.
 Who asks is refused with words and a documented error, nobody spins, and all is well again when the
 need is over."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A backend process or gpuaasd dies (kill -9): who used it is told 719 with one line why, others
 notice nothing, and what died is there again for the next program at once."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Very many clients of one gpuaasd: they come all at once, are all greeted, cost little memory each
 and no processor while they do nothing, and leave nothing. With GPUAAS_TEST_FULL=1 as many as
 software GPUs allow, else some."""

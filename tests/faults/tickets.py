@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Who has seen on the wire how a program came in gets in no second time: what its connections said
 first is said again, while the ticket is good and when it has expired. Each time the answer is no,
 with the reason, and the program goes on and computes rightly.

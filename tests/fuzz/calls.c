@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The grammar: a frame is its opcode (u16) and tokens. The low half of a token's first byte says
  * what it is, the high half is a small number n:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A compact language for what a client says on its data connection: an input of a few bytes becomes
  * frames that are mostly right, with handles that were made before and addresses in the window, so
  * that mutating it goes deep. calls.c has the grammar. */

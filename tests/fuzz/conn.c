@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See conn.h. The table holds only what a connection is asked for once it stands. */
 #include "tests/fuzz/conn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A connection whose peer is the fuzzer: what it receives are given bytes, in pieces of any size;
  * what is sent to it is thrown away. */
 #ifndef TESTS_FUZZ_CONN_H

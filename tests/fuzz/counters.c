@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See counters.h. The linker makes the names of the section's ends. The compiler refers to them
  * itself in files that have counters, which this one must not be. */
 #include "tests/fuzz/counters.h"

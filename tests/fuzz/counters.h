@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What libFuzzer learns by: how often each place of the code was reached. In a child's memory that
  * would be lost. Elsewhere than under libFuzzer there are no such counters. */
 #ifndef TESTS_FUZZ_COUNTERS_H

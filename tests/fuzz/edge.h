@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory whose last byte is the last one that can be read. */
 #ifndef FUZZ_EDGE_H
 #define FUZZ_EDGE_H

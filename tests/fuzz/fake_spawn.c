@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See fake_spawn.h. These functions are found before those of libuv. A handle must be one of
  * libuv's for uv_close; an async handle is, starts nothing, and is smaller. */
 #include "tests/fuzz/fake_spawn.h"

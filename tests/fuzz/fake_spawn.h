@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Backend processes that are not there: uv_spawn starts nothing, and the input says what comes out
  * of the channel and when the process exits. They are numbered from 0 in the order of their start.
  */

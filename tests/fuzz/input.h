@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a fuzz target is made of: its one function, and numbers out of the bytes it is given.
  *
  * What a reader would get wrong: a target runs thousands of times in one process. It leaves nothing

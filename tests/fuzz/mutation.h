@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What may be wrong about a frame of a server. An input of the fuzzer has so many bytes for each.
  */
 #ifndef TESTS_FUZZ_MUTATION_H

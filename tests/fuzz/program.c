@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See program.h. Memory of the program comes from malloc, so that a sanitizer sees each byte that
  * is written beside it. What one call has not made is 0 for the next one. */
 #include "tests/fuzz/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program that uses CUDA for whatever there is, and goes on whatever it is told: each call ends,
  * with a result that cuda.h knows. */
 #ifndef TESTS_FUZZ_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See real_server.h. */
 #include "tests/fuzz/real_server.h"
 

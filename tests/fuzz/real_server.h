@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A gpuaasd of this build with two software GPUs, for as long as somebody listens to it. */
 #ifndef TESTS_FUZZ_REAL_SERVER_H
 #define TESTS_FUZZ_REAL_SERVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over files, without libFuzzer: so that every build, with any compiler, repeats
  * the corpora and all past findings. Arguments are files and folders of files; it fails when there
  * is not one file. */

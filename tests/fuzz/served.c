@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See served.h. */
 #include "tests/fuzz/served.h"
 

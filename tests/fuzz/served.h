@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A backend process in this process: softgpu and a data connection that ends without the process.
  * A backend process never takes its connection down, it exits; what is done here instead is also
  * the check that ending a context gives everything back. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See tape.h. Here: what is kept, and how it is found again. The two transports: tape_conn.c. */
 #include "tests/fuzz/tape.h"
 

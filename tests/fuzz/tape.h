@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a server has said to a program, frame by frame, and a server that says it again: a transport
  * in the place of every other one (the linker puts it there, see CMakeLists.txt). A frame of the
  * client is answered with what the real server has answered to the n-th frame of that opcode, under

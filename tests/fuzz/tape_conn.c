@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The transports of a tape: what they have in common, and how they come into the place of others.
  */
 #include "tests/fuzz/tape_conn.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What both transports of a tape have (tape_conn.c). All of it is under one lock; nothing here is
  * slow but what is large. */
 #ifndef TESTS_FUZZ_TAPE_CONN_H

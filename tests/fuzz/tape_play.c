@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The transport without anything below it, which says again what was said. */
 #include <poll.h>
 #include <sys/eventfd.h>

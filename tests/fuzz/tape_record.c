@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The transport that listens to the real one below it. */
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/tape_conn.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tape, for who keeps and plays it. */
 #ifndef TESTS_FUZZ_TAPE_STORE_H
 #define TESTS_FUZZ_TAPE_STORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What calls answer where cuda.h leaves it open, and others have asked a driver: softgpu and the
  * client answer the same. */
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the design takes for granted about real drivers, each as a question to the driver that is
  * here (ARCHITECTURE.md names the decisions that rest on them). What a reader would get wrong: a
  * "no" is not a failure of the driver; it selects the fallback that stands beside it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assumptions [--json FILE] [--may-differ NAME,...] DRIVER: asks a driver each question of the
  * tables, each in a process of its own (one may condemn its process, or never return), and prints
  * what was seen and what follows. Exit status 1: one that is not listed differs or cannot be told.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about addresses and memory. */
 #include <pthread.h>
 #include <stdatomic.h>

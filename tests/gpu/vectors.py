@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """vectors.py DRIVER FILE: runs every instruction of instructions.txt on a driver, on 2048 sets of
 operands, and writes a line with the checksum of its results, or why the driver refused it.
 vectors.py --compare FILE FILE: which instructions of two such files give different results."""

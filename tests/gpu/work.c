@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about kernels, modules, events and errors. */
 #include <pthread.h>
 #include <stdatomic.h>

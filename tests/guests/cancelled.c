@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that are cancelled inside a call. */
 #include <stdio.h>
 #include <stdlib.h>

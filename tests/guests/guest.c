@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guest MODE: a process that the client library is a guest in, and that treats it badly. Finds
  * libcuda.so.1 by dlopen, as Python and frameworks do; needs neither the toolkit nor a GPU kernel.
  * Its last line is PASSED, and its exit status 0, when all was well. */

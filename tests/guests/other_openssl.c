@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* other_openssl: a program with an OpenSSL of its own that has nothing in common with ours but its
  * names. The loader finds these first, for whoever looks for them; called, they end the program.
  * It uses a GPU by way of libcuda.so.1 all the same, and forks. */

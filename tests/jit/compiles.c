@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles device code for sm_75 at run time and runs it: one unit alone; two units linked by
  * nvJitLink, as PTX and as LTO-IR; code with a mistake, whose log must say so. Its last line is
  * PASSED. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uses every device at once: writes a number to each, then reads them all back. With "wait" it says
 // "started" then, and goes on until something ends it. By the driver API: the runtime gives up
 // beyond some dozens of devices.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boxes between arrays of every kind, device memory, pinned and pageable memory: cuMemcpy3D, 2D,
 // the peer and asynchronous variants, and lines, all against a model of bytes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays as the CUDA runtime offers them: one, two and three dimensions, layers, cubes, mipmaps;
 // and texture and surface objects as far as no kernel is needed.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 64 MB to pinned memory without a wait, followed by a thousand launches: the submitter must not
 // block on the copy for ever, and the copy must not see what the launches write.
 #include "check.h"

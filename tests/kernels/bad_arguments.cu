@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls with one wrong argument each, and the error that CUDA's manual names for it. All rows run,
 // whatever the ones before them gave; the context must be as good as new afterwards. Where the
 // manual leaves it open (handles that were destroyed, rubbish for handles) nothing is asked.

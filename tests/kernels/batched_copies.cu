@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of copies: lines between host and device with attributes of their own, boxes between
 // memory and arrays, sources that are gone when the call has returned, and what is refused.
 #include <vector>

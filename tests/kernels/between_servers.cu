@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between devices 0 and 1 that need not be able to reach each other: every call that may do
 // so, in the order of the streams. Run on devices of two servers (tests/e2e/two_servers.py), and on
 // two of one. semantics S19

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // European options by the closed formula, in float on the GPU and in double on the host.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies to the device that block, like cudaMemcpy: what came before is done when they return,
 // faults and what kernels print included, and what comes behind is not waited for. Each case in a
 // process of its own, whose first such copy it is: they fork before their first CUDA call.

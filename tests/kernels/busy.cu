@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // busy [SECONDS]: a kernel of about so many seconds, then 1 GB of copies behind it: the connection
 // drains nothing all the while, and nobody may take that for a dead peer. Every byte is checked.
 #include <chrono>

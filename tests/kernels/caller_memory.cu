@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of the program's memory a call has taken when it returns, and that submitted work runs
 // without any further call.
 // semantics S8, S9, S10, S11, S12

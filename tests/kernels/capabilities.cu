@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX for 7.5 and for 9.0 in one program, on a device of any capability: the newest that may run is
 // what runs, functions say which that was, and what branches on it works: the policies of Thrust
 // and CUB, sums of cooperative groups, asynchronous copies, a grid that waits for itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* semantics S84, S86. Streams that capture: what is put into them runs when the graph is launched,
  * and only then, with forks and joins by events, all kinds of work, and a library's algorithms. */
 #include <thrust/device_ptr.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What capture forbids, and what is answered: each of the errors 900 to 908 and 401. */
 #include <thread>
 

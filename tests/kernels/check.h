@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // What every program here shares: each CUDA call is checked, wrong results are said in words, and
 // the last line of a good run is PASSED. Nothing here may print PASSED by itself.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The same for programs written against the driver API.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compute capability 9.0: clusters, of a size that the kernel names or the launch, that reach each
 // other's shared memory; bulk copies that a barrier counts; and sizes that cannot be.
 #include <vector>

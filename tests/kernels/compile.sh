@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # compile.sh NVCC OUT_DIR SOURCE LINK_FLAGS...: SOURCE into OUT_DIR/NAME (static CUDA runtime, as
 # nvcc does by itself) and OUT_DIR/NAME_shared (-cudart shared); with the single flag -ptx into
 # OUT_DIR/NAME.ptx. OUT_DIR is shared by all presets, so the work is skipped when a hash of what

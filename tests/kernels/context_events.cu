@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events of a whole context: cuCtxRecordEvent takes in all that its streams do, cuCtxWaitEvent
 // holds all that they are given afterwards, in streams that are made later as well.
 #include <atomic>

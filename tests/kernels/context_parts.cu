@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts that have some of the multiprocessors only (execution affinity), and contexts that are
 // counted, as before CUDA 4. semantics S111
 #include <set>

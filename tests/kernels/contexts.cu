@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explicit contexts and the primary one of a device: what is current in which thread, what each has
 // of its own, and what is left when one is destroyed.
 // semantics S6, S12, S18, S29, S30, S31, S33, S34

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cooperative launches: blocks of a grid that wait for each other, any number of times, as many as
 // the device holds; and what is answered when it cannot hold them.
 #include <cooperative_groups.h>

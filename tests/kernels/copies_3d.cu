@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boxes: cudaMemcpy3D, its asynchronous and peer variants, between host and device memory with any
 // pitch and offset, against a copy made here byte by byte.
 #include <vector>

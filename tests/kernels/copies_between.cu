@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between two devices in the legacy stream wait for both devices, and both wait for them; in
 // another stream they wait for that stream only. A host function holds a stream, the rest shows who
 // waits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy to the device that waits, like cudaMemcpy, is over when it returns, and so is all work
 // that its stream was behind: for streams that do not wait for the legacy one, for streams made
 // later, for graphs, for the host, and for what the program asks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // copy_rate MEGABYTES TURNS: how fast pinned memory is copied to the device and back, a line of
 // JSON with the MB/s of each turn. A helper of tests/rdma/measure.py, which compares.
 #include <chrono>

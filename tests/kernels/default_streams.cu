@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What waits for what by itself: the legacy default stream, blocking and non-blocking streams, and
 // the streams that each thread has. A host function holds one of them, the rest shows who waits.
 // semantics S15, S16

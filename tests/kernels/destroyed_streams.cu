@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work in a stream that is destroyed is work of its context all the same: whoever waits for the
 // context, ends it or takes away what the work uses waits for it. semantics S126
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // malloc and new in kernels: memory that lives from one kernel to the next, is freed by another
 // thread, and ends where the limit says.
 #include "check.h"

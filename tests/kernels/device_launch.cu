@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that launch kernels (CUDA's dynamic parallelism, second version): order in a stream,
 // named streams and events, fire and forget, tail launches, copies and fills that kernels order,
 // recursion, and errors that a kernel sees.

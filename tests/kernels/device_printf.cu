@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // printf in kernels: what is printed, and when. The program's own stdout goes into a file meanwhile
 // and is compared with what is due, the lines that the host prints in between included.
 #include <string>

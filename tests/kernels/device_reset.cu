@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cudaDeviceReset in the middle of a program: everything is gone, then everything works again, a
 // module's variable and the settings have their initial values, and threads go on.
 // semantics S32

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists the devices, one line each. A helper of the end-to-end tests and of the demo.
 #include "check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device code linked at run time (cuLinkCreate and what follows), from PTX and from a file.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver API alone: loads the PTX file beside the program, looks up kernels and variables, and
 // launches in both ways that cuLaunchKernel knows.
 #include <string>

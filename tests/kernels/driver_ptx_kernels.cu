@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device half of driver_ptx: compiled to text by nvcc -ptx.
 extern "C" {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // endless kernel|copy|idle|done|past|callback|leave: does that until something ends it. A helper of
 // the end-to-end tests, which kill things meanwhile: it says "started" when it is at it, then the
 // error it gets; how long the failing call took to say so is for the test to measure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events between streams and between two devices: what a wait means when the event is recorded
 // again, who may record, ask and wait for what where, and several threads that ask at once.
 // semantics S17, S18

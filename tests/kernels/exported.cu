@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of other programs, passed on as descriptors: allocations without an address, which a
 // descriptor holds, and memory pools with allocations of theirs. The program runs itself once more
 // and gives it what it has by a socket. semantics S98

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // first_calls [THREADS]: threads, 64 unless told, make the first CUDA calls of the process at the
 // same moment, each another one; then each works on a stream of its own and all on one shared
 // stream.

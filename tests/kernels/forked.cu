@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The child of a program that has used CUDA has none: every call says that it is not initialised,
 // of the runtime and of the driver, whatever the parent has made; and the parent goes on. Not asked
 // is what the runtime has kept and asks no driver for: the devices' number and properties.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that is freed while a kernel of a peer works in it, or one of any context of the device in
 // managed memory: it is nobody else's before that has ended, and the end of the context that owns
 // it waits for that, too. Work of contexts that have nothing to do with it is not waited for.

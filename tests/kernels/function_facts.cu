@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels say about themselves: shared and constant memory as ptxas counts them, registers and
 // local memory within what they must be, launch bounds, where parameters lie.
 #include "check_driver.h"

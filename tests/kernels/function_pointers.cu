@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions by their addresses: tables of them, pointers that the host passes on, virtual
 // functions, and recursion as deep as the stack limit lets it be.
 #include "check.h"

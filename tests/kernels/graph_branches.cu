@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs of random shape compute what their nodes compute one after the other, launch after launch,
 // also when launches follow each other in several streams.
 #include "check.h"

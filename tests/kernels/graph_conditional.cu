@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditional nodes: if and else, while, switch, one within another, changed ones, and ones between
 // what the program does. Kernels decide what comes next by cudaGraphSetConditional.
 #include "check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph of one context, launched into streams of another one: its events are recorded all the
 // same, when what comes before them is done, and what comes behind in the stream comes later.
 #include <cuda.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes that allocate: memory that lives within a launch, memory that a launch leaves behind or
 // hands to another graph, what the device says it holds for graphs.
 #include "check.h"

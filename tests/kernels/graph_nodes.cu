@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph with a node of each kind, launched, changed and launched again: child graphs, copies,
 // fills, host functions, events inside and outside, nodes that are off, clones, whole updates.
 #include "check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread makes graphs executable, launches them and gives them up while others wait for the
 // context, also to free memory: neither is in the other's way. semantics S85
 #include <atomic>

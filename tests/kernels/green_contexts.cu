@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Green contexts: a device's multiprocessors in parts, kernels that stay in theirs, streams and
 // events of a part, and what a context converted from one does. semantics S110
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // guest fork|exit: what a library that lives in other people's processes must bear. A helper of the
 // end-to-end tests.
 #include <dirent.h>

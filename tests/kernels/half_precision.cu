@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuda_fp16.h, cuda_bf16.h and cuda_fp8.h on the device against the same headers on the host, which
 // compute in float there: every result must have the same bits, but where the last bit of a float
 // function may differ.

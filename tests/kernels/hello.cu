@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest program that does everything once: memory, a copy in, a kernel, a copy out.
 #include "check.h"
 

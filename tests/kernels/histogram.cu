@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histogram of bytes: atomics in shared memory per block, then atomics in global memory; and the
 // other atomic operations on one word each.
 #include <vector>

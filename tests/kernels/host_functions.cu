@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that streams call: their order, many at once, a long one that holds up nothing but its
 // stream, what they may and may not do, and what they are told after an error.
 // semantics S21, S22, S23, S24

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ipc: memory and events of one process used by another, which is the child: it exports, is used,
 // and is killed. Both are this program; it forks before its first CUDA call.
 // semantics S66

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Large copies of several threads at the same time, both ways, pageable and pinned, of sizes that
 // are no multiple of anything: each is whole, and in the order of its stream, while small copies
 // and launches go on beside it.

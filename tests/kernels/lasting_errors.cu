@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // semantics S26. Which errors last. An error of a call leaves the context as good as it was; an
 // execution fault is the answer of every further call, as cuda.h says ("any further CUDA work will
 // return the same error"), on all devices. Each fault has a process of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Work that ends late: by itself, or when the program lets it go.
 #pragma once
 

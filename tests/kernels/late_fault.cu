@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // late_fault device|stream|event|copy: a kernel leaves its memory after a while, and the program
 // waits or asks until it is told. The first answer that is not "not yet" is the fault. A helper of
 // the tests.

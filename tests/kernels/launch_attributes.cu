@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuLaunchKernelEx: attributes that work, hints that are taken, and the errors of the others.
 #include "check_driver.h"
 

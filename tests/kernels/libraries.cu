@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code that comes and goes while it is used: a module that is unloaded under running kernels;
 // libraries that outlive contexts, in several contexts and devices, and asked by several threads at
 // once; what is left afterwards.

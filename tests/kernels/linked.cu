@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of two translation units whose device code is linked (nvcc -rdc=true): functions,
 // variables and constants of the other unit, templates that both have, and static things of equal
 // names that are kept apart.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the units of the program "linked" know of each other.
 #pragma once
 

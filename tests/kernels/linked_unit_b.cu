@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The other unit of the program "linked".
 #include "check.h"
 #include "linked.cuh"

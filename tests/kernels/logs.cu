@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What went wrong, in words: cuLogs*, CUDA_LOG_FILE, and what a verbose JIT says. semantics S112
 #include <string>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program without PTX, as -gencode arch=compute_75,code=sm_75 makes it: what a software GPU
 // cannot run, and refuses when the kernel is first needed.
 #include "check.h"

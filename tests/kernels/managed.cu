@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory: allocated and declared, whole or attached to a stream, in copies, system calls
 // and host functions. Nothing here touches memory that a kernel may be using, so it is right on
 // devices that cannot share memory with the host while they work.

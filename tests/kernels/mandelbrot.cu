@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Mandelbrot set: neighbouring threads leave their loop at different times. Every rounding is
 // written out, so the host computes the very same numbers.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned host memory that kernels use: allocated as mapped, allocated otherwise, and the program's
 // own, registered. The kernel's results are the host's when it has waited.
 // semantics S64

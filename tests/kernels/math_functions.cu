@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // sin, cos, exp, log, pow and others in float and double against the host's, in units in the last
 // place. The bounds are those of the CUDA C++ Programming Guide plus one for the host's rounding.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More of the maths library, float and double, against the host's long double functions. The bounds
 // are those of the CUDA C++ Programming Guide, in units in the last place, plus one for the host's
 // rounding.

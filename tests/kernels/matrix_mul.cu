@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C = A * B with tiles in shared memory; sizes are multiples of the tile.
 #include <vector>
 

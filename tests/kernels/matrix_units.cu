@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix units as CUDA C++ offers them (nvcuda::wmma): a product of matrices of several tiles in
 // half precision with single-precision sums, with an element-wise step on fragments; and of bytes.
 #include <vector>

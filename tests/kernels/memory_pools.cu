@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory in the order of streams: what a pool gives again and when, what it holds and gives back,
 // and what its attributes say of that. semantics S55
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear copies between every two kinds of memory, by calls that are told nothing about it: same
 // bytes, right order, nothing beyond the end. Overlapping and empty copies, and those that must be
 // refused.

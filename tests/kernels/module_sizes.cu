@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules at and beyond what a GPU takes: too many bytes of parameters, static shared memory or
 // constants are refused by an error log that says what is allowed; many functions with long names
 // are listed; and whatever a module is like, the context is as good as before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gravitation between all pairs of bodies in double, leapfrog steps; positions go through shared
 // memory tile by tile.
 #include <vector>

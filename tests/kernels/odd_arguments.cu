@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls with arguments that are unusual and right, or wrong in a way of their own: nothing to do,
 // no room for the answer, nothing asked for, what has gone. The same locally and through a server.
 // semantics S137

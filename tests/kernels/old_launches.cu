@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches as programs made them before CUDA 4: block shape, shared memory and parameters are said
 // of the function, call by call; then the grid is given.
 #include <vector>

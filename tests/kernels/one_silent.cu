@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory on two devices. A thread waits for one, whose server the test has stopped;
 // meanwhile all goes on with the other one.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // other_devices fault|spin: what the other devices answer, none of which was in use, when a kernel
 // on device 0 has done wrong (fault), or has not come to its end (spin; whoever watches ends it).
 #include "check_driver.h"

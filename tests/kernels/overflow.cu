@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // overflow to_device|to_host|patient|held|fault [MIB]: copies of MIB behind a stream that waits for
 // a value in memory; patient: behind a kernel, which ends by itself. What a server does that has no
 // room for them: each call that gives an error says which. held: stays there until it is killed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two devices whose kernels use each other's memory: what was there before access was enabled and
 // what came later, from a pool too; and what the calls about it answer.
 #include "check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Built with --default-stream per-thread: the default stream of each thread is its own, waits for
 // the legacy stream and for no other thread, and ends with the thread when its work is done.
 // semantics S16

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned memory that kernels use by the program's address: alone, in structures, in graphs, of two
 // devices, and between copies that are still under way. semantics S64
 #include <vector>

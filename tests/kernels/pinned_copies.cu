@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of large pinned memory: any offset and length, in order with kernels, from many threads,
 // and the memory is given back while copies from and to it are under way.
 // semantics S11, S121

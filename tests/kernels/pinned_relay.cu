@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data goes from one buffer through pinned host memory to another, with no wait on the host: the
 // second copy must read what the first one wrote, not what was there when it was submitted. With
 // two devices the second buffer is on the other one and an event orders the copies.

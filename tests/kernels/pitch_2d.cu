@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pitched memory and rectangles: cudaMallocPitch, cudaMemcpy2D in all directions, cudaMemset2D.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pointer is said to be: device memory, pinned and registered host memory, variables, plain
 // and freed memory; by the runtime and by the driver. Where it matters which of two kinds a GPU has
 // (may a kernel use pinned memory?), the answer must fit the device's attribute.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Never waits: asks cudaEventQuery and cuEventQuery until they say done. Whatever lies between the
 // program and the GPU must make progress on questions alone.
 #include "check_driver.h"

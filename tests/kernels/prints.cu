@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // prints TAG KERNELS LINES [fault|copy]: each of KERNELS kernels prints LINES lines with the TAG,
 // and the host a line in front of each; with "fault" the last kernel leaves its memory then; with
 // "copy" nothing but a copy to the device comes behind a kernel, in every other turn when questions

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees and reallocates while kernels on two streams still run: the new owner of an address must
 // never see a write of the old one.
 #include <vector>

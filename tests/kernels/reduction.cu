@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sum and maximum of integers: a grid-stride loop, a tree in dynamic shared memory, a second pass.
 #include <climits>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texture and surface references: variables of a module that are bound by their name. nvcc makes
 // them no more, PTX that older ones have made is loaded as ever.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of memory that the program registers, of memory that CUDA has pinned and of any other, to
 // one device and to all: lengths around those of the pieces that they are cut into, more than a
 // server holds at a time, behind work that is held, and memory that is given back and comes again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reuse WHAT COUNT: a loop that does the same COUNT times, as programs do that allocate what they
 // need for each step. The end-to-end tests count its round trips.
 //   free_first   allocates, launches, frees, waits

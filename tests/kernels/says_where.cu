@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread of several writes where nothing is: the program's stderr says which, where, and what
 // lies nearest. Compiled with -lineinfo; tests/e2e/output.py knows the line.
 #include "check.h"

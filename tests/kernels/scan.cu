@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exclusive prefix sum in three kernels: scan blocks, scan the block sums, add them.
 #include <vector>
 

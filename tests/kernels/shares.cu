@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shares: does what its input says, a word per line, and answers each with a line. A helper of the
 // end-to-end tests, which run several of it on one GPU and kill some.
 //   take MIB     allocates; says "took" or the error's name

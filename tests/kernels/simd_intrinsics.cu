@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SIMD intrinsics (__vadd4 and its kin), dot products and bit intrinsics against plain C.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bitonic sort of key-value pairs: short runs in shared memory, long merges in global memory.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // steps [ROUNDS]: each kind of call once and again, and every byte checked. A helper of the fault
 // tests, which kill things meanwhile. It never hangs on purpose and never guesses: it ends with
 // PASSED, or with "error CODE NAME: CALL" (exit status 3) for the first call that failed, or with

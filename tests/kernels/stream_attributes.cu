@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Priorities of streams: their range, what becomes of one outside of it, and that a kernel of a
 // greater priority goes first. The other attributes of a stream are kept as they were set.
 // semantics S20

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams that wait for values in memory and write them: what a kernel, a copy, another stream or
 // the program writes lets a stream go on. semantics S97
 #include <stdlib.h>

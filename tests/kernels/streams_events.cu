@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams with copies, kernels and events: results, order between streams, elapsed time, and the
 // order that the default stream imposes.
 #include "check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that write and read surfaces: every element size, every shape, what happens beyond the
 // edges; and textures that see afterwards what surfaces have written.
 #include <vector>

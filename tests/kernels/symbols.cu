@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables of a module: __constant__ and __device__, initial values, offsets, addresses, sizes.
 #include "check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory with CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, and contexts with CU_CTX_SYNC_MEMOPS: memory
 // operations without Async in their names are over when they return, also those which need not be
 // otherwise; those with Async return at once. semantics S138

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says what its work took, by events. Everything is submitted behind a gate, work that takes long,
 // so that what is measured begins when the gate ends, however slowly this process runs.
 //

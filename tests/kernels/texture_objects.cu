@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that read textures and read and write surfaces, made of every kind of memory: what they
 // fetch is what the host has copied there. semantics S51
 #include <ctime>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that read textures: linear memory, pitched memory, arrays of every shape, mipmaps; by
 // point and filtered, with every way to treat what lies outside.
 #include <cuda_fp16.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // threads_copies [managed]: threads of one program that share a connection. One copies much at a
 // time, into managed memory if that is said; one sends a little of its own memory again and again;
 // and one launches and waits for what it has launched, on managed memory. None of them may wait for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that allocate and free at the same time: memory that one has freed another may have at
 // once, none of them runs out of it, and nobody writes into another's.
 #include <pthread.h>

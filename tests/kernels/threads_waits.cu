@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // threads_waits [WAITS]: eight threads wait, each on streams of its own, for work that takes a
 // random time; WAITS in all, 100000 unless told. Each wait is one of four kinds, and each is
 // checked by what the kernel wrote.

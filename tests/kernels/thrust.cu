@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thrust and CUB on a million elements: sort, reduce_by_key, scans, unique, reduction, histogram,
 // radix sort of pairs, and a block-wide sort. The results are compared with the standard library's.
 #include "check.h"

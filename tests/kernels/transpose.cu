@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transposition through a padded tile in shared memory, of a matrix that no tile divides.
 #include <vector>
 

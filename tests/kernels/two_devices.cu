@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two devices from one process: each computes its half, and a stream of device 1 waits for an event
 // of device 0.
 #include <vector>

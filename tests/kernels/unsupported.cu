@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that are not provided: each gives cudaErrorNotSupported, and the program goes on. When one
 // of them comes to be supported, it leaves this program. An end-to-end test sees that each is
 // named on stderr.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // c = a + b over a length that is no multiple of the block.
 #include <vector>
 

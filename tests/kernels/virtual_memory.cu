@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: memory without an address, mapped side by side, twice and anew; who
 // may use it. With "apart": devices of two servers, in one reservation. semantics S96
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies behind work that only a later call of the program lets go on: more bytes than anybody has
 // room for on their way, and calls of other streams still come through. What is asked, recorded,
 // launched or destroyed behind such copies keeps its order. semantics S130

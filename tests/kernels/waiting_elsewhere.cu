@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies that wait behind a kernel of one device, more bytes than anybody has room for on their
 // way, do not keep calls from another device. semantics S130
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each way in which a kernel can fail, in a process of its own: the error is the documented one,
 // stays for every later call, and a failing assertion says on stderr where it stands.
 #include <cassert>

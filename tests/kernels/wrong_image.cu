@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images that are none: a broken container, and PTX text with a mistake on a known line.
 #include "check_driver.h"
 

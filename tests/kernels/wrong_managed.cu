@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that reads outside of managed memory: its last byte is right, and far behind it, where
 // nothing is mapped, is an illegal address, in the program's own process as through a server.
 // semantics S136

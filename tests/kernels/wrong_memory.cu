@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More memory than there is: the allocating call says so, and the program goes on.
 #include <vector>
 

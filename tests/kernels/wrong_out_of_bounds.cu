@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that writes where it owns nothing: the next wait says so, and so does every call after
 // it, until the process ends.
 #include "check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel uses memory of another device that it was not let in to.
 #include "check.h"
 

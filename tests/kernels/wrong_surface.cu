@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A surface write out of bounds in the default boundary mode, and what comes after it.
 #include "check.h"
 

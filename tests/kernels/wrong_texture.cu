@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel with a texture object that is gone: a fault, and no crash.
 #include "check.h"
 

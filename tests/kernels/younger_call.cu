@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a call that servers of an earlier release do not know, says what it got, and goes on. A
 // helper of the end-to-end tests.
 #include "check.h"

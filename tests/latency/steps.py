@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a CUDA program does, step by step: names of steps on stdin, the seconds that each took on
 stdout, as JSON. Spoken to by waits.py; libcuda.so.1 is the one that the loader finds."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How often each step of a program waits for a server that is far away. Nobody is asked who could
 be wrong about it: the same program runs over a short and over a long wire (perf/far.py), and the
 time that the long one adds to a step, divided by what it adds to a round trip, is the number. TCP's

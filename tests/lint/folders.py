@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of folders: who may include whom, and which outside library a folder may use. This is
 the table of ARCHITECTURE.md; change both together."""
 

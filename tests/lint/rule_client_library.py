@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client library is a guest in arbitrary processes: what it needs, exports and asks of the
 loader is checked on the release build, on the library as it lies there."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whoever waits until some time waits by a clock that nobody sets (base/wait.h): the wall clock may
 make it hours, or no time at all. What else asks for that clock stands here with its reason."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only client, cmd, jit, server, softgpu and front (and tests, and generated code, which is not
 committed) know the driver API's result type. Everybody else speaks enum ga_status."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Include directions of folders and of their rooms, doors of folders and outside libraries, after
 the tables in folders.py. Unit tests in <folder>/tests belong to their folder and may use criterion
 besides."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes: a file has at most 500 lines, a function 70, a line 100 columns. What is exempt stands in
 EXEMPT with its reason; the rows of a table in prose are, too: they cannot be broken."""
 

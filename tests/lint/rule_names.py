@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that a machine can judge: limits are _MAX and _MIN, the guard of a header is its path."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every statement of docs/semantics.md has a number and a test that says so: a test's source holds
 the word "semantics" and behind it, on the same line, the numbers that it checks."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The repository speaks of the product alone: no paths of a developer's machine, no numbers of a
 tracker, no hosts of package registries."""
 

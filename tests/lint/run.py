@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the rules over the repository: run.py [--root DIR] [--release DIR] [RULE...]
 Without RULE: all that need no build, and client_library if --release is given. Prints one line per
 finding; exit status 1 if there is one."""
@@ -11,6 +12,7 @@ import rule_client_library
 import rule_clocks
 import rule_cuda_names
 import rule_includes
+import rule_licence
 import rule_limits
 import rule_names
 import rule_semantics
@@ -19,6 +21,7 @@ from tree import Tree
 
 SOURCE_RULES = {
     "includes": rule_includes.check,
+    "licence": rule_licence.check,
     "limits": rule_limits.check,
     "names": rule_names.check,
     "cuda_names": rule_cuda_names.check,

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each rule against a sample that keeps it and one that breaks it, in a tree made for the test."""
 
 import os
@@ -11,6 +12,7 @@ import rule_client_library
 import rule_clocks
 import rule_cuda_names
 import rule_includes
+import rule_licence
 import rule_limits
 import rule_names
 import rule_semantics
@@ -121,6 +123,16 @@ class Clocks(RuleTest):
         self.breaks(rule_clocks, "server/a.c", wait, "pthread_cond_timedwait")
         self.breaks(rule_clocks, "base/wait.h", "    clock_gettime(CLOCK_REALTIME, &at);\n",
                     "by the wall clock")
+
+
+class Licence(RuleTest):
+    def test_first_line(self):
+        line = "SPDX-License-Identifier: Apache-2.0"
+        self.keeps(rule_licence, "base/a.c", f"/* {line} */\n/* What it is. */\n")
+        self.keeps(rule_licence, "scripts/a", f"#!/bin/sh\n# {line}\n")
+        self.keeps(rule_licence, "docs/a.md", "# Title\n")
+        self.breaks(rule_licence, "base/a.c", f"/* What it is. */\n/* {line} */\n", line)
+        self.breaks(rule_licence, "scripts/a", "#!/bin/sh\necho\n", line)
 
 
 class Rooms(RuleTest):

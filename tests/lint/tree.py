@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of the repository as the rules see them. Only what git tracks or would track counts, so
 build folders and editors' leftovers do not; outside a git work tree every file counts."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """scripts/mutate by itself: faults are put where they belong, one is on at a time, what is reached
 is noted, and nothing that a test starts is left behind."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CuPy as people use it: elementwise, reductions, scans, indexing, its own kernels. Results are
 compared with NumPy; the last line is PASSED."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """numba-cuda as people use it: kernels, shared memory, atomics, device functions, ufuncs,
 reductions, streams. Results are compared with NumPy; the last line is PASSED."""
 

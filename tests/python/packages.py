@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the virtual environment FOLDER with the packages of requirements.txt beside this file, and
 in FOLDER/runtimes a folder for each CUDA runtime of runtimes.txt, unless they are there already."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One shared CUDA runtime, whose path is the argument, asked as programs ask it: devices, memory,
 copies, streams and events, and PTX launched in the three ways that there are: registered as nvcc's
 code does it, as a library of the runtime, as a module of the driver. The last line is PASSED."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Inside of vm.sh: what is tested of the rdma transport; with GPUAAS_TEST_FULL=1 all tests, but each
 # as thorough as otherwise: every frame and byte is broken where processors are not emulated.
 #   inside.sh BUILD KERNELS SANITIZE CUDA

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a stream over RDMA takes, to be compared with what perftest says of the same card:
  *
  *     rdma_measure HOST ROUNDS MEGABYTES

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What our stream over RDMA takes next to perftest, and what a copy of pinned memory does, on the
 same card (of vm.sh, in which nothing is as fast as in hardware: only the ratios mean something).
 

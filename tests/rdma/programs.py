@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """CUDA programs whose data goes by RDMA: right results, nobody has to configure it, TCP where it
 cannot be, and an error that is documented when it breaks. Runs where there is a card for it
 (vm.sh); GPUAAS_TEST_RDMA is its address."""

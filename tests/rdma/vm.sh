@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # vm.sh: runs a command on a machine that has an RDMA device, on one that has none: Debian's own
 # kernel in QEMU with soft-RoCE (rdma_rxe), the root file system of this machine read-only with
 # fresh folders for temporary files, DIR at its own path wherever that is, the command's output and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs criterion's tests without criterion's library, for the tsan preset only: the library places
  * a shared arena at addresses that ThreadSanitizer keeps for itself, and dies. Here each test is a
  * plain fork. What a reader would get wrong: this stands in for the library, so it has the names

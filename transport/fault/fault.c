@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Broken connections on purpose. What a reader would get wrong: after silence the descriptor stays
  * the same number but leads to nobody, so that poll(2) sees what it would see of a peer that has
  * vanished; the true connection is kept open elsewhere, or the peer would be told. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The transport that breaks another one; only in builds for tests (GPUAAS_FAULT).
  *
  *     fault+tcp://host:port?OPTION=NUMBER&...

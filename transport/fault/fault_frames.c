@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames that are broken on purpose. Their bounds are those of what goes in: what is wrong about a
  * frame that comes out does not change where the next one begins here. */
 #include "transport/fault/fault_frames.h"

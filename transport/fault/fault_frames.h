@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults of whole frames, of one direction of a connection: bytes go in, other bytes come out. Only
  * in builds for tests (GPUAAS_FAULT). */
 #ifndef TRANSPORT_FAULT_FAULT_FRAMES_H

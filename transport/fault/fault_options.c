@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of an address that breaks connections: NAME=NUMBER, separated by &. */
 #include "transport/fault/fault_options.h"
 

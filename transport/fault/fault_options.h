@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong with a connection, as the options of its address say (fault.h). */
 #ifndef TRANSPORT_FAULT_FAULT_OPTIONS_H
 #define TRANSPORT_FAULT_FAULT_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What passes through a connection that breaks others. */
 #include "transport/fault/fault_passthrough.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a connection that breaks bytes leaves alone: descriptors that are passed, and memory that a
  * network card reaches (inside transport/). What is wrapped may lack either: GA_UNSUPPORTED. */
 #ifndef TRANSPORT_FAULT_FAULT_PASSTHROUGH_H

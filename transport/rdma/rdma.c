@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* RDMA beside a TCP connection: the beginning and the end. What a reader would get wrong: a
  * connection that turns out to be plain, for whatever reason, becomes one of tcp on the spot. */
 #include "transport/rdma/rdma.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rdma transport's table: between machines whose network cards write into each other's memory
  * (RoCE version 2, through libibverbs).
  *

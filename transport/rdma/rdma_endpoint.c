@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Everything belongs to one connection, the protection domain, too: with what it is told, the other
  * end can write into its ring, and into what is shared with it, and nowhere else. */
 #include "transport/rdma/rdma_endpoint.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What makes a connection wide over RDMA: a card, memory of both directions, a queue pair for each,
  * and one by which the server reads the client's memory; and how the two ends tell each other
  * (inside transport/).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies out of the other end's memory, and what is shared with it. What a reader would get wrong:
  * who shares does nothing else; only its card takes part. (Copies into the other end's memory must
  * be in order with what is sent: rdma_stream.c.) */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Queue pairs. What a reader would get wrong: completion events are only acknowledged and armed in
  * rdma_qp_arm; who is woken looks at the queue itself. */
 #include "transport/rdma/rdma_queue_pair.h"

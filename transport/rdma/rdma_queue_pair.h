@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One direction of a connection over RDMA: bytes go one way, what the other end has read comes
  * back; or the copies that one end makes out of the other one's memory. It has a queue pair, a
  * completion queue and a completion channel of its own, so that who sends and who receives neither

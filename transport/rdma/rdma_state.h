@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A connection of the rdma transport from inside (rdma.c, rdma_stream.c, and their tests).
  *
  * A direction begins on TCP. As soon as its sender knows that the other end can take it, it says

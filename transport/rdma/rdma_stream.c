@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stream of bytes through two rings that the other end's card writes into. What a reader would
  * get wrong: the ring that we write into lies at the other end. Ours of the same positions is where
  * the card fetches the bytes, which stay there until the other end says that it has read them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which card: the one that has the address of the TCP connection, so that RDMA goes the way that
  * the user and the routing table have chosen. */
 #include "transport/rdma/rdma_verbs.h"

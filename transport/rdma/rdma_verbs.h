@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libibverbs, which is loaded when it is needed and may be missing, and the network card behind a
  * socket's address (inside transport/; needs the headers of libibverbs). */
 #ifndef TRANSPORT_RDMA_RDMA_VERBS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Both ends of a ring. Counters run on and are never taken modulo: their difference is what is in
  * the ring. */
 #include "transport/shm/ring.h"

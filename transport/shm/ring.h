@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of bytes in memory that two processes share: one writes, the other reads, and neither
  * makes a system call. A side that goes to sleep sets a flag in the memory, so that the other side
  * knows that it has to wake it (ring its doorbell).

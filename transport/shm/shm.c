@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared memory on one machine. What a reader would get wrong: a doorbell (one byte in a socket)
  * may be left from an earlier nap, and two threads may sleep at once, so each direction of sleep
  * has a socket of its own, "bell" for bytes that have come and "room" for bytes that have left. */

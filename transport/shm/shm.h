@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shm transport's table: between programs of one machine.
  *
  *     shm:NAME, shm: (the default port is the name)

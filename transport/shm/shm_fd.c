@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors that go along with doorbells. */
 #include "transport/shm/shm_fd.h"
 

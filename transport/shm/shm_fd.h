@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors over the socket of doorbells (inside transport/): each comes with a byte, which is a
  * doorbell like others. */
 #ifndef TRANSPORT_SHM_SHM_FD_H

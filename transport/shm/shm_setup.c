@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How two processes come to have memory in common: the client makes it and offers it over the
  * socket, the server takes it if it cannot hurt. What a reader would get wrong: whatever comes
  * along must be closed, also when the rest of the offer is nonsense. */

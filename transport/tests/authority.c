@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Certificates to throw away. Where OpenSSL fails here a test cannot go on. */
 #include "transport/tests/authority.h"
 

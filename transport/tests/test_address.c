@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses as users write them. */
 #include <criterion/criterion.h>
 

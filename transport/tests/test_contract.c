@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One body of tests over every transport: what each must do. */
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each fault does what it says, at the byte that it says, and no other. */
 #include <criterion/criterion.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames come out of any splitting of the stream. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

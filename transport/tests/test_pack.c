@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When packing is tried, and what comes out of it. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What only rdma has: offers of a client that is wrong or hostile, and what breaks the card's part
  * of a connection. What needs a card runs where GPUAAS_TEST_RDMA names its address (tests/rdma). */
 #include <arpa/inet.h>

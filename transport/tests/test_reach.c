@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that the other end's network card reaches: bytes arrive, in order with what is said, and
  * whoever names what is not there loses the connection. Where there is a card (tests/rdma). */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring alone: order, full, empty, who is woken, and a peer that writes nonsense. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

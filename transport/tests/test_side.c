@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two ends of a side connection, in one thread. */
 #include <criterion/criterion.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A host with several addresses: names are resolved here, in front of the C library. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>

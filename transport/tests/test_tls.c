@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may speak over tls, what is said when somebody may not, and bytes that are no TLS. */
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TLS is a guest in the program: when that exits, its other threads still have connections, so that
  * OpenSSL must not end then. A program of its own, because criterion's libraries use OpenSSL too,
  * and in another way. */

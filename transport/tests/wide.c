@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pair of connections over RDMA. */
 #include "transport/tests/wide.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pair of connections over RDMA, where there is a card for it (tests/rdma). */
 #ifndef TRANSPORT_TESTS_WIDE_H
 #define TRANSPORT_TESTS_WIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TLS 1.3 over TCP: how connections come and go. Their bytes: tls_stream.c. */
 #include "transport/tls/tls.h"
 

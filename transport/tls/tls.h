@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TLS 1.3 over TCP: what its files share (inside transport/).
  *
  * An SSL object is for one thread at a time, but a connection has a thread that sends and one that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may speak: certificates from files, or tickets. TLS 1.3 alone, and no sessions to resume: a
  * connection costs one round trip more than TCP's and lives as long as its program. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a TLS connection begins, and what is said when it does not. */
 #include <arpa/inet.h>
 #include <openssl/err.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TLS 1.3 over TCP: the bytes of a connection.
  *
  * What a reader would get wrong: bytes that are encrypted and wait for the socket are not sent yet.

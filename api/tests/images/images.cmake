@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Containers of every sort, made by the toolkit: for the tests of whoever reads or unpacks them.
 set(GPUAAS_IMAGES_DIR ${CMAKE_BINARY_DIR}/tests/images CACHE INTERNAL "")
 set(_images "")

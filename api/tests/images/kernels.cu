@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device code for the container tests: long enough that every compression mode has work to do.
 template <int N> __global__ void step(float *data, int count)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as its grammar has it, whatever the texts hold. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

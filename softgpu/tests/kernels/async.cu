@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous copies, barriers in shared memory and clusters, as CUDA C++ makes them for
 // compute_90.
 #include <cooperative_groups.h>

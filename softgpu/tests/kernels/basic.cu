@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first things every CUDA program does: element-wise work, tiles, reduction, scan, histogram.
 extern "C" __global__ void vector_add(const float *a, const float *b, float *c, int n)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions by their addresses, virtual functions, recursion, structures by value, alloca.
 typedef unsigned (*Function)(unsigned);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls, recursion, constants, local memory, bit tricks, 64-bit division, vectors, generic access.
 #include <cooperative_groups.h>
 

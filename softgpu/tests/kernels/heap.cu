@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // malloc and free in kernels.
 extern "C" __global__ void give_and_take(int **slots, int rounds, int *bad)
 {

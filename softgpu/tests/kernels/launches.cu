@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that launch kernels, in ways that are right and wrong.
 #include <cuda_runtime.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the maths library compiles to: approximations, slow paths with local memory, doubles.
 extern "C" __global__ void nbody(const double4 *at, double3 *force, int n)
 {

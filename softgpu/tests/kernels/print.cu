@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // printf in kernels: what the compiler makes of it, and what the engine prints.
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scheduler gets wrong: locks in a warp, flags between warps, barriers in divergent code.
 #include <cooperative_groups.h>
 

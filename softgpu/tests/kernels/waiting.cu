@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that wait for each other in every way that a GPU allows: each kernel ends on a GPU, with
 // the result that its test computes.
 #include <cooperative_groups.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A server that lies: the client's connection gets arbitrary answers to calls of every sort, in any
  * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
 #include "api/wire.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that people write: the configuration of gpuaasd, SOFTGPU_DEVICES, lists, addresses. */
 #include <stdbool.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every generated decoder, of requests and of replies: what one accepts, the encoder can write, and
  * it is then read the same. The list is generated: a new call is covered by itself. */
 #include "api/call_info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client at its data connection: any calls in any order, against a software GPU. Whatever it
  * says, the end of its contexts leaves nothing behind. */
 #include "api/signatures.h"

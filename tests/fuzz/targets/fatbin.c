@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images as they come over the wire: containers, machine code, text, bundles of them, objects and
  * archives; and what a software GPU takes out of them, unpacked. */
 #include "api/bundle.h"

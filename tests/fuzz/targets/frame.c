@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of frames: whatever the pieces in which bytes arrive, it shows exactly the frames that
  * were sent. */
 #include "api/wire.h"

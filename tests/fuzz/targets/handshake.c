@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages before the first call: what is read can be written, and is then read the same. */
 #include <stdbool.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program that uses CUDA for everything, of a server that is broken or means harm: what a real
  * server has said is said again, with mutations (semantics S149). */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches of any shape: grid, block, shared memory, stack and parameters of a few kernels that go
  * where their parameters say. Each ends, as a success or as a fault; nothing else is touched. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packed bytes of a peer: what they open to is as long as was said or nothing, and nothing is
  * written beyond it; what we close opens to the same. */
 #include <stdlib.h>

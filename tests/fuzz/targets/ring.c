@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ring in shared memory whose other side writes any counters: an honest one's bytes arrive in
  * order, a liar's never lead outside the ring. */
 #include "tests/fuzz/input.h"

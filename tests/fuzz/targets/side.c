@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stranger at a backend process: how it says who it is, and, if it had a ticket for a side
  * connection, what it says there. */
 #include <sys/socket.h>
