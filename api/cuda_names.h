@@ -18,6 +18,16 @@
 #include <cudaProfiler.h>
 #pragma GCC visibility pop
 
+/* Returns from the calling function with the result of `expr` unless it is CUDA_SUCCESS: GA_TRY's
+ * counterpart (base/status.h). */
+#define CU_TRY(expr)                                                                               \
+    do {                                                                                           \
+        CUresult cu_try_result_ = (expr);                                                          \
+        if (cu_try_result_ != CUDA_SUCCESS) {                                                      \
+            return cu_try_result_;                                                                 \
+        }                                                                                          \
+    } while (0)
+
 /* Where a library writes its functions (API_CUDA_INSIDE), those that stream capture concerns have
  * inner names: what is exported asks front/capture/capture.h first. */
 #if defined(API_CUDA_INSIDE) && !defined(API_CUDA_OUTSIDE)

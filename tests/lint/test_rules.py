@@ -101,6 +101,7 @@ class Limits(RuleTest):
 class CudaNames(RuleTest):
     def test_result(self):
         self.keeps(rule_cuda_names, "client/a.c", "CUresult f(void);\n")
+        self.keeps(rule_cuda_names, "api/cuda_names.h", "CUresult f(void);\n")
         self.keeps(rule_cuda_names, "base/a.c", "/* not a\n * CUresult */ int CUresultant;\n")
         self.breaks(rule_cuda_names, "transport/a.h", "/* \n */\nCUresult f(void);\n", "a.h:3")
         self.breaks(rule_cuda_names, "api/a.c", "int x = CUDA_ERROR_INVALID_VALUE;\n", "ga_status")
