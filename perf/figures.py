@@ -271,7 +271,7 @@ def narrow_turn(way, size):
 
 def narrow_packed_turn(way, size):
     """On one machine compression has to be told; what decides by itself whether it pays has a test
-    of its own (transport/tests/test_pack.c)."""
+    of its own (transport/tests/test_compress.c)."""
     def turn(bench):
         def measure(compression):
             answer = bench.narrow.loops(1, compression).ask(way, 1, size, "pinned")

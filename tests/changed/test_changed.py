@@ -205,10 +205,11 @@ class ThisTree(unittest.TestCase):
 
     def test_some_that_are_known(self):
         for path, there, not_there in (
-                ("client/graph/graph.c", {"test_link", "e2e.graphs"}, {"test_server_life"}),
-                ("softgpu/exec/alu_half.c", {"e2e.local.reduction"}, {"test_link"}),
-                ("server/control/warm_pool.c", {"test_server_life", "e2e.spares"}, {"test_link"}),
-                ("tests/e2e/spares.py", {"e2e.spares", "e2e.tls.spares"}, {"e2e.life"}),
+                ("client/graph/graph.c", {"test_conn", "e2e.graphs"}, {"test_server_life"}),
+                ("softgpu/exec/alu_half.c", {"e2e.local.reduction"}, {"test_conn"}),
+                ("server/control/warm_pool.c", {"test_server_life", "e2e.warm_pool"},
+                 {"test_conn"}),
+                ("tests/e2e/warm_pool.py", {"e2e.warm_pool", "e2e.tls.warm_pool"}, {"e2e.life"}),
                 ("tests/kernels/scan.cu", {"e2e.remote.scan"}, {"e2e.life"}),
                 ("dev", {"lint.words"}, {"faults.cut", "e2e.install"}),
                 ("tests/kernels/prints.cu", {"e2e.output"}, {"e2e.life"}),

@@ -23,7 +23,7 @@ script() { # SCRIPT [TEST]...: all of its tests, or only these if not everything
 }
 
 "$build/tests/test_transport" --filter '@(contract|rdma|reach)/*'
-"$build/tests/test_server_reach"
+"$build/tests/test_server_one_sided"
 slow='slow/who*'
 [ "$full" != 1 ] || slow='slow/*'
 "$build/tests/test_server_slow" --filter "$slow"

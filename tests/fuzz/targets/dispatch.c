@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "tests/fuzz/calls.h"
 #include "tests/fuzz/conn.h"
-#include "tests/fuzz/served.h"
+#include "tests/fuzz/backend.h"
 
 static uint8_t *stream;
 
@@ -16,7 +16,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ga_log_set_level(GA_LOG_ERROR);
     stream = aligned_alloc(16, CALLS_STREAM_MAX);
     FUZZ_CHECK(stream != NULL);
-    served_init();
+    fuzz_backend_init();
     return 0;
 }
 
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     size_t bytes = calls_write(&input, stream, CALLS_STREAM_MAX);
     struct transport_conn conn = fuzz_conn_open(stream, bytes, seed);
-    served_run(&conn, &hello);
+    fuzz_backend_run(&conn, &hello);
     fuzz_conn_close();
     return 0;
 }

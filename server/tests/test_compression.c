@@ -4,7 +4,7 @@
 
 #include "server/tests/bulk_app.h"
 
-TestSuite(packed, .init = start, .fini = stop, .timeout = 60);
+TestSuite(compression, .init = start, .fini = stop, .timeout = 60);
 
 /* The same application anew, as one that takes packed bytes. */
 static void start_packing(void)
@@ -27,7 +27,7 @@ static void packed_in(uint64_t at, uint64_t bytes, const void *packed, uint32_t 
     script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, packed, packed_bytes);
 }
 
-Test(packed, pieces_both_ways)
+Test(compression, pieces_both_ways)
 {
     static uint8_t packed[WIRE_CHUNK];
     start_packing();
@@ -43,7 +43,7 @@ Test(packed, pieces_both_ways)
     cr_expect_eq(memcmp(from, to, MIB - 5), 0);
 }
 
-Test(packed, pieces_beside)
+Test(compression, pieces_beside)
 {
     static uint8_t packed[WIRE_CHUNK];
     start_packing();
@@ -67,7 +67,7 @@ Test(packed, pieces_beside)
 }
 
 /* Small enough for the data connection. */
-Test(packed, pieces_that_are_small)
+Test(compression, pieces_that_are_small)
 {
     start_packing();
     open_all();
@@ -78,7 +78,7 @@ Test(packed, pieces_that_are_small)
     cr_expect_eq(memcmp(from, to, MIB), 0);
 }
 
-Test(packed, noise_is_not_packed)
+Test(compression, noise_is_not_packed)
 {
     start_packing();
     srand(1);
@@ -92,13 +92,13 @@ Test(packed, noise_is_not_packed)
 
 /* ---- what ends the connection */
 
-Test(packed, bytes_that_nobody_has_agreed_on)
+Test(compression, bytes_that_nobody_has_agreed_on)
 {
     prefix(0, 32);
     expect_the_end();
 }
 
-Test(packed, bytes_beside_that_are_none)
+Test(compression, bytes_beside_that_are_none)
 {
     uint8_t noise[64];
     start_packing();
@@ -109,14 +109,14 @@ Test(packed, bytes_beside_that_are_none)
     expect_the_end();
 }
 
-Test(packed, bytes_beside_that_nobody_has_agreed_on)
+Test(compression, bytes_beside_that_nobody_has_agreed_on)
 {
     open_all();
     prefix(1, 32);
     expect_the_end();
 }
 
-Test(packed, bytes_that_are_none)
+Test(compression, bytes_that_are_none)
 {
     uint8_t noise[64];
     start_packing();
@@ -137,24 +137,24 @@ static void lie(uint64_t said)
 }
 
 /* There is no more room than what is said. */
-Test(packed, bytes_that_are_too_many)
+Test(compression, bytes_that_are_too_many)
 {
     lie(99999);
 }
 
-Test(packed, bytes_that_are_too_few)
+Test(compression, bytes_that_are_too_few)
 {
     lie(100001);
 }
 
-Test(packed, bytes_more_than_plain_ones)
+Test(compression, bytes_more_than_plain_ones)
 {
     start_packing();
     packed_in(0, 16, from, 32);
     expect_the_end();
 }
 
-Test(packed, a_packed_module)
+Test(compression, a_packed_module)
 {
     start_packing();
     prefix(0, 32);

@@ -2,7 +2,7 @@
 /* Freeing without waiting: what drains, what is kept. */
 #include "client/tests/allocator_model.h"
 
-Test(kept, what_is_freed_is_kept_until_its_work_has_ended)
+Test(retired, what_is_freed_is_kept_until_its_work_has_ended)
 {
     struct client_allocator allocator;
     struct model model = {.capacity = UINT64_C(1) << 30};
@@ -34,7 +34,7 @@ Test(kept, what_is_freed_is_kept_until_its_work_has_ended)
 }
 
 /* LeakSanitizer looks at what is left. */
-Test(kept, an_end_while_work_is_under_way)
+Test(retired, an_end_while_work_is_under_way)
 {
     struct client_allocator allocator;
     struct model model = {.capacity = UINT64_C(1) << 30};
@@ -52,7 +52,7 @@ Test(kept, an_end_while_work_is_under_way)
     client_allocator_fini(&allocator);
 }
 
-Test(kept, a_kept_block_is_not_wasted)
+Test(retired, a_kept_block_is_not_wasted)
 {
     struct client_allocator allocator;
     struct model model = {.capacity = UINT64_C(1) << 30};
@@ -74,7 +74,7 @@ Test(kept, a_kept_block_is_not_wasted)
     client_allocator_fini(&allocator);
 }
 
-Test(kept, no_more_is_kept_than_may_be)
+Test(retired, no_more_is_kept_than_may_be)
 {
     struct client_allocator allocator;
     struct model model = {.capacity = UINT64_C(1) << 30};
@@ -104,7 +104,7 @@ Test(kept, no_more_is_kept_than_may_be)
     client_allocator_fini(&allocator);
 }
 
-Test(kept, small_ones_drain_in_their_slab)
+Test(retired, small_ones_drain_in_their_slab)
 {
     struct client_allocator allocator;
     struct model model = {.capacity = UINT64_C(1) << 30};
@@ -128,7 +128,7 @@ Test(kept, small_ones_drain_in_their_slab)
 }
 
 /* Nothing that drains or is kept is lost, however it is mixed. */
-Test(kept, kept_memory_at_random)
+Test(retired, kept_memory_at_random)
 {
     struct client_allocator allocator;
     struct model model = {.capacity = UINT64_C(1) << 30};

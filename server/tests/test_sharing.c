@@ -26,7 +26,7 @@ static void teardown(void)
     cr_assert(ga_list_empty(&exchange.entries));
 }
 
-TestSuite(exchange, .init = setup, .fini = teardown);
+TestSuite(sharing, .init = setup, .fini = teardown);
 
 static bool is_open(int fd)
 {
@@ -69,7 +69,7 @@ static int32_t get(struct sharing_share *asker, uint32_t what, const uint8_t *ke
     return packet->result;
 }
 
-Test(exchange, who_knows_the_key_opens_it_until_its_owner_withdraws_it)
+Test(sharing, who_knows_the_key_opens_it_until_its_owner_withdraws_it)
 {
     struct channel_exchange made, again, got;
     int mine = descriptor(), second = descriptor(), fd;
@@ -101,7 +101,7 @@ Test(exchange, who_knows_the_key_opens_it_until_its_owner_withdraws_it)
     cr_assert_eq(get(&other, CHANNEL_MEMORY, again.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
 }
 
-Test(exchange, each_bit_of_a_key_counts)
+Test(sharing, each_bit_of_a_key_counts)
 {
     struct channel_exchange made, got;
     int fd;
@@ -114,7 +114,7 @@ Test(exchange, each_bit_of_a_key_counts)
     cr_assert_eq(get(&other, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_SUCCESS);
 }
 
-Test(exchange, nonsense_is_refused_and_its_descriptor_closed)
+Test(sharing, nonsense_is_refused_and_its_descriptor_closed)
 {
     struct channel_exchange packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
     int fd = descriptor(), given = fd;
@@ -134,7 +134,7 @@ Test(exchange, nonsense_is_refused_and_its_descriptor_closed)
     cr_assert_not(is_open(given));
 }
 
-Test(exchange, a_greedy_process_meets_a_bound)
+Test(sharing, a_greedy_process_meets_a_bound)
 {
     struct channel_exchange packet = {.result = 0};
     for (unsigned i = 0; i < EXCHANGE_MAX; i++) {

@@ -120,7 +120,7 @@ static void run_once(unsigned seed)
     cr_assert(ga_list_empty(&list.entries));
 }
 
-Test(completion, nothing_is_told_before_what_it_depends_on)
+Test(completion_order, nothing_is_told_before_what_it_depends_on)
 {
     for (unsigned seed = 1; seed <= 3000; seed++) {
         run_once(seed);
@@ -139,7 +139,7 @@ static void emit_order(void *user, struct completion *entry)
     gpu->order[gpu->told++] = ga_container(entry, struct work, base)->index;
 }
 
-Test(completion, ready_ones_are_told_in_order_of_submission)
+Test(completion_order, ready_ones_are_told_in_order_of_submission)
 {
     static struct gpu gpu;
     struct completion_list list;
@@ -159,7 +159,7 @@ Test(completion, ready_ones_are_told_in_order_of_submission)
     cr_assert_eq(completion_list_run(&list, poll_flag, emit_order, &gpu), 1);
 }
 
-Test(completion, only_the_oldest_of_a_line_is_polled)
+Test(completion_order, only_the_oldest_of_a_line_is_polled)
 {
     static struct gpu gpu;
     struct completion_list list;

@@ -217,7 +217,7 @@ static void over_tcp_nothing_is_reached(void)
 }
 
 /* One server for all: it starts slowly where the card is emulated. */
-Test(reach, pieces_of_a_scripted_client, .timeout = 300)
+Test(one_sided, pieces_of_a_scripted_client, .timeout = 300)
 {
     if (card()) {
         start();

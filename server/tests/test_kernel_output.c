@@ -57,8 +57,8 @@ static void stop(void)
     script_server_stop(&server);
 }
 
-TestSuite(output, .init = start, .fini = stop, .timeout = 60);
-TestSuite(output_of_old, .init = start_old, .fini = stop, .timeout = 60);
+TestSuite(kernel_output, .init = start, .fini = stop, .timeout = 60);
+TestSuite(kernel_output_of_old, .init = start_old, .fini = stop, .timeout = 60);
 
 static void launch(uint64_t stream, uint32_t number, uint64_t write)
 {
@@ -102,7 +102,7 @@ static void ask_synchronize(uint64_t stream)
     script_send(&app.data, API_OP_ga_stream_synchronize, 1, app.sequence++);
 }
 
-Test(output, comes_before_the_answer)
+Test(kernel_output, comes_before_the_answer)
 {
     uint64_t stream = script_stream(&app, 1);
     for (uint32_t i = 0; i < 20; i++) {
@@ -117,7 +117,7 @@ Test(output, comes_before_the_answer)
     }
 }
 
-Test(output, comes_before_a_good_answer_to_a_query)
+Test(kernel_output, comes_before_a_good_answer_to_a_query)
 {
     for (uint32_t i = 0; i < 20; i++) {
         char want[20];
@@ -148,7 +148,7 @@ Test(output, comes_before_a_good_answer_to_a_query)
     }
 }
 
-Test(output, comes_before_a_fault)
+Test(kernel_output, comes_before_a_fault)
 {
     launch(0, 7, 64);
     ask_synchronize(0);
@@ -158,7 +158,7 @@ Test(output, comes_before_a_fault)
     cr_assert_eq(ga_read_i32(&app.data.values), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-Test(output, comes_before_the_end_of_a_context)
+Test(kernel_output, comes_before_the_end_of_a_context)
 {
     launch(0, 8, 0);
     const struct ga_context_destroy_args destroy = {.context = app.context};
@@ -169,7 +169,7 @@ Test(output, comes_before_the_end_of_a_context)
 }
 
 /* It does not know the frame: it gets none, and the log says what is lost. */
-Test(output_of_old, is_lost_and_nothing_else)
+Test(kernel_output_of_old, is_lost_and_nothing_else)
 {
     launch(0, 9, 0);
     ask_synchronize(0);

@@ -35,7 +35,7 @@ static void stop(void)
     }
 }
 
-TestSuite(host_functions, .init = start, .fini = stop, .timeout = 60);
+TestSuite(host_calls, .init = start, .fini = stop, .timeout = 60);
 
 static bool holds(const struct host_wait *wait)
 {
@@ -51,7 +51,7 @@ static struct host_wait lease(uint64_t sequence)
     return wait;
 }
 
-Test(host_functions, many_one_after_the_other_use_one_block)
+Test(host_calls, many_one_after_the_other_use_one_block)
 {
     for (uint64_t i = 1; i <= 100000; i++) {
         struct host_wait wait = lease(i);
@@ -63,7 +63,7 @@ Test(host_functions, many_one_after_the_other_use_one_block)
 }
 
 /* A word is leased again before the driver has looked: the old wait is over all the same. */
-Test(host_functions, an_old_wait_stays_over)
+Test(host_calls, an_old_wait_stays_over)
 {
     struct host_wait first = lease(1);
     host_lease_called(&host, first.ticket);
@@ -73,7 +73,7 @@ Test(host_functions, an_old_wait_stays_over)
     cr_assert(holds(&first));
 }
 
-Test(host_functions, what_was_not_called_is_not_done)
+Test(host_calls, what_was_not_called_is_not_done)
 {
     struct host_wait wait = lease(7);
     cr_assert_eq(host_lease_done(&host, wait.ticket, 7), GA_INVALID, "it was not called yet");
@@ -94,7 +94,7 @@ static void *give_one_back(void *wait)
     return NULL;
 }
 
-Test(host_functions, memory_is_bounded_and_who_finds_none_waits)
+Test(host_calls, memory_is_bounded_and_who_finds_none_waits)
 {
     const uint32_t most = HOST_BLOCK * HOST_BLOCKS_MAX;
     struct host_wait wait = {0}, more;
@@ -112,7 +112,7 @@ Test(host_functions, memory_is_bounded_and_who_finds_none_waits)
     pthread_join(thread, NULL);
 }
 
-Test(host_functions, the_end_lets_all_streams_go)
+Test(host_calls, the_end_lets_all_streams_go)
 {
     struct host_wait waits[3000];
     for (unsigned i = 0; i < 3000; i++) {

@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "transport/tests/wide.h"
+#include "transport/tests/rdma_pair.h"
 
 #define BYTES (1u << 20)
 
 struct ends {
-    struct wide_pair pair;
+    struct rdma_pair pair;
     uint8_t *theirs, *own; /* the client's, which is shared; the server's */
     struct transport_memory shared, lent;
     uint64_t fetches, stores;
@@ -30,7 +30,7 @@ static uint8_t *pages(size_t bytes)
 
 static struct ends ends_open(const char *before, const char *behind)
 {
-    struct ends ends = {.pair = wide_open(before, behind)};
+    struct ends ends = {.pair = rdma_pair_open(before, behind)};
     struct transport_conn *client = &ends.pair.client, *server = &ends.pair.server;
     ends.theirs = pages(BYTES);
     ends.own = pages(BYTES);
@@ -44,12 +44,12 @@ static struct ends ends_open(const char *before, const char *behind)
 
 static void ends_close(struct ends *ends)
 {
-    struct wide_pair *pair = &ends->pair;
+    struct rdma_pair *pair = &ends->pair;
     if (ends->shared.state != NULL) {
         pair->client.ops->one_sided->unshare(&pair->client, &ends->shared);
     }
     pair->server.ops->one_sided->unshare(&pair->server, &ends->lent);
-    wide_close(pair);
+    rdma_pair_close(pair);
     munmap(ends->theirs, BYTES);
     munmap(ends->own, BYTES);
 }
@@ -123,7 +123,7 @@ static void bytes_go_both_ways(const char *before, const char *behind)
         memset(ends.theirs, 0xee, BYTES);
         const struct transport_one_sided_copy back = piece(&ends, 5, 3, sizes[i]);
         cr_assert_eq(server->ops->one_sided->store(server, &back), GA_OK);
-        wide_say(server, &ends.pair.client, "it is there");
+        rdma_pair_say(server, &ends.pair.client, "it is there");
         cr_assert_eq(memcmp(ends.own + 5, ends.theirs + 3, sizes[i]), 0, "%u", sizes[i]);
         cr_assert(ends.theirs[2] == 0xee && ends.theirs[3 + sizes[i]] == 0xee);
         cr_assert_eq(stores_end(server, i + 1), GA_OK);
@@ -131,9 +131,9 @@ static void bytes_go_both_ways(const char *before, const char *behind)
     ends_close(&ends);
 }
 
-Test(reach, bytes_go_both_ways, .timeout = 120)
+Test(one_sided, bytes_go_both_ways, .timeout = 120)
 {
-    if (wide_host() != NULL) {
+    if (rdma_pair_host() != NULL) {
         bytes_go_both_ways("", "");
 #if GPUAAS_FAULT
         bytes_go_both_ways("fault+", "?most=5000&again=3");
@@ -142,10 +142,10 @@ Test(reach, bytes_go_both_ways, .timeout = 120)
 }
 
 /* More than fit: nothing is lost, and who cannot go on hears it. */
-Test(reach, many_are_on_their_way, .timeout = 120)
+Test(one_sided, many_are_on_their_way, .timeout = 120)
 {
     const uint32_t each = BYTES / 512;
-    if (wide_host() == NULL) {
+    if (rdma_pair_host() == NULL) {
         return;
     }
     struct ends ends = ends_open("", "");
@@ -175,7 +175,7 @@ Test(reach, many_are_on_their_way, .timeout = 120)
         }
         cr_assert_eq(status, GA_OK);
     }
-    wide_say(server, &ends.pair.client, "all are there");
+    rdma_pair_say(server, &ends.pair.client, "all are there");
     cr_assert_eq(memcmp(ends.own, ends.theirs, BYTES), 0);
     cr_assert_eq(stores_end(server, 512), GA_OK);
     ends_close(&ends);
@@ -217,9 +217,9 @@ static void learns_the_end(struct transport_conn *conn)
     cr_assert_eq(status, GA_LOST);
 }
 
-Test(reach, what_is_not_shared_is_the_end, .timeout = 120)
+Test(one_sided, what_is_not_shared_is_the_end, .timeout = 120)
 {
-    for (enum wrong wrong = 0; wide_host() != NULL && wrong < WRONGS; wrong++) {
+    for (enum wrong wrong = 0; rdma_pair_host() != NULL && wrong < WRONGS; wrong++) {
         struct ends ends = ends_open("", "");
         cr_assert_eq(fetch(&ends, piece(&ends, 0, 0, 16)), GA_OK);
         memset(ends.own, 0x77, BYTES);
@@ -238,9 +238,9 @@ Test(reach, what_is_not_shared_is_the_end, .timeout = 120)
 }
 
 /* Memory that is the server's own is nobody else's: its key opens nothing. */
-Test(reach, own_memory_is_not_shared, .timeout = 120)
+Test(one_sided, own_memory_is_not_shared, .timeout = 120)
 {
-    if (wide_host() == NULL) {
+    if (rdma_pair_host() == NULL) {
         return;
     }
     struct ends ends = ends_open("", "");
@@ -268,9 +268,9 @@ Test(reach, own_memory_is_not_shared, .timeout = 120)
 }
 
 /* One that is gone in the middle answers nothing, and its TCP connection tells. */
-Test(reach, who_fetches_hears_of_the_end, .timeout = 120)
+Test(one_sided, who_fetches_hears_of_the_end, .timeout = 120)
 {
-    if (wide_host() == NULL) {
+    if (rdma_pair_host() == NULL) {
         return;
     }
     struct ends ends = ends_open("", "");
@@ -285,18 +285,18 @@ Test(reach, who_fetches_hears_of_the_end, .timeout = 120)
     ends_close(&ends);
 }
 
-Test(reach, memory_that_cannot_be_registered_is_said, .timeout = 60)
+Test(one_sided, memory_that_cannot_be_registered_is_said, .timeout = 60)
 {
-    if (wide_host() == NULL) {
+    if (rdma_pair_host() == NULL) {
         return;
     }
-    struct wide_pair pair = wide_open("", "");
+    struct rdma_pair pair = rdma_pair_open("", "");
     struct transport_memory memory;
     errno = 0;
     cr_assert_eq(pair.client.ops->one_sided->share(&pair.client, (void *)(uintptr_t)4096, 4096,
                                                    TRANSPORT_SHARED, &memory),
                  GA_NO_MEMORY);
     cr_assert_neq(errno, 0);
-    wide_say(&pair.client, &pair.server, "and it goes on");
-    wide_close(&pair);
+    rdma_pair_say(&pair.client, &pair.server, "and it goes on");
+    rdma_pair_close(&pair);
 }

@@ -52,7 +52,7 @@ static void stop(void)
     close(conn.fd);
 }
 
-TestSuite(out, .init = start, .fini = stop, .timeout = 30);
+TestSuite(send_queue, .init = start, .fini = stop, .timeout = 30);
 
 static void append(uint64_t sequence, bool bulk)
 {
@@ -81,7 +81,7 @@ static void read_all(void *to, size_t size)
     }
 }
 
-Test(out, frames_arrive_whole_and_in_order)
+Test(send_queue, frames_arrive_whole_and_in_order)
 {
     enum { FRAMES = 1000 };
     static uint8_t bulk[WIRE_CHUNK];
@@ -125,7 +125,7 @@ static void *wait_for_slot(void *argument)
     return NULL;
 }
 
-Test(out, who_waits_is_woken_by_the_end)
+Test(send_queue, who_waits_is_woken_by_the_end)
 {
     pthread_t room, slot;
     enum ga_status status = GA_OK;
@@ -145,7 +145,7 @@ Test(out, who_waits_is_woken_by_the_end)
     cr_expect_null(staging_try(&staging));
 }
 
-Test(out, peer_that_is_gone_loses_and_frees)
+Test(send_queue, peer_that_is_gone_loses_and_frees)
 {
     append(1, true);
     append(2, false);
@@ -231,7 +231,7 @@ static void expect_store(uint64_t number)
     cr_assert_eq(word, 1000 + number);
 }
 
-Test(out, what_is_stored_stays_in_order_and_keeps_its_slot)
+Test(send_queue, what_is_stored_stays_in_order_and_keeps_its_slot)
 {
     card_ops = *conn.ops;
     card_ops.one_sided = &card;
@@ -286,7 +286,7 @@ static void *wait_below(void *argument)
     return NULL;
 }
 
-Test(out, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
+Test(send_queue, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
 {
     pthread_t waiter;
     append(0, false);
@@ -332,7 +332,7 @@ static unsigned chosen_for(uint32_t kib)
     return connection;
 }
 
-Test(out, bulk_goes_where_the_least_waits)
+Test(send_queue, bulk_goes_where_the_least_waits)
 {
     struct transport_conn beside[3];
     int others[3];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See served.h. */
-#include "tests/fuzz/served.h"
+/* See backend.h. */
+#include "tests/fuzz/backend.h"
 
 #include <dlfcn.h>
 #include <semaphore.h>
@@ -25,13 +25,13 @@ static enum ga_status every_ticket(void *user, const struct handshake_data_hello
 {
     (void)user;
     *why = "no such device";
-    return hello->device < SERVED_DEVICES ? GA_OK : GA_DENIED;
+    return hello->device < FUZZ_BACKEND_DEVICES ? GA_OK : GA_DENIED;
 }
 
 static int same_ordinal(void *user, const struct handshake_data_hello *hello)
 {
     (void)user;
-    return hello->device < SERVED_DEVICES ? (int)hello->device : -1;
+    return hello->device < FUZZ_BACKEND_DEVICES ? (int)hello->device : -1;
 }
 
 static void tell_end(void *user, const char *why)
@@ -45,7 +45,7 @@ static const struct server_host host = {
     .ticket = every_ticket, .ordinal = same_ordinal, .ended = tell_end};
 
 /* softgpu is linked into this program, under the names that a driver exports. */
-void served_init(void)
+void fuzz_backend_init(void)
 {
     for (size_t i = 0; i < cuda_driver_symbol_count; i++) {
         const struct cuda_driver_symbol *symbol = &cuda_driver_symbols[i];
@@ -187,7 +187,7 @@ static void pinned_free(struct server_conn *conn)
     for (unsigned i = 0; i < conn->host_functions.block_count; i++) {
         free(conn->host_functions.blocks[i]);
     }
-    for (CUdevice device = 0; device < (CUdevice)SERVED_DEVICES; device++) {
+    for (CUdevice device = 0; device < (CUdevice)FUZZ_BACKEND_DEVICES; device++) {
         while (sg_process.devices[device].primary_retains != 0) {
             FUZZ_CHECK(driver.cuDevicePrimaryCtxRelease_v2(device) == CUDA_SUCCESS);
         }
@@ -198,7 +198,7 @@ static void pinned_free(struct server_conn *conn)
 static void driver_check(void)
 {
     sg_lock();
-    FUZZ_CHECK(sg_process.contexts.live == SERVED_DEVICES); /* the primary ones */
+    FUZZ_CHECK(sg_process.contexts.live == FUZZ_BACKEND_DEVICES); /* the primary ones */
     FUZZ_CHECK(sg_process.streams.live == 0 && sg_process.events.live == 0);
     FUZZ_CHECK(sg_process.arrays.live == 0 && sg_process.mipmaps.live == 0);
     FUZZ_CHECK(sg_process.modules.live == 0 && sg_process.functions.live == 0);
@@ -235,7 +235,8 @@ static void conn_free(struct server_conn *conn)
     free(conn);
 }
 
-void served_run(const struct transport_conn *transport, const struct handshake_data_hello *hello)
+void fuzz_backend_run(const struct transport_conn *transport,
+                      const struct handshake_data_hello *hello)
 {
     struct server_conn *conn;
     struct frame_reader reader;
