@@ -40,9 +40,10 @@ static void driver_find(void)
     driver.add = (__typeof__(driver.add))dlsym(library, "cuLinkAddData_v2");
     driver.complete = (__typeof__(driver.complete))dlsym(library, "cuLinkComplete");
     driver.destroy = (__typeof__(driver.destroy))dlsym(library, "cuLinkDestroy");
-    driver.found = driver.init && driver.current && driver.push && driver.pop && driver.retain &&
-                   driver.release && driver.create && driver.add && driver.complete &&
-                   driver.destroy;
+    driver.found = driver.init != NULL && driver.current != NULL && driver.push != NULL &&
+                   driver.pop != NULL && driver.retain != NULL && driver.release != NULL &&
+                   driver.create != NULL && driver.add != NULL && driver.complete != NULL &&
+                   driver.destroy != NULL;
 }
 
 static CUresult link_all(const struct jit_input *inputs, size_t count, void **image, size_t *size,

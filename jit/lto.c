@@ -40,36 +40,37 @@ static bool real_find(struct real *real)
     real->ptx = (TYPE_OF(nvJitLinkGetLinkedPtx))find("nvJitLinkGetLinkedPtx");
     real->log_size = (TYPE_OF(nvJitLinkGetErrorLogSize))find("nvJitLinkGetErrorLogSize");
     real->log = (TYPE_OF(nvJitLinkGetErrorLog))find("nvJitLinkGetErrorLog");
-    return real->create && real->destroy && real->add && real->complete && real->ptx_size &&
-           real->ptx && real->log_size && real->log;
+    return real->create != NULL && real->destroy != NULL && real->add != NULL &&
+           real->complete != NULL && real->ptx_size != NULL && real->ptx != NULL &&
+           real->log_size != NULL && real->log != NULL;
 }
 
 static nvJitLinkResult link_with(const struct real *real, nvJitLinkHandle link,
                                  const struct jit_input *inputs, size_t count, char **ptx,
                                  size_t *size)
 {
-    nvJitLinkResult result = NVJITLINK_SUCCESS;
-    for (size_t i = 0; result == NVJITLINK_SUCCESS && i < count; i++) {
-        result =
+    nvJitLinkResult rc = NVJITLINK_SUCCESS;
+    for (size_t i = 0; rc == NVJITLINK_SUCCESS && i < count; i++) {
+        rc =
             real->add(link, NVJITLINK_INPUT_LTOIR, inputs[i].bytes, inputs[i].size, inputs[i].name);
     }
-    if (result == NVJITLINK_SUCCESS) {
-        result = real->complete(link);
+    if (rc == NVJITLINK_SUCCESS) {
+        rc = real->complete(link);
     }
-    if (result == NVJITLINK_SUCCESS) {
-        result = real->ptx_size(link, size);
+    if (rc == NVJITLINK_SUCCESS) {
+        rc = real->ptx_size(link, size);
     }
     char *made = NULL;
-    if (result == NVJITLINK_SUCCESS) {
+    if (rc == NVJITLINK_SUCCESS) {
         made = calloc(1, *size + 1);
-        result = made != NULL ? real->ptx(link, made) : NVJITLINK_ERROR_INTERNAL;
+        rc = made != NULL ? real->ptx(link, made) : NVJITLINK_ERROR_INTERNAL;
     }
-    if (result != NVJITLINK_SUCCESS) {
+    if (rc != NVJITLINK_SUCCESS) {
         free(made);
-        return result;
+        return rc;
     }
     *ptx = made;
-    return result;
+    return rc;
 }
 
 nvJitLinkResult jit_lto_link(char *const *options, uint32_t option_count,
@@ -96,18 +97,18 @@ nvJitLinkResult jit_lto_link(char *const *options, uint32_t option_count,
         }
     }
     told[told_count++] = "-ptx";
-    nvJitLinkResult result =
+    nvJitLinkResult rc =
         lto ? real.create(&link, told_count, told) : NVJITLINK_ERROR_LTO_NOT_ENABLED;
     free(told);
-    if (result != NVJITLINK_SUCCESS) {
-        return result;
+    if (rc != NVJITLINK_SUCCESS) {
+        return rc;
     }
-    result = link_with(&real, link, inputs, count, ptx, size);
+    rc = link_with(&real, link, inputs, count, ptx, size);
     size_t bytes;
-    if (result != NVJITLINK_SUCCESS && real.log_size(link, &bytes) == NVJITLINK_SUCCESS &&
+    if (rc != NVJITLINK_SUCCESS && real.log_size(link, &bytes) == NVJITLINK_SUCCESS &&
         bytes <= JIT_LOG_BYTES) {
         (void)real.log(link, log);
     }
     (void)real.destroy(&link);
-    return result;
+    return rc;
 }

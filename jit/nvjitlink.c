@@ -153,17 +153,17 @@ static nvJitLinkResult add_file(struct nvJitLink *link, nvJitLinkInputType type,
     if (file == NULL) {
         return path != NULL ? NVJITLINK_ERROR_INVALID_INPUT : NVJITLINK_ERROR_NULL_INPUT;
     }
-    nvJitLinkResult result = NVJITLINK_ERROR_INVALID_INPUT;
+    nvJitLinkResult rc = NVJITLINK_ERROR_INVALID_INPUT;
     char *bytes = NULL;
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     rewind(file);
     if (size > 0 && (bytes = malloc((size_t)size)) != NULL &&
         fread(bytes, 1, (size_t)size, file) == (size_t)size) {
-        result = add(link, type, bytes, (size_t)size, path);
+        rc = add(link, type, bytes, (size_t)size, path);
     }
     free(bytes);
     (void)fclose(file);
-    return result;
+    return rc;
 }
 
 /* ---- the link itself */
@@ -180,10 +180,10 @@ static nvJitLinkResult lto_link(struct nvJitLink *link)
             inputs[count++] = link->inputs[i];
         }
     }
-    nvJitLinkResult result = jit_lto_link(link->options, link->option_count, inputs, count,
-                                          &link->ptx, &link->ptx_size, link->log);
+    nvJitLinkResult rc = jit_lto_link(link->options, link->option_count, inputs, count, &link->ptx,
+                                      &link->ptx_size, link->log);
     free(inputs);
-    return result;
+    return rc;
 }
 
 /* What is left to link, the PTX of LTO-IR among it. */
@@ -216,9 +216,9 @@ static nvJitLinkResult complete(struct nvJitLink *link)
     if (link->count == 0 || link->complete) {
         return NVJITLINK_ERROR_INVALID_INPUT;
     }
-    nvJitLinkResult result = lto ? lto_link(link) : NVJITLINK_SUCCESS;
-    if (result != NVJITLINK_SUCCESS) {
-        return result;
+    nvJitLinkResult rc = lto ? lto_link(link) : NVJITLINK_SUCCESS;
+    if (rc != NVJITLINK_SUCCESS) {
+        return rc;
     }
     struct jit_input *inputs = calloc(link->count + 1, sizeof *inputs);
     if (inputs == NULL) {
@@ -231,17 +231,18 @@ static nvJitLinkResult complete(struct nvJitLink *link)
         if (link->image != NULL) {
             memcpy(link->image, inputs[0].bytes, inputs[0].size);
         }
-        result = link->image != NULL ? NVJITLINK_SUCCESS : NVJITLINK_ERROR_INTERNAL;
+        rc = link->image != NULL ? NVJITLINK_SUCCESS : NVJITLINK_ERROR_INTERNAL;
     } else {
-        CUresult rc = jit_driver_link(inputs, count, &link->image, &link->image_size, link->log);
-        result = rc == CUDA_SUCCESS               ? NVJITLINK_SUCCESS
-                 : rc == CUDA_ERROR_INVALID_PTX   ? NVJITLINK_ERROR_PTX_COMPILE
-                 : rc == CUDA_ERROR_INVALID_IMAGE ? NVJITLINK_ERROR_INVALID_INPUT
+        CUresult linked =
+            jit_driver_link(inputs, count, &link->image, &link->image_size, link->log);
+        rc = linked == CUDA_SUCCESS               ? NVJITLINK_SUCCESS
+             : linked == CUDA_ERROR_INVALID_PTX   ? NVJITLINK_ERROR_PTX_COMPILE
+             : linked == CUDA_ERROR_INVALID_IMAGE ? NVJITLINK_ERROR_INVALID_INPUT
                                                   : NVJITLINK_ERROR_FINALIZE;
     }
     free(inputs);
-    link->complete = result == NVJITLINK_SUCCESS;
-    return result;
+    link->complete = rc == NVJITLINK_SUCCESS;
+    return rc;
 }
 
 static nvJitLinkResult copy_out(const struct nvJitLink *link, const void *bytes, size_t size,
@@ -309,17 +310,22 @@ EXPORTED(nvJitLinkAddFile,
          add_file(handle, inputType, fileName))
 EXPORTED(nvJitLinkComplete, (nvJitLinkHandle handle), complete(handle))
 EXPORTED(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, handle && handle->complete, handle ? handle->image_size : 0, size))
+         tell_size(handle, handle != NULL && handle->complete,
+                   handle != NULL ? handle->image_size : 0, size))
 EXPORTED(nvJitLinkGetLinkedCubin, (nvJitLinkHandle handle, void *cubin),
-         copy_out(handle, handle ? handle->image : NULL, handle ? handle->image_size : 0, cubin))
+         copy_out(handle, handle != NULL ? handle->image : NULL,
+                  handle != NULL ? handle->image_size : 0, cubin))
 EXPORTED(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, handle && handle->ptx, handle ? handle->ptx_size : 0, size))
+         tell_size(handle, handle != NULL && handle->ptx, handle != NULL ? handle->ptx_size : 0,
+                   size))
 EXPORTED(nvJitLinkGetLinkedPtx, (nvJitLinkHandle handle, char *ptx),
-         copy_out(handle, handle ? handle->ptx : NULL, handle ? handle->ptx_size : 0, ptx))
+         copy_out(handle, handle != NULL ? handle->ptx : NULL,
+                  handle != NULL ? handle->ptx_size : 0, ptx))
 EXPORTED(nvJitLinkGetErrorLogSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, true, handle ? strlen(handle->log) + 1 : 0, size))
+         tell_size(handle, true, handle != NULL ? strlen(handle->log) + 1 : 0, size))
 EXPORTED(nvJitLinkGetErrorLog, (nvJitLinkHandle handle, char *log),
-         copy_out(handle, handle ? handle->log : NULL, handle ? strlen(handle->log) + 1 : 0, log))
+         copy_out(handle, handle != NULL ? handle->log : NULL,
+                  handle != NULL ? strlen(handle->log) + 1 : 0, log))
 EXPORTED(nvJitLinkGetInfoLogSize, (nvJitLinkHandle handle, size_t *size),
          tell_size(handle, true, 1, size))
 EXPORTED(nvJitLinkGetInfoLog, (nvJitLinkHandle handle, char *log), copy_out(handle, "", 1, log))

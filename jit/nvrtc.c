@@ -94,9 +94,9 @@ JIT_EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram prog, int numOptions,
         free(changed);
         return NVRTC_ERROR_OUT_OF_MEMORY;
     }
-    nvrtcResult result = real(prog, numOptions, changed);
+    nvrtcResult rc = real(prog, numOptions, changed);
     free(changed);
-    return result;
+    return rc;
 }
 
 JIT_EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *prog)
@@ -121,10 +121,10 @@ JIT_EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram prog, char *cubin)
     return real != NULL ? real(prog, cubin) : NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
 }
 
-JIT_EXPORT const char *nvrtcGetErrorString(nvrtcResult result)
+JIT_EXPORT const char *nvrtcGetErrorString(nvrtcResult rc)
 {
     __typeof__(&nvrtcGetErrorString) real = REAL(nvrtcGetErrorString);
-    return real != NULL ? real(result) : "NVIDIA's libnvrtc is not found";
+    return real != NULL ? real(rc) : "NVIDIA's libnvrtc is not found";
 }
 
 FORWARD(nvrtcVersion, (int *major, int *minor), (major, minor))

@@ -11,9 +11,9 @@ static CUdevice ordinal_of(const struct sg_context *context)
 
 CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *array)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_array *found = mipmapped
                                        ? sg_array_find_mipmap((CUmipmappedArray)(uintptr_t)handle)
@@ -26,44 +26,43 @@ CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *arra
 }
 
 /* Enters; `front` is what `result` says of the description. */
-static CUresult array_make(struct sg_context *context, const struct front_array *front,
-                           CUresult result, void **handle)
+static CUresult array_make(struct sg_context *context, const struct front_array *front, CUresult rc,
+                           void **handle)
 {
     struct sg_array *array = NULL;
-    if (result == CUDA_SUCCESS) {
-        result = sg_array_make(context, front, &array);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_array_make(context, front, &array);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *handle = (void *)(uintptr_t)array->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
 {
     struct sg_context *context;
     struct front_array front;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
-                             : front_array_read_2d(ordinal_of(context), pAllocateArray, &front);
-    return array_make(context, &front, result, (void **)pHandle);
+    rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
+                         : front_array_read_2d(ordinal_of(context), pAllocateArray, &front);
+    return array_make(context, &front, rc, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     struct sg_context *context;
     struct front_array front;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = pHandle == NULL
-                 ? CUDA_ERROR_INVALID_VALUE
-                 : front_array_read(ordinal_of(context), pAllocateArray, false, 0, &front);
-    return array_make(context, &front, result, (void **)pHandle);
+    rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
+                         : front_array_read(ordinal_of(context), pAllocateArray, false, 0, &front);
+    return array_make(context, &front, rc, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
@@ -72,22 +71,22 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 {
     struct sg_context *context;
     struct front_array front;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
-                             : front_array_read(ordinal_of(context), pMipmappedArrayDesc, true,
-                                                numMipmapLevels, &front);
-    return array_make(context, &front, result, (void **)pHandle);
+    rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
+                         : front_array_read(ordinal_of(context), pMipmappedArrayDesc, true,
+                                            numMipmapLevels, &front);
+    return array_make(context, &front, rc, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray,
                                           unsigned int level)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_array *array, *whole = sg_array_find_mipmap(hMipmappedArray);
     if (whole == NULL) {
@@ -96,34 +95,34 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
     if (pLevelArray == NULL || level >= whole->front.levels) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    result = sg_array_level(whole, level, &array);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_array_level(whole, level, &array);
+    if (rc == CUDA_SUCCESS) {
         *pLevelArray = (CUarray)(uintptr_t)array->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* Waits for the work submitted before in the array's context, as cuMemFree does. */
 static CUresult array_destroy(uint64_t handle, struct ga_handle_table *table)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_array *array = ga_handle_table_find(table, handle);
     if (array == NULL || array->range == NULL) { /* a level goes with the whole */
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
-    result = sg_context_wait(array->context);
+    rc = sg_context_wait(array->context);
     array =
         ga_handle_table_find(table, handle); /* another thread may have destroyed it meanwhile */
-    if (result == CUDA_SUCCESS && array == NULL) {
-        result = CUDA_ERROR_INVALID_HANDLE;
+    if (rc == CUDA_SUCCESS && array == NULL) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
     }
-    if (result == CUDA_SUCCESS) { /* else something may still run in it */
+    if (rc == CUDA_SUCCESS) { /* else something may still run in it */
         sg_array_destroy(array);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)

@@ -20,17 +20,17 @@ static void print_all(void)
 
 /* Whether the process is condemned counts under the lock: what has failed becomes visible as done
  * together with its fault, and a question about it must not be answered with half of that. */
-static CUresult enter(CUresult result)
+static CUresult enter(CUresult rc)
 {
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     (void)GA_FAILPOINT("softgpu: before the lock");
     sg_lock();
-    result = sg_process_state();
-    if (result != CUDA_SUCCESS) {
+    rc = sg_process_state();
+    if (rc != CUDA_SUCCESS) {
         print_all();
-        return sg_leave(result);
+        return sg_leave(rc);
     }
     return CUDA_SUCCESS;
 }
@@ -42,20 +42,20 @@ CUresult sg_enter_process(void)
 
 CUresult sg_enter_teardown(void)
 {
-    CUresult result = front_ready();
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
         sg_lock();
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_enter(struct sg_context **context)
 {
     CUcontext current = NULL;
-    CUresult result = front_context_need(&current);
-    result = enter(result);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = front_context_need(&current);
+    rc = enter(rc);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *found = sg_context_find(current);
     if (found == NULL || !found->alive) {
@@ -92,12 +92,12 @@ CUresult sg_enter_stream(CUstream handle, struct sg_stream **stream)
 {
     struct sg_context *context = NULL;
     bool is_name = handle == NULL || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
-    CUresult result = is_name ? sg_enter(&context) : sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = is_name ? sg_enter(&context) : sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_stream(context, handle, stream);
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    rc = sg_call_stream(context, handle, stream);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 CUresult sg_call_event(CUevent handle, struct sg_event **event)

@@ -19,12 +19,12 @@ CUresult sg_enter(struct sg_context **context);
 /* The same as sg_enter_process, also in a condemned process: for what gives things back. */
 CUresult sg_enter_teardown(void);
 
-/* Releases the lock; `return sg_leave(result);`. Prints what kernels have printed and is due. */
-static inline CUresult sg_leave(CUresult result)
+/* Releases the lock; `return sg_leave(rc);`. Prints what kernels have printed and is due. */
+static inline CUresult sg_leave(CUresult rc)
 {
     sg_unlock();
     front_output_write();
-    return result;
+    return rc;
 }
 
 /* The stream that the handle means, as seen from the current context: 0 and CU_STREAM_LEGACY,

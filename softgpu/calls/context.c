@@ -17,47 +17,47 @@ static CUresult flags_check(unsigned flags)
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
     if (pctx == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    result = sg_call_device(dev, &device);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_call_device(dev, &device);
+    if (rc == CUDA_SUCCESS) {
         sg_context_settle(device->primary);
     }
-    bool made = result == CUDA_SUCCESS && !device->primary->alive;
+    bool made = rc == CUDA_SUCCESS && !device->primary->alive;
     if (made) {
         device->primary->flags = device->primary_flags;
-        result = sg_context_activate(device->primary);
+        rc = sg_context_activate(device->primary);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         device->primary_retains++;
         *pctx = sg_context_handle(device->primary);
     }
-    result = sg_leave(result);
-    if (made && result == CUDA_SUCCESS) {
+    rc = sg_leave(rc);
+    if (made && rc == CUDA_SUCCESS) {
         sg_clock_make_context(device);
     }
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
-    result = sg_call_device(dev, &device);
-    if (result == CUDA_SUCCESS && device->primary_retains == 0) {
-        result = CUDA_ERROR_INVALID_CONTEXT;
+    rc = sg_call_device(dev, &device);
+    if (rc == CUDA_SUCCESS && device->primary_retains == 0) {
+        rc = CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
+    if (rc != CUDA_SUCCESS) {
+        return sg_leave(rc);
     }
     bool last = --device->primary_retains == 0;
     if (last) {
@@ -88,14 +88,14 @@ static bool device_quiet(const struct sg_device *device)
 /* The retain count stays; who has retained it goes on with an empty context. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
-    result = sg_call_device(dev, &device);
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
+    rc = sg_call_device(dev, &device);
+    if (rc != CUDA_SUCCESS) {
+        return sg_leave(rc);
     }
     sg_context_settle(device->primary);
     sg_context_destroy(device->primary);
@@ -103,77 +103,76 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
         front_mempool_reset(dev);
     }
     if (device->primary_retains != 0 && !device->primary->alive) {
-        result = sg_context_activate(device->primary);
+        rc = sg_context_activate(device->primary);
     }
     CUcontext handle = sg_context_handle(device->primary);
     (void)sg_leave(CUDA_SUCCESS);
     front_context_reset(handle);
-    return result != CUDA_SUCCESS ? result : sg_process_state();
+    return rc != CUDA_SUCCESS ? rc : sg_process_state();
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
-    result = sg_call_device(dev, &device);
-    if (result == CUDA_SUCCESS) {
-        result = flags_check(flags);
+    rc = sg_call_device(dev, &device);
+    if (rc == CUDA_SUCCESS) {
+        rc = flags_check(flags);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         device->primary_flags = flags;
         device->primary->flags = flags;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
-    result =
-        flags == NULL || active == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_device(dev, &device);
-    if (result == CUDA_SUCCESS) {
+    rc = flags == NULL || active == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_device(dev, &device);
+    if (rc == CUDA_SUCCESS) {
         *flags = device->primary_flags;
         *active = device->primary->alive;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned sms)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
     struct sg_context *context = NULL;
-    result = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
-    if (result == CUDA_SUCCESS) {
-        result = sg_call_device(dev, &device);
+    rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_call_device(dev, &device);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_context_make(device, flags, false, &context);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_context_make(device, flags, false, &context);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         context->sm_limit = sms;
-        result = front_context_push(sg_context_handle(context));
-        if (result != CUDA_SUCCESS) {
+        rc = front_context_push(sg_context_handle(context));
+        if (rc != CUDA_SUCCESS) {
             sg_context_destroy(context);
         } else {
             *pctx = sg_context_handle(context);
         }
     }
-    result = sg_leave(result);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_leave(rc);
+    if (rc == CUDA_SUCCESS) {
         sg_clock_make_context(device);
     }
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
@@ -185,21 +184,21 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArra
                                 unsigned int flags, CUdevice dev)
 {
     unsigned sms;
-    CUresult result = front_affinity_read(paramsArray, numParams, dev, &sms);
-    return result == CUDA_SUCCESS ? context_create(pctx, flags, dev, sms) : result;
+    CUresult rc = front_affinity_read(paramsArray, numParams, dev, &sms);
+    return rc == CUDA_SUCCESS ? context_create(pctx, flags, dev, sms) : rc;
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                                 unsigned int flags, CUdevice dev)
 {
     unsigned sms = 0;
-    CUresult result = CUDA_SUCCESS;
+    CUresult rc = CUDA_SUCCESS;
     if (ctxCreateParams != NULL) {
-        result = front_affinity_read(ctxCreateParams->execAffinityParams,
-                                     ctxCreateParams->numExecAffinityParams, dev, &sms);
+        rc = front_affinity_read(ctxCreateParams->execAffinityParams,
+                                 ctxCreateParams->numExecAffinityParams, dev, &sms);
     }
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
         return front_unsupported("cuCtxCreate_v4 with cigParams");
@@ -209,9 +208,9 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *context = sg_context_find(ctx);
     if (context == NULL || context->primary || !context->alive) {
@@ -226,9 +225,9 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (flags == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -240,24 +239,24 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = flags_check(flags);
-    if (result == CUDA_SUCCESS) {
+    rc = flags_check(flags);
+    if (rc == CUDA_SUCCESS) {
         context->flags = flags;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* Of a green context, only its own work. Leaves. */
 static CUresult synchronize(struct sg_context *context, CUcontext handle)
 {
     struct sg_green *green = sg_green_of(handle);
-    CUresult result = sg_leave(green != NULL ? sg_green_wait(green) : sg_context_wait(context));
+    CUresult rc = sg_leave(green != NULL ? sg_green_wait(green) : sg_context_wait(context));
     front_mempool_synchronized();
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
@@ -265,9 +264,9 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (ctx == NULL) {
         return cuCtxSynchronize();
     }
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *context = sg_context_find(ctx);
     if (context == NULL || !context->alive) {
@@ -279,16 +278,16 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    return result == CUDA_SUCCESS ? synchronize(context, front_context_current()) : result;
+    CUresult rc = sg_enter(&context);
+    return rc == CUDA_SUCCESS ? synchronize(context, front_context_current()) : rc;
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (leastPriority != NULL) {
         *leastPriority = SG_PRIORITY_MIN;
@@ -302,9 +301,9 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
 /* Enters; the lock is held on success. */
 static CUresult peer_enter(CUcontext peer, struct sg_context **context, struct sg_context **owner)
 {
-    CUresult result = sg_enter(context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *owner = sg_context_find(peer);
     bool wrong = *owner == NULL || !(*owner)->alive || *owner == *context;
@@ -314,9 +313,9 @@ static CUresult peer_enter(CUcontext peer, struct sg_context **context, struct s
 CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
     struct sg_context *context, *owner;
-    CUresult result = peer_enter(peerContext, &context, &owner);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = peer_enter(peerContext, &context, &owner);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(Flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_peer_enable(context, owner));
 }
@@ -324,6 +323,6 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags
 CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
 {
     struct sg_context *context, *owner;
-    CUresult result = peer_enter(peerContext, &context, &owner);
-    return result == CUDA_SUCCESS ? sg_leave(sg_peer_disable(context, owner)) : result;
+    CUresult rc = peer_enter(peerContext, &context, &owner);
+    return rc == CUDA_SUCCESS ? sg_leave(sg_peer_disable(context, owner)) : rc;
 }

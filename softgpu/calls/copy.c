@@ -27,13 +27,13 @@ static struct front_box line(uint64_t to, uint64_t from, size_t bytes, struct si
 static CUresult copy_box(const struct front_box *box, CUstream handle, bool async)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct front_box linear = *box;
-    result = sg_array_resolve(&linear);
-    return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &linear, async) : result);
+    rc = sg_array_resolve(&linear);
+    return sg_leave(rc == CUDA_SUCCESS ? sg_copy_submit(stream, &linear, async) : rc);
 }
 
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides, CUstream handle,
@@ -107,50 +107,50 @@ static CUresult stream_after(struct sg_stream *stream, struct sg_stream *other)
     if (mark == NULL) {
         return stream != other ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     }
-    CUresult result = sg_submit_record(other, mark);
-    if (result == CUDA_SUCCESS) {
-        result = sg_submit_wait_mark(stream, mark);
+    CUresult rc = sg_submit_record(other, mark);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_submit_wait_mark(stream, mark);
     }
     sg_mark_drop(mark);
-    return result;
+    return rc;
 }
 
 /* Serialised with the past and future work of all three contexts. */
 static CUresult peer_sync(const struct front_box *box, CUcontext to, CUcontext from)
 {
     struct sg_context *context, *contexts[2];
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_stream *stream = context->legacy;
-    result = peer_contexts(to, from, contexts);
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < 2; i++) {
-        result = stream_after(stream, contexts[i]->legacy);
+    rc = peer_contexts(to, from, contexts);
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < 2; i++) {
+        rc = stream_after(stream, contexts[i]->legacy);
     }
     struct front_box linear = *box;
-    if (result == CUDA_SUCCESS) {
-        result = sg_array_resolve(&linear);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_array_resolve(&linear);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_copy_submit(stream, &linear, false);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_copy_submit(stream, &linear, false);
     }
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < 2; i++) {
-        result = stream_after(contexts[i]->legacy, stream);
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < 2; i++) {
+        rc = stream_after(contexts[i]->legacy, stream);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult peer_async(const struct front_box *box, CUcontext to, CUcontext from,
                            CUstream handle)
 {
     struct sg_context *context, *contexts[2];
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_leave(peer_contexts(to, from, contexts));
-    return result == CUDA_SUCCESS ? copy_box(box, handle, true) : result;
+    rc = sg_leave(peer_contexts(to, from, contexts));
+    return rc == CUDA_SUCCESS ? copy_box(box, handle, true) : rc;
 }
 
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
@@ -170,23 +170,23 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
 
 static CUresult box_of_peers(const CUDA_MEMCPY3D_PEER *copy, struct front_box *box)
 {
-    CUresult result = sg_process_state();
-    return result == CUDA_SUCCESS ? front_box_peer(copy, box) : result;
+    CUresult rc = sg_process_state();
+    return rc == CUDA_SUCCESS ? front_box_peer(copy, box) : rc;
 }
 
 CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
     struct front_box box;
-    CUresult result = box_of_peers(pCopy, &box);
-    return result == CUDA_SUCCESS ? peer_sync(&box, pCopy->dstContext, pCopy->srcContext) : result;
+    CUresult rc = box_of_peers(pCopy, &box);
+    return rc == CUDA_SUCCESS ? peer_sync(&box, pCopy->dstContext, pCopy->srcContext) : rc;
 }
 
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
     struct front_box box;
-    CUresult result = box_of_peers(pCopy, &box);
-    return result == CUDA_SUCCESS ? peer_async(&box, pCopy->dstContext, pCopy->srcContext, hStream)
-                                  : result;
+    CUresult rc = box_of_peers(pCopy, &box);
+    return rc == CUDA_SUCCESS ? peer_async(&box, pCopy->dstContext, pCopy->srcContext, hStream)
+                              : rc;
 }
 
 /* ---- rectangles and boxes ---- */
@@ -195,30 +195,30 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
 {
     struct front_box box;
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = front_box_2d(copy, &box);
-    if (result == CUDA_SUCCESS) {
-        result = sg_array_resolve(&box);
+    rc = front_box_2d(copy, &box);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_array_resolve(&box);
     }
-    return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : result);
+    return sg_leave(rc == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : rc);
 }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
 {
     struct front_box box;
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = front_box_3d(copy, &box);
-    if (result == CUDA_SUCCESS) {
-        result = sg_array_resolve(&box);
+    rc = front_box_3d(copy, &box);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_array_resolve(&box);
     }
-    return sg_leave(result == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : result);
+    return sg_leave(rc == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : rc);
 }
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)

@@ -8,9 +8,9 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     bool between = (Flags & CU_EVENT_INTERPROCESS) != 0;
     if (phEvent == NULL || (Flags & ~known) != 0 ||
@@ -18,29 +18,29 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     struct sg_event *event = NULL;
-    result = sg_event_make(context, Flags, &event);
-    if (result == CUDA_SUCCESS && between) {
-        result = sg_event_share(event);
-        if (result != CUDA_SUCCESS) {
+    rc = sg_event_make(context, Flags, &event);
+    if (rc == CUDA_SUCCESS && between) {
+        rc = sg_event_share(event);
+        if (rc != CUDA_SUCCESS) {
             sg_event_destroy(event);
         }
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *phEvent = (CUevent)(uintptr_t)event->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_event *event;
-    result = sg_call_event(hEvent, &event);
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
+    rc = sg_call_event(hEvent, &event);
+    if (rc != CUDA_SUCCESS) {
+        return sg_leave(rc);
     }
     sg_event_destroy(event);
     return sg_leave(sg_process_state());
@@ -57,14 +57,14 @@ static CUresult record(struct sg_event *event, void *where,
     struct sg_mark *before = event->mark;
     event->mark = mark;
     sg_mark_number(mark, event);
-    CUresult result = submit(where, mark);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = submit(where, mark);
+    if (rc != CUDA_SUCCESS) {
         sg_mark_set_done(mark);
         event->mark = before;
         before = mark;
     }
     sg_mark_drop(before);
-    return result;
+    return rc;
 }
 
 static CUresult record_in_stream(void *stream, struct sg_mark *mark)
@@ -81,19 +81,19 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
 {
     struct sg_stream *stream;
     struct sg_event *event;
-    CUresult result = sg_enter_stream(hStream, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(hStream, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_event(hEvent, &event);
+    rc = sg_call_event(hEvent, &event);
     /* CU_EVENT_RECORD_EXTERNAL has a meaning only while capturing. */
-    if (result == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS && stream->context != event->context) {
-        result = CUDA_ERROR_INVALID_HANDLE;
+    if (rc == CUDA_SUCCESS && stream->context != event->context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
     }
-    return sg_leave(result == CUDA_SUCCESS ? record(event, stream, record_in_stream) : result);
+    return sg_leave(rc == CUDA_SUCCESS ? record(event, stream, record_in_stream) : rc);
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -107,26 +107,26 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
 static CUresult whole_event_enter(CUcontext handle, bool green, CUevent of, struct sg_whole *whole,
                                   struct sg_event **event)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     whole->green = sg_green_of(handle);
     whole->context = green && whole->green != NULL ? whole->green->context
                      : !green                      ? sg_context_find(handle)
                                                    : NULL;
-    result = whole->context == NULL || !whole->context->alive ? CUDA_ERROR_INVALID_CONTEXT
-                                                              : sg_call_event(of, event);
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    rc = whole->context == NULL || !whole->context->alive ? CUDA_ERROR_INVALID_CONTEXT
+                                                          : sg_call_event(of, event);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 static CUresult whole_record(CUcontext handle, bool green, CUevent of)
 {
     struct sg_whole whole;
     struct sg_event *event;
-    CUresult result = whole_event_enter(handle, green, of, &whole, &event);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = whole_event_enter(handle, green, of, &whole, &event);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(event->context == whole.context ? record(event, &whole, record_in_whole)
                                                     : CUDA_ERROR_INVALID_HANDLE);
@@ -136,9 +136,9 @@ static CUresult whole_wait(CUcontext handle, bool green, CUevent of)
 {
     struct sg_whole whole;
     struct sg_event *event;
-    CUresult result = whole_event_enter(handle, green, of, &whole, &event);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = whole_event_enter(handle, green, of, &whole, &event);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(event->mark != NULL ? sg_whole_follow(&whole, event->mark) : CUDA_SUCCESS);
 }
@@ -169,20 +169,20 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 /* Events need no current context. */
 static CUresult event_enter(CUevent handle, struct sg_event **event)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_event(handle, event);
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    rc = sg_call_event(handle, event);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct sg_event *event;
-    CUresult result = event_enter(hEvent, &event);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = event_enter(hEvent, &event);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     bool done = event->mark == NULL || sg_mark_done(event->mark);
     return sg_leave(done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
@@ -191,36 +191,36 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     struct sg_event *event;
-    CUresult result = event_enter(hEvent, &event);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = event_enter(hEvent, &event);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *context = event->context;
     sg_context_hold(context);
-    result = event->mark != NULL ? sg_mark_wait(event->mark) : CUDA_SUCCESS;
+    rc = event->mark != NULL ? sg_mark_wait(event->mark) : CUDA_SUCCESS;
     sg_print_due(context->print);
     sg_context_drop(context);
-    result = sg_leave(result);
+    rc = sg_leave(rc);
     front_mempool_synchronized();
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct sg_event *start, *end;
-    CUresult result = sg_process_state();
-    if (result == CUDA_SUCCESS && pMilliseconds == NULL) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    CUresult rc = sg_process_state();
+    if (rc == CUDA_SUCCESS && pMilliseconds == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS) {
-        result = event_enter(hStart, &start);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_enter(hStart, &start);
     }
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_event(hEnd, &end);
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
+    rc = sg_call_event(hEnd, &end);
+    if (rc != CUDA_SUCCESS) {
+        return sg_leave(rc);
     }
     if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0 || start->mark == NULL ||
         end->mark == NULL || start->context->device != end->context->device) {

@@ -112,12 +112,12 @@ static bool cache_known(CUfunc_cache config)
 static CUresult function_enter(CUfunction handle, struct sg_function **function)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_function_find(handle, context, function);
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    rc = sg_function_find(handle, context, function);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 static struct subject function_subject(struct sg_function *function)
@@ -130,9 +130,9 @@ static struct subject function_subject(struct sg_function *function)
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct sg_function *function;
-    CUresult result = function_enter(hfunc, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(hfunc, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct subject subject = function_subject(function);
     return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE : attribute_get(&subject, attrib, pi));
@@ -141,9 +141,9 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct sg_function *function;
-    CUresult result = function_enter(hfunc, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(hfunc, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct subject subject = function_subject(function);
     return sg_leave(attribute_set(&subject, attrib, value));
@@ -152,9 +152,9 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct sg_function *function;
-    CUresult result = function_enter(hfunc, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(hfunc, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (!cache_known(config)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -166,9 +166,9 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
     struct sg_function *function;
-    CUresult result = function_enter(hfunc, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(hfunc, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     bool known = (int)config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE &&
                  config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
@@ -178,9 +178,9 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct sg_function *function;
-    CUresult result = function_enter(hfunc, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(hfunc, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (hmod == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -192,9 +192,9 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct sg_function *function;
-    CUresult result = function_enter(hfunc, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(hfunc, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (name == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -207,9 +207,9 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
                                     size_t *paramSize)
 {
     struct sg_function *function;
-    CUresult result = function_enter(func, &function);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(func, &function);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(param_info(function->kernel, paramIndex, paramOffset, paramSize));
 }
@@ -218,9 +218,9 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct sg_function *found;
-    CUresult result = function_enter(function, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = function_enter(function, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (state == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -232,8 +232,8 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
     struct sg_function *found;
-    CUresult result = function_enter(function, &found);
-    return result == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : result;
+    CUresult rc = function_enter(function, &found);
+    return rc == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : rc;
 }
 
 /* ---- kernels ---- */
@@ -242,14 +242,14 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
 static CUresult kernel_enter(CUkernel handle, CUdevice dev, struct subject *subject)
 {
     struct sg_device *device;
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_library_kernel *kernel = sg_library_kernel_find(handle);
-    result = kernel == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_call_device(dev, &device);
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
+    rc = kernel == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_call_device(dev, &device);
+    if (rc != CUDA_SUCCESS) {
+        return sg_leave(rc);
     }
     *subject = (struct subject){.kernel = kernel->kernel,
                                 .settings = &kernel->settings[device->ordinal],
@@ -261,9 +261,9 @@ CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
                                       CUdevice dev)
 {
     struct subject subject;
-    CUresult result = kernel_enter(kernel, dev, &subject);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = kernel_enter(kernel, dev, &subject);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE : attribute_get(&subject, attrib, pi));
 }
@@ -272,16 +272,16 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
                                       CUdevice dev)
 {
     struct subject subject;
-    CUresult result = kernel_enter(kernel, dev, &subject);
-    return result == CUDA_SUCCESS ? sg_leave(attribute_set(&subject, attrib, val)) : result;
+    CUresult rc = kernel_enter(kernel, dev, &subject);
+    return rc == CUDA_SUCCESS ? sg_leave(attribute_set(&subject, attrib, val)) : rc;
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
     struct subject subject;
-    CUresult result = kernel_enter(kernel, dev, &subject);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = kernel_enter(kernel, dev, &subject);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (!cache_known(config)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -293,9 +293,9 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
 CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
 {
     struct subject subject;
-    CUresult result = kernel_enter(hfunc, 0, &subject);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = kernel_enter(hfunc, 0, &subject);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (name == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -308,9 +308,9 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
                                       size_t *paramSize)
 {
     struct subject subject;
-    CUresult result = kernel_enter(kernel, 0, &subject);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = kernel_enter(kernel, 0, &subject);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(param_info(subject.kernel, paramIndex, paramOffset, paramSize));
 }

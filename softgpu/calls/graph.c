@@ -9,32 +9,32 @@
 static CUresult check(const struct front_node_params *params)
 {
     struct sg_graph_what what;
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (front_node_touches(params, sg_graph_memory_holds)) {
         return sg_leave(CUDA_SUCCESS); /* there may be nothing behind it yet */
     }
-    result = sg_graph_what_make(params, &what);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_graph_what_make(params, &what);
+    if (rc == CUDA_SUCCESS) {
         sg_graph_what_drop(&what);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context,
                                  CUkernel *kernel)
 {
     struct sg_function *function = NULL;
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *found = sg_context_find(current);
-    result = found != NULL && found->alive ? sg_function_find(handle, found, &function)
-                                           : CUDA_ERROR_INVALID_CONTEXT;
-    if (result == CUDA_SUCCESS) {
+    rc = found != NULL && found->alive ? sg_function_find(handle, found, &function)
+                                       : CUDA_ERROR_INVALID_CONTEXT;
+    if (rc == CUDA_SUCCESS) {
         const struct sg_module *module = function->module;
         *context = sg_context_handle(module->context);
         *kernel =
@@ -42,7 +42,7 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
                 ? (CUkernel)(uintptr_t)module->library->kernels[function - module->functions].handle
                 : NULL;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult condition_make(CUcontext handle, uint64_t graph, unsigned value, bool assigned,
@@ -50,16 +50,15 @@ static CUresult condition_make(CUcontext handle, uint64_t graph, unsigned value,
 {
     uint64_t condition = 0;
     (void)graph;
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *context = sg_context_find(handle);
-    result = context != NULL && context->alive
-                 ? sg_condition_make(context, value, assigned, &condition)
-                 : CUDA_ERROR_INVALID_CONTEXT;
+    rc = context != NULL && context->alive ? sg_condition_make(context, value, assigned, &condition)
+                                           : CUDA_ERROR_INVALID_CONTEXT;
     *made = condition;
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static void condition_drop(CUcontext context, uint64_t graph, CUgraphConditionalHandle handle)
@@ -76,8 +75,8 @@ static void condition_drop(CUcontext context, uint64_t graph, CUgraphConditional
 
 static CUresult memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address)
 {
-    CUresult result = sg_enter_process();
-    return result == CUDA_SUCCESS ? sg_leave(sg_graph_memory_make(wanted, address)) : result;
+    CUresult rc = sg_enter_process();
+    return rc == CUDA_SUCCESS ? sg_leave(sg_graph_memory_make(wanted, address)) : rc;
 }
 
 static void memory_drop(CUdeviceptr address)
@@ -90,24 +89,24 @@ static void memory_drop(CUdeviceptr address)
 static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void **exec)
 {
     struct sg_graph_exec *made = NULL;
-    CUresult result = sg_enter_process();
-    if (result == CUDA_SUCCESS) {
-        result = sg_leave(sg_graph_make(plan, flags, &made));
+    CUresult rc = sg_enter_process();
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_leave(sg_graph_make(plan, flags, &made));
     }
     *exec = made;
-    return result;
+    return rc;
 }
 
 static CUresult exec_set(void *exec, unsigned number, const struct front_node_params *params)
 {
-    CUresult result = sg_enter_process();
-    return result == CUDA_SUCCESS ? sg_leave(sg_graph_set(exec, number, params)) : result;
+    CUresult rc = sg_enter_process();
+    return rc == CUDA_SUCCESS ? sg_leave(sg_graph_set(exec, number, params)) : rc;
 }
 
 static CUresult exec_enable(void *exec, unsigned number, bool on)
 {
-    CUresult result = sg_enter_process();
-    return result == CUDA_SUCCESS ? sg_leave(sg_graph_enable(exec, number, on)) : result;
+    CUresult rc = sg_enter_process();
+    return rc == CUDA_SUCCESS ? sg_leave(sg_graph_enable(exec, number, on)) : rc;
 }
 
 /* All of it is here already. */
@@ -115,16 +114,16 @@ static CUresult upload(void *exec, CUstream handle)
 {
     struct sg_stream *stream;
     (void)exec;
-    CUresult result = sg_enter_stream(handle, &stream);
-    return result == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    return rc == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : rc;
 }
 
 static CUresult launch(void *exec, CUstream handle)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     sg_print_due(stream->context->print);
     return sg_leave(sg_graph_launch(exec, stream));
@@ -162,49 +161,48 @@ const struct front_graph_host front_graph_host = {
 
 static CUresult memory_enter(CUdevice ordinal, const void *value, struct sg_device **device)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_device(ordinal, device);
-    if (result == CUDA_SUCCESS && value == NULL) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    rc = sg_call_device(ordinal, device);
+    if (rc == CUDA_SUCCESS && value == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
     struct sg_device *found;
-    CUresult result = memory_enter(device, value, &found);
-    return result == CUDA_SUCCESS
+    CUresult rc = memory_enter(device, value, &found);
+    return rc == CUDA_SUCCESS
                ? sg_leave(front_graph_account_get(sg_graph_memory_account(found), attr, value))
-               : result;
+               : rc;
 }
 
 CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
     struct sg_device *found;
-    CUresult result = memory_enter(device, value, &found);
-    return result == CUDA_SUCCESS
-               ? sg_leave(front_graph_account_set(sg_graph_memory_account(found), attr,
-                                                  *(const cuuint64_t *)value))
-               : result;
+    CUresult rc = memory_enter(device, value, &found);
+    return rc == CUDA_SUCCESS ? sg_leave(front_graph_account_set(sg_graph_memory_account(found),
+                                                                 attr, *(const cuuint64_t *)value))
+                              : rc;
 }
 
 /* What a launch has freed may be in use until it has run. */
 CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
 {
     struct sg_device *found;
-    CUresult result = memory_enter(device, &device, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = memory_enter(device, &device, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_process_wait();
-    if (result == CUDA_SUCCESS) {
+    rc = sg_process_wait();
+    if (rc == CUDA_SUCCESS) {
         sg_graph_memory_trim(found);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }

@@ -8,28 +8,28 @@
 CUresult sg_call_green_make(struct front_green *front)
 {
     struct sg_green *green = NULL;
-    CUresult result = cuDevicePrimaryCtxRetain(&front->primary, front->device);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = cuDevicePrimaryCtxRetain(&front->primary, front->device);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_enter_process();
-    if (result == CUDA_SUCCESS) {
+    rc = sg_enter_process();
+    if (rc == CUDA_SUCCESS) {
         struct sg_context *context = sg_context_find(front->primary);
-        result = sg_leave(context != NULL && context->alive ? sg_green_make(context, front, &green)
-                                                            : CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        rc = sg_leave(context != NULL && context->alive ? sg_green_make(context, front, &green)
+                                                        : CUDA_ERROR_CONTEXT_IS_DESTROYED);
     }
     front->host = green;
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         (void)cuDevicePrimaryCtxRelease_v2(front->device);
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_call_green_end(const struct front_green *front)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     sg_green_end(front->host);
     (void)sg_leave(CUDA_SUCCESS);
@@ -41,9 +41,9 @@ CUresult sg_call_green_end(const struct front_green *front)
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags,
                                         int priority)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (phStream == NULL || flags != CU_STREAM_NON_BLOCKING) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);

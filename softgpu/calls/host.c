@@ -18,40 +18,40 @@ static CUresult host_device_count(int *count)
 static CUresult host_device(CUdevice ordinal, struct front_device *facts)
 {
     struct sg_device *device;
-    CUresult result = sg_call_device(ordinal, &device);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_call_device(ordinal, &device);
+    if (rc == CUDA_SUCCESS) {
         *facts = (struct front_device){.name = device->config.name,
                                        .memory_bytes = device->memory.total * SG_CHUNK_BYTES,
                                        .pci_bus = sg_device_pci_bus(device),
                                        .traits = CUDA_DEVICE_PTX_ONLY | CUDA_DEVICE_AFFINITY};
         memcpy(facts->uuid, device->config.uuid, sizeof facts->uuid);
     }
-    return result;
+    return rc;
 }
 
 static CUresult host_device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
 {
     struct sg_device *device;
-    CUresult result = sg_call_device(ordinal, &device);
-    return result == CUDA_SUCCESS ? sg_device_attribute(device, attribute, value) : result;
+    CUresult rc = sg_call_device(ordinal, &device);
+    return rc == CUDA_SUCCESS ? sg_device_attribute(device, attribute, value) : rc;
 }
 
 static CUresult host_primary_context(CUdevice ordinal, CUcontext *context)
 {
     struct sg_device *device;
-    CUresult result = sg_call_device(ordinal, &device);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_call_device(ordinal, &device);
+    if (rc == CUDA_SUCCESS) {
         *context = sg_context_handle(device->primary);
     }
-    return result;
+    return rc;
 }
 
 /* Finds a context that is alive or primary, and copies of it what the caller wants. */
 static CUresult host_context(CUcontext handle, struct sg_context *copy)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *found = sg_context_find(handle);
     if (found == NULL || (!found->alive && !found->primary)) {
@@ -70,57 +70,57 @@ static CUresult host_context_check(CUcontext handle)
 static CUresult host_context_device(CUcontext handle, CUdevice *device)
 {
     struct sg_context copy;
-    CUresult result = host_context(handle, &copy);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = host_context(handle, &copy);
+    if (rc == CUDA_SUCCESS) {
         *device = (CUdevice)copy.device->ordinal;
     }
-    return result;
+    return rc;
 }
 
 static CUresult host_context_id(CUcontext handle, unsigned long long *id)
 {
     struct sg_context copy;
-    CUresult result = host_context(handle, &copy);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = host_context(handle, &copy);
+    if (rc == CUDA_SUCCESS) {
         *id = copy.id;
     }
-    return result;
+    return rc;
 }
 
 static CUresult host_context_api_version(CUcontext handle, unsigned int *version)
 {
     struct sg_context copy;
-    CUresult result = host_context(handle, &copy);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = host_context(handle, &copy);
+    if (rc == CUDA_SUCCESS) {
         *version = copy.api_version;
     }
-    return result;
+    return rc;
 }
 
 static CUresult host_stream_id(CUcontext handle, CUstream stream, unsigned long long *id)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_context *context = sg_context_find(handle);
     if (context == NULL || !context->alive) {
         return sg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     }
     struct sg_stream *found;
-    result = sg_call_stream(context, stream, &found);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_call_stream(context, stream, &found);
+    if (rc == CUDA_SUCCESS) {
         *id = found->id;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult host_stream(CUstream handle, struct front_stream_facts *facts)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     facts->context = sg_stream_context(stream);
     facts->blocking = (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
@@ -130,28 +130,28 @@ static CUresult host_stream(CUstream handle, struct front_stream_facts *facts)
 static CUresult host_event_context(CUevent handle, CUcontext *context)
 {
     struct sg_event *event;
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_event(handle, &event);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_call_event(handle, &event);
+    if (rc == CUDA_SUCCESS) {
         *context = sg_context_handle(event->context);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult host_module_try(const void *image, unsigned option_count, CUjit_option *options,
                                 void **values)
 {
     struct sg_code *code = NULL;
-    CUresult result = sg_load_image(image, option_count, options, values, &code);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_load_image(image, option_count, options, values, &code);
+    if (rc == CUDA_SUCCESS) {
         sg_lock();
         sg_code_drop(code);
         sg_unlock();
     }
-    return result;
+    return rc;
 }
 
 /* The memory of all devices is the host's. Textures of another device's arrays nobody has tried. */

@@ -6,9 +6,9 @@
 CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_item *made = sg_host_function_make(call);
     if (made == NULL) {

@@ -10,30 +10,30 @@ _Static_assert(sizeof(struct sg_ipc_handle) <= CU_IPC_HANDLE_SIZE, "it travels i
 CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_range *range = sg_range_find(dptr);
     if (pHandle == NULL || range == NULL || range->span.base != dptr || !sg_ipc_capable(range)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     struct sg_ipc_handle handle;
-    result = sg_ipc_export(range, &handle);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_ipc_export(range, &handle);
+    if (rc == CUDA_SUCCESS) {
         memset(pHandle, 0, sizeof *pHandle);
         memcpy(pHandle, &handle, sizeof handle);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle,
                                        unsigned int Flags)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (pdptr == NULL || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -41,20 +41,20 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle
     struct sg_ipc_handle read;
     struct sg_range *range;
     memcpy(&read, &handle, sizeof read);
-    result = sg_ipc_import(context, &read, &range);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_ipc_import(context, &read, &range);
+    if (rc == CUDA_SUCCESS) {
         *pdptr = range->span.base;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* Waits for the work that may use it, as cuMemFree does. */
 CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_range *range = sg_range_find(dptr);
     if (range == NULL || range->kind != SG_RANGE_IMPORTED || range->pooled ||
@@ -66,30 +66,30 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
         return sg_leave(CUDA_SUCCESS);
     }
     uint64_t id = range->id;
-    result = sg_context_wait_users(range->context);
+    rc = sg_context_wait_users(range->context);
     range = sg_range_find(dptr); /* another thread may have closed it meanwhile */
-    if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && (range == NULL || range->id != id)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS && --range->opens == 0) {
+    if (rc == CUDA_SUCCESS && --range->opens == 0) {
         sg_heap_free(range);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
     struct sg_context *context;
     struct sg_event *found;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_event(event, &found);
-    if (result == CUDA_SUCCESS && found->shared == NULL) {
-        result = CUDA_ERROR_INVALID_HANDLE;
+    rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_event(event, &found);
+    if (rc == CUDA_SUCCESS && found->shared == NULL) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         const struct sg_ipc_handle handle = {.kind = SG_IPC_EVENT,
                                              .index = sg_node_event_index(found->shared),
                                              .node = sg_node_id(),
@@ -98,7 +98,7 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
         memset(pHandle, 0, sizeof *pHandle);
         memcpy(pHandle, &handle, sizeof handle);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 static CUresult event_open(struct sg_context *context, const struct sg_ipc_handle *handle,
@@ -115,21 +115,21 @@ static CUresult event_open(struct sg_context *context, const struct sg_ipc_handl
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct sg_event *made;
-    CUresult result = sg_event_make(context, CU_EVENT_DISABLE_TIMING, &made);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_event_make(context, CU_EVENT_DISABLE_TIMING, &made);
+    if (rc == CUDA_SUCCESS) {
         made->shared = shared;
         made->shared_id = handle->key;
         *event = (CUevent)(uintptr_t)made->handle;
     }
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_ipc_handle read;
     memcpy(&read, &handle, sizeof read);

@@ -8,21 +8,21 @@ static CUresult launch(CUfunction f, const struct sg_launch_shape *shape, CUstre
                        void **params, void **extra)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_function *function = NULL;
     struct sg_stream *stream;
-    result = sg_call_stream(context, handle, &stream);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_call_stream(context, handle, &stream);
+    if (rc == CUDA_SUCCESS) {
         sg_print_due(stream->context->print);
-        result = sg_function_find(f, stream->context, &function);
+        rc = sg_function_find(f, stream->context, &function);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_launch_submit(stream, function, shape, params, extra);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_launch_submit(stream, function, shape, params, extra);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -41,12 +41,12 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
                                   void **extra)
 {
     struct front_launch_options options;
-    CUresult result = sg_process_state();
-    if (result == CUDA_SUCCESS) {
-        result = front_launch_options_read(config, &options);
+    CUresult rc = sg_process_state();
+    if (rc == CUDA_SUCCESS) {
+        rc = front_launch_options_read(config, &options);
     }
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_launch_shape shape = {
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
@@ -60,10 +60,10 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
         cuEventQuery(options.completion) == CUDA_ERROR_INVALID_HANDLE) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    result = launch(f, &shape, config->hStream, kernelParams, extra);
-    return result == CUDA_SUCCESS && options.completion != NULL
+    rc = launch(f, &shape, config->hStream, kernelParams, extra);
+    return rc == CUDA_SUCCESS && options.completion != NULL
                ? cuEventRecordWithFlags(options.completion, config->hStream, options.event_flags)
-               : result;
+               : rc;
 }
 
 CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,

@@ -32,22 +32,22 @@ static CUresult library_enter(struct sg_code *code, CUlibrary *library)
 {
     struct sg_library *made = NULL;
     sg_lock();
-    CUresult result = sg_library_make(code, &made);
+    CUresult rc = sg_library_make(code, &made);
     sg_code_drop(code);
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *library = (CUlibrary)(uintptr_t)made->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* Before an image is looked at. */
 static CUresult library_check(const CUlibrary *out, const CUlibraryOption *options, unsigned count)
 {
-    CUresult result = sg_process_state();
-    if (result == CUDA_SUCCESS) {
-        result = out == NULL ? CUDA_ERROR_INVALID_VALUE : library_options(options, count);
+    CUresult rc = sg_process_state();
+    if (rc == CUDA_SUCCESS) {
+        rc = out == NULL ? CUDA_ERROR_INVALID_VALUE : library_options(options, count);
     }
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
@@ -57,11 +57,11 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 {
     (void)libraryOptionValues;
     struct sg_code *parsed = NULL;
-    CUresult result = library_check(library, libraryOptions, numLibraryOptions);
-    if (result == CUDA_SUCCESS) {
-        result = sg_load_image(code, numJitOptions, jitOptions, jitOptionsValues, &parsed);
+    CUresult rc = library_check(library, libraryOptions, numLibraryOptions);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_load_image(code, numJitOptions, jitOptions, jitOptionsValues, &parsed);
     }
-    return result == CUDA_SUCCESS ? library_enter(parsed, library) : result;
+    return rc == CUDA_SUCCESS ? library_enter(parsed, library) : rc;
 }
 
 CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
@@ -71,18 +71,18 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 {
     (void)libraryOptionValues;
     struct sg_code *parsed = NULL;
-    CUresult result = library_check(library, libraryOptions, numLibraryOptions);
-    if (result == CUDA_SUCCESS) {
-        result = sg_load_file(fileName, numJitOptions, jitOptions, jitOptionsValues, &parsed);
+    CUresult rc = library_check(library, libraryOptions, numLibraryOptions);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_load_file(fileName, numJitOptions, jitOptions, jitOptionsValues, &parsed);
     }
-    return result == CUDA_SUCCESS ? library_enter(parsed, library) : result;
+    return rc == CUDA_SUCCESS ? library_enter(parsed, library) : rc;
 }
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_library *found = library_find(library);
     if (found == NULL) {
@@ -99,9 +99,9 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 /* Enters and finds the library; the lock is held on success. */
 static CUresult library_open(CUlibrary handle, const void *out, struct sg_library **library)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (out == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -113,9 +113,9 @@ static CUresult library_open(CUlibrary handle, const void *out, struct sg_librar
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
     struct sg_library *found;
-    CUresult result = library_open(library, pKernel, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = library_open(library, pKernel, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (name == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -133,9 +133,9 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
     struct sg_library *found;
-    CUresult result = library_open(lib, count, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = library_open(lib, count, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *count = (unsigned)sg_program_kernel_count(found->code->program);
     return sg_leave(CUDA_SUCCESS);
@@ -145,9 +145,9 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
                                            CUlibrary lib)
 {
     struct sg_library *found;
-    CUresult result = library_open(lib, kernels, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = library_open(lib, kernels, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     size_t count = sg_program_kernel_count(found->code->program);
     for (unsigned i = 0; i < numKernels && i < count; i++) {
@@ -160,22 +160,21 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
 static CUresult library_module(CUlibrary handle, struct sg_module **module)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_library *library = library_find(handle);
-    result =
-        library == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_library_module(library, context, module);
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    rc = library == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_library_module(library, context, module);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
     struct sg_module *module = NULL;
-    CUresult result = library_module(library, &module);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = library_module(library, &module);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (pMod == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -188,9 +187,9 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
                                     const char *name)
 {
     struct sg_module *module = NULL;
-    CUresult result = library_module(library, &module);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = library_module(library, &module);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(name == NULL || (dptr == NULL && bytes == NULL)
                         ? CUDA_ERROR_INVALID_VALUE
@@ -201,20 +200,20 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
                                      const char *name)
 {
     struct sg_library *found;
-    CUresult result = library_open(library, name, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = library_open(library, name, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_managed *managed = NULL;
     size_t index = sg_program_variable_find(found->code->program, name);
-    result = dptr == NULL && bytes == NULL ? CUDA_ERROR_INVALID_VALUE
-             : index == SIZE_MAX           ? CUDA_ERROR_NOT_FOUND
-                                           : sg_library_managed(found, &managed);
-    if (result == CUDA_SUCCESS && managed->ranges[index] == NULL) {
-        result = CUDA_ERROR_NOT_FOUND;
+    rc = dptr == NULL && bytes == NULL ? CUDA_ERROR_INVALID_VALUE
+         : index == SIZE_MAX           ? CUDA_ERROR_NOT_FOUND
+                                       : sg_library_managed(found, &managed);
+    if (rc == CUDA_SUCCESS && managed->ranges[index] == NULL) {
+        rc = CUDA_ERROR_NOT_FOUND;
     }
-    if (result != CUDA_SUCCESS) {
-        return sg_leave(result);
+    if (rc != CUDA_SUCCESS) {
+        return sg_leave(rc);
     }
     if (dptr != NULL) {
         *dptr = managed->ranges[index]->span.base;
@@ -229,8 +228,8 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
     struct sg_library *found;
-    CUresult result = library_open(library, symbol != NULL ? fptr : NULL, &found);
-    return result == CUDA_SUCCESS ? sg_leave(CUDA_ERROR_NOT_FOUND) : result;
+    CUresult rc = library_open(library, symbol != NULL ? fptr : NULL, &found);
+    return rc == CUDA_SUCCESS ? sg_leave(CUDA_ERROR_NOT_FOUND) : rc;
 }
 
 /* ---- kernels ---- */
@@ -238,29 +237,29 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_function *function = NULL;
     if (pFunc == NULL || sg_library_kernel_find(kernel) == NULL) {
         return sg_leave(pFunc == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
     }
-    result = sg_function_find((CUfunction)kernel, context, &function);
-    if (result == CUDA_SUCCESS) {
-        result = sg_function_publish(function);
+    rc = sg_function_find((CUfunction)kernel, context, &function);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_function_publish(function);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *pFunc = (CUfunction)(uintptr_t)function->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_library_kernel *found = sg_library_kernel_find(kernel);
     if (pLib == NULL || found == NULL) {

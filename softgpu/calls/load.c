@@ -15,21 +15,21 @@ static CUresult load(const void *image, size_t bound, const char *path, unsigned
 {
     struct sg_origin origin = {.image = image, .path = path};
     struct front_jit read;
-    CUresult result = front_jit_read(option_count, options, values, &read);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = front_jit_read(option_count, options, values, &read);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct api_image opened;
     if (image == NULL) {
-        result = CUDA_ERROR_INVALID_VALUE;
+        rc = CUDA_ERROR_INVALID_VALUE;
     } else if (api_image_open(image, bound, &opened) != GA_OK) {
         sg_code_refused(&origin, "device code refused: neither fatbin, cubin nor PTX, or damaged");
-        result = CUDA_ERROR_INVALID_IMAGE;
+        rc = CUDA_ERROR_INVALID_IMAGE;
     } else {
-        result = sg_code_load(&opened, &origin, &read.error, code);
+        rc = sg_code_load(&opened, &origin, &read.error, code);
     }
     front_jit_end(&read);
-    return result;
+    return rc;
 }
 
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
@@ -44,25 +44,25 @@ static CUresult file_read(const char *path, char **bytes, size_t *size)
     if (file == NULL) {
         return errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
     }
-    CUresult result = CUDA_ERROR_FILE_NOT_FOUND;
+    CUresult rc = CUDA_ERROR_FILE_NOT_FOUND;
     char *read = NULL;
     long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     if (length > 0 && (size_t)length <= API_IMAGE_BYTES_MAX && fseek(file, 0, SEEK_SET) == 0) {
         read = malloc((size_t)length);
-        result = read == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+        rc = read == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
         if (read != NULL && fread(read, 1, (size_t)length, file) == (size_t)length) {
             *bytes = read;
             *size = (size_t)length;
-            result = CUDA_SUCCESS;
+            rc = CUDA_SUCCESS;
         }
     } else if (length >= 0) {
-        result = CUDA_ERROR_INVALID_IMAGE;
+        rc = CUDA_ERROR_INVALID_IMAGE;
     }
     fclose(file);
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         free(read);
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_option *options,
@@ -70,10 +70,10 @@ CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_optio
 {
     char *bytes = NULL;
     size_t size = 0;
-    CUresult result = path == NULL ? CUDA_ERROR_INVALID_VALUE : file_read(path, &bytes, &size);
-    if (result == CUDA_SUCCESS) {
-        result = load(bytes, size, path, option_count, options, values, code);
+    CUresult rc = path == NULL ? CUDA_ERROR_INVALID_VALUE : file_read(path, &bytes, &size);
+    if (rc == CUDA_SUCCESS) {
+        rc = load(bytes, size, path, option_count, options, values, code);
         free(bytes);
     }
-    return result;
+    return rc;
 }

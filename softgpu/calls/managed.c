@@ -7,19 +7,19 @@
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_range *range = NULL;
-    result = dptr == NULL || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
-                 ? CUDA_ERROR_INVALID_VALUE
-                 : sg_managed_alloc(context, bytesize, &range);
-    if (result == CUDA_SUCCESS) {
+    rc = dptr == NULL || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+             ? CUDA_ERROR_INVALID_VALUE
+             : sg_managed_alloc(context, bytesize, &range);
+    if (rc == CUDA_SUCCESS) {
         ga_list_append(&context->ranges, &range->in_context);
         *dptr = range->span.base;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult sg_call_managed_move(CUstream handle, uint64_t start, uint64_t bytes, bool device)

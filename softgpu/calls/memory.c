@@ -7,9 +7,9 @@
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (free == NULL || total == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -23,35 +23,35 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
 {
     struct sg_range *range = NULL;
-    CUresult result = sg_heap_alloc(context->device, context, bytes, &range);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_heap_alloc(context->device, context, bytes, &range);
+    if (rc == CUDA_SUCCESS) {
         ga_list_append(&context->ranges, &range->in_context);
         *dptr = range->span.base;
     }
-    return result;
+    return rc;
 }
 
 /* What pools have been given back and work may still use is to be had when that has ended. */
 static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
 {
-    CUresult result = device_alloc(context, dptr, bytes);
-    if (result != CUDA_ERROR_OUT_OF_MEMORY ||
+    CUresult rc = device_alloc(context, dptr, bytes);
+    if (rc != CUDA_ERROR_OUT_OF_MEMORY ||
         !front_mempool_release((CUdevice)context->device->ordinal)) {
-        return sg_leave(result);
+        return sg_leave(rc);
     }
-    result = sg_leave(sg_process_wait());
-    if (result == CUDA_SUCCESS) {
-        result = sg_enter(&context); /* meanwhile it may have gone */
+    rc = sg_leave(sg_process_wait());
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_enter(&context); /* meanwhile it may have gone */
     }
-    return result == CUDA_SUCCESS ? sg_leave(device_alloc(context, dptr, bytes)) : result;
+    return rc == CUDA_SUCCESS ? sg_leave(device_alloc(context, dptr, bytes)) : rc;
 }
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return dptr == NULL ? sg_leave(CUDA_ERROR_INVALID_VALUE)
                         : device_alloc_late(context, dptr, bytesize);
@@ -61,9 +61,9 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
                                     size_t Height, unsigned int ElementSizeBytes)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     size_t pitch = (WidthInBytes + SG_ALLOC_ALIGN - 1) & ~(size_t)(SG_ALLOC_ALIGN - 1);
     size_t bytes;
@@ -72,11 +72,11 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
         __builtin_mul_overflow(pitch, Height, &bytes)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    result = device_alloc_late(context, dptr, bytes);
-    if (result == CUDA_SUCCESS) {
+    rc = device_alloc_late(context, dptr, bytes);
+    if (rc == CUDA_SUCCESS) {
         *pPitch = pitch;
     }
-    return result;
+    return rc;
 }
 
 static bool may_free(const struct sg_range *range, uint64_t address)
@@ -89,12 +89,12 @@ static bool may_free(const struct sg_range *range, uint64_t address)
 /* Of memory that a graph has left allocated. */
 static CUresult graph_free(uint64_t address)
 {
-    CUresult result = sg_process_wait();
+    CUresult rc = sg_process_wait();
     struct sg_graph_memory *memory = sg_graph_memory_find(address);
-    if (result == CUDA_SUCCESS && memory == NULL) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && memory == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return result == CUDA_SUCCESS ? sg_graph_memory_free(memory) : result;
+    return rc == CUDA_SUCCESS ? sg_graph_memory_free(memory) : rc;
 }
 
 /* Any stream may use it: waits for all work. */
@@ -104,20 +104,20 @@ static CUresult pooled_free(CUdeviceptr dptr)
     if (!front_mempool_find(dptr, &found) || found.start != dptr) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult result = sg_process_wait();
-    if (result == CUDA_SUCCESS && !front_mempool_free(dptr)) {
-        result = CUDA_ERROR_INVALID_VALUE; /* another thread has freed it meanwhile */
+    CUresult rc = sg_process_wait();
+    if (rc == CUDA_SUCCESS && !front_mempool_free(dptr)) {
+        rc = CUDA_ERROR_INVALID_VALUE; /* another thread has freed it meanwhile */
     }
-    return result;
+    return rc;
 }
 
 /* Waits for the work submitted before that may use the allocation. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (dptr == 0) {
         return sg_leave(CUDA_SUCCESS);
@@ -134,15 +134,15 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     }
     uint64_t id = range->id;
     bool managed = range->kind == SG_RANGE_MANAGED; /* any context may use it */
-    result = managed ? sg_process_wait() : sg_context_wait_users(range->context);
+    rc = managed ? sg_process_wait() : sg_context_wait_users(range->context);
     range = sg_range_find(dptr); /* another thread may have freed it meanwhile */
-    if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && (range == NULL || range->id != id)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS) { /* else something may still run in it */
+    if (rc == CUDA_SUCCESS) { /* else something may still run in it */
         managed ? sg_host_free(range) : sg_heap_free(range);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* ---- pinned host memory ---- */
@@ -155,19 +155,19 @@ static bool range_pinned(const struct sg_range *range)
 static CUresult host_alloc(void **pp, size_t bytes, unsigned flags)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_range *range = NULL;
-    result = pp == NULL ? CUDA_ERROR_INVALID_VALUE : sg_host_alloc(context, bytes, flags, &range);
-    if (result == CUDA_SUCCESS && range == NULL) {
+    rc = pp == NULL ? CUDA_ERROR_INVALID_VALUE : sg_host_alloc(context, bytes, flags, &range);
+    if (rc == CUDA_SUCCESS && range == NULL) {
         *pp = NULL; /* of 0 bytes, as drivers do */
-    } else if (result == CUDA_SUCCESS) {
+    } else if (rc == CUDA_SUCCESS) {
         ga_list_append(&context->ranges, &range->in_context);
         *pp = (void *)(uintptr_t)range->span.base;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
@@ -185,9 +185,9 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult unknown)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_range *range = sg_range_find(address);
     if (!range_pinned(range)) {
@@ -197,15 +197,15 @@ static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     uint64_t id = range->id;
-    result = sg_process_wait();
+    rc = sg_process_wait();
     range = sg_range_find(address);
-    if (result == CUDA_SUCCESS && (range == NULL || range->id != id)) {
-        result = unknown;
+    if (rc == CUDA_SUCCESS && (range == NULL || range->id != id)) {
+        rc = unknown;
     }
-    if (result == CUDA_SUCCESS) { /* else something may still run in it */
+    if (rc == CUDA_SUCCESS) { /* else something may still run in it */
         sg_host_free(range);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
@@ -218,9 +218,9 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(sg_host_register(context, (uint64_t)(uintptr_t)p, bytesize, Flags));
 }
@@ -236,9 +236,9 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
 static CUresult host_enter(const void *p, const void *out, struct sg_range **range)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *range = sg_range_find((uint64_t)(uintptr_t)p);
     return out == NULL || !range_pinned(*range) ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
@@ -247,9 +247,9 @@ static CUresult host_enter(const void *p, const void *out, struct sg_range **ran
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct sg_range *range;
-    CUresult result = host_enter(p, pdptr, &range);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = host_enter(p, pdptr, &range);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (Flags != 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -261,9 +261,9 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     struct sg_range *range;
-    CUresult result = host_enter(p, pFlags, &range);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = host_enter(p, pFlags, &range);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (range->kind != SG_RANGE_HOST) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -275,9 +275,9 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_range *range = sg_range_find(dptr);
     if (range == NULL) {

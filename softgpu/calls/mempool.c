@@ -9,14 +9,14 @@
 static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
 {
     struct sg_stream *found;
-    CUresult result = sg_enter_stream(handle, &found);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_enter_stream(handle, &found);
+    if (rc == CUDA_SUCCESS) {
         *stream = (struct front_stream){.id = found->id,
                                         .device = (CUdevice)found->context->device->ordinal,
                                         .context = found->context,
                                         .stream = found};
     }
-    return result;
+    return rc;
 }
 
 static void pool_leave(void)
@@ -27,12 +27,12 @@ static void pool_leave(void)
 static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
 {
     struct sg_range *range;
-    CUresult result = sg_heap_alloc(sg_device_at(device), NULL, bytes, &range);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_heap_alloc(sg_device_at(device), NULL, bytes, &range);
+    if (rc == CUDA_SUCCESS) {
         range->pooled = true;
         *address = range->span.base;
     }
-    return result;
+    return rc;
 }
 
 static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
@@ -85,12 +85,12 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
     struct sg_ipc_handle handle;
     (void)device;
     (void)bytes;
-    CUresult result = sg_ipc_export(sg_range_find(address), &handle);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_ipc_export(sg_range_find(address), &handle);
+    if (rc == CUDA_SUCCESS) {
         memset(shared, 0, FRONT_MEMPOOL_SHARED);
         memcpy(shared, &handle, sizeof handle);
     }
-    return result;
+    return rc;
 }
 
 static CUresult pool_open(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SHARED],
@@ -99,12 +99,12 @@ static CUresult pool_open(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SH
     struct sg_ipc_handle handle;
     struct sg_range *range;
     memcpy(&handle, shared, sizeof handle);
-    CUresult result = sg_ipc_import_pooled(sg_device_at(device), &handle, &range);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_ipc_import_pooled(sg_device_at(device), &handle, &range);
+    if (rc == CUDA_SUCCESS) {
         *address = range->span.base;
         *bytes = range->span.bytes;
     }
-    return result;
+    return rc;
 }
 
 const struct front_mempool_host sg_call_mempool = {

@@ -6,8 +6,8 @@
 static CUresult fill(const struct sg_fill_shape *shape, CUstream handle, bool async)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    return result == CUDA_SUCCESS ? sg_leave(sg_fill_submit(stream, shape, async)) : result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    return rc == CUDA_SUCCESS ? sg_leave(sg_fill_submit(stream, shape, async)) : rc;
 }
 
 static struct sg_fill_shape line(CUdeviceptr to, unsigned element, uint32_t value, size_t count)

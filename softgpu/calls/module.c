@@ -8,28 +8,28 @@ static CUresult module_enter(struct sg_code *code, CUmodule *module)
 {
     struct sg_context *context;
     struct sg_module *made = NULL;
-    CUresult result = sg_enter(&context);
-    bool entered = result == CUDA_SUCCESS;
+    CUresult rc = sg_enter(&context);
+    bool entered = rc == CUDA_SUCCESS;
     if (entered) {
         sg_print_due(context->print);
-        result = sg_module_make(context, code, NULL, &made);
+        rc = sg_module_make(context, code, NULL, &made);
     } else {
         sg_lock();
     }
     sg_code_drop(code);
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *module = (CUmodule)(uintptr_t)made->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* Code is parsed without the lock, so the context is asked for before and used after. */
 static CUresult check_context(const void *out)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(out == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
@@ -39,18 +39,18 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
 {
     struct sg_code *code = NULL;
     struct front_jit_verbose verbose;
-    CUresult result = check_context(module);
+    CUresult rc = check_context(module);
     front_jit_verbose_begin(&verbose, numOptions, options, optionValues);
-    if (result == CUDA_SUCCESS) {
-        result = sg_load_image(image, numOptions, options, optionValues, &code);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_load_image(image, numOptions, options, optionValues, &code);
     }
-    if (result == CUDA_SUCCESS) {
-        result = module_enter(code, module);
+    if (rc == CUDA_SUCCESS) {
+        rc = module_enter(code, module);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         front_jit_verbose_end(&verbose, *module);
     }
-    return result;
+    return rc;
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
@@ -66,11 +66,11 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
     struct sg_code *code = NULL;
-    CUresult result = check_context(module);
-    if (result == CUDA_SUCCESS) {
-        result = sg_load_file(fname, 0, NULL, NULL, &code);
+    CUresult rc = check_context(module);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_load_file(fname, 0, NULL, NULL, &code);
     }
-    return result == CUDA_SUCCESS ? module_enter(code, module) : result;
+    return rc == CUDA_SUCCESS ? module_enter(code, module) : rc;
 }
 
 static struct sg_module *module_find(CUmodule handle)
@@ -80,9 +80,9 @@ static struct sg_module *module_find(CUmodule handle)
 
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_module *module = module_find(hmod);
     if (module == NULL || module->library != NULL) {
@@ -98,9 +98,9 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_module *module = module_find(hmod);
     if (module == NULL) {
@@ -110,18 +110,18 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     struct sg_function *function = sg_module_function(module, name);
-    result = function == NULL ? CUDA_ERROR_NOT_FOUND : sg_function_publish(function);
-    if (result == CUDA_SUCCESS) {
+    rc = function == NULL ? CUDA_ERROR_NOT_FOUND : sg_function_publish(function);
+    if (rc == CUDA_SUCCESS) {
         *hfunc = (CUfunction)(uintptr_t)function->handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_module *module = module_find(mod);
     if (module == NULL || count == NULL) {
@@ -134,28 +134,28 @@ CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,
                                             CUmodule mod)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_module *module = module_find(mod);
     if (module == NULL || functions == NULL) {
         return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     }
     size_t count = sg_program_kernel_count(module->code->program);
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < numFunctions && i < count; i++) {
-        result = sg_function_publish(&module->functions[i]);
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < numFunctions && i < count; i++) {
+        rc = sg_function_publish(&module->functions[i]);
         functions[i] = (CUfunction)(uintptr_t)module->functions[i].handle;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
                                       const char *name)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_module *module = module_find(hmod);
     if (module == NULL) {

@@ -11,19 +11,19 @@ static CUresult enter(CUfunction handle, const CUlaunchConfig *config, const int
                       struct sg_function **function, struct front_launch_options *options)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_function_find(handle, context, function);
-    if (result == CUDA_SUCCESS) {
-        result = front_launch_options_read(config, options);
+    rc = sg_function_find(handle, context, function);
+    if (rc == CUDA_SUCCESS) {
+        rc = front_launch_options_read(config, options);
     }
-    if (result == CUDA_SUCCESS && (answer == NULL || config->blockDimX == 0 ||
-                                   config->blockDimY == 0 || config->blockDimZ == 0)) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && (answer == NULL || config->blockDimX == 0 || config->blockDimY == 0 ||
+                               config->blockDimZ == 0)) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return result == CUDA_SUCCESS ? result : sg_leave(result);
+    return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
 /* Blocks of the launch that what it may use of the device holds at once. */
@@ -45,9 +45,9 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
 {
     struct sg_function *function;
     struct front_launch_options options;
-    CUresult result = enter(func, config, clusterSize, &function, &options);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = enter(func, config, clusterSize, &function, &options);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_kernel *kernel = function->kernel;
     uint32_t required = kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2];
@@ -61,16 +61,16 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
 {
     struct sg_function *function;
     struct front_launch_options options;
-    CUresult result = enter(func, config, numClusters, &function, &options);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = enter(func, config, numClusters, &function, &options);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const uint32_t *size = options.cluster[0] != 0 ? options.cluster : function->kernel->cluster;
     const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
-    result = size[0] != 0 ? sg_cluster_check(function, grid, options.cluster)
-                          : CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (result == CUDA_SUCCESS) {
+    rc = size[0] != 0 ? sg_cluster_check(function, grid, options.cluster)
+                      : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (rc == CUDA_SUCCESS) {
         *numClusters = (int)(resident(function, config) / (size[0] * size[1] * size[2]));
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }

@@ -40,9 +40,9 @@ static size_t limit_cut(CUlimit limit, size_t value)
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     size_t *kept = limit_of(context, limit);
     if (kept == NULL) {
@@ -64,9 +64,9 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const size_t *kept = limit_of(context, limit);
     if (pvalue == NULL || kept == NULL) {
@@ -79,19 +79,19 @@ CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    return result == CUDA_SUCCESS
+    CUresult rc = sg_enter(&context);
+    return rc == CUDA_SUCCESS
                ? sg_leave(front_affinity_tell(pExecAffinity, type, sg_context_sms(context)))
-               : result;
+               : rc;
 }
 
 /* There is one kind of memory for both: preferences are kept and have no effect. */
 CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if ((int)config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -103,9 +103,9 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (pconfig == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -117,9 +117,9 @@ CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if ((int)config < CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE ||
         config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE) {
@@ -132,9 +132,9 @@ CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (pConfig == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -148,8 +148,8 @@ CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 static CUresult profiler_absent(void)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    return result == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : result;
+    CUresult rc = sg_enter(&context);
+    return rc == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : rc;
 }
 
 CUresult CUDAAPI cuProfilerStart(void)

@@ -8,9 +8,9 @@ CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green,
                              int priority, CUstream *handle)
 {
     struct sg_stream *stream = NULL;
-    CUresult result = sg_stream_make_in(context, green, flags, priority, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_stream_make_in(context, green, flags, priority, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (ga_handle_table_make(&sg_process.streams, stream, &stream->handle) != GA_OK) {
         stream->handle = 0;
@@ -24,9 +24,9 @@ CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green,
 static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (phStream == NULL || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -47,9 +47,9 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_stream *stream =
         ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)hStream);
@@ -66,19 +66,19 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 /* sg_enter_stream, for a call that answers in *out. */
 static CUresult stream_enter(CUstream handle, const void *out, struct sg_stream **stream)
 {
-    CUresult result = sg_process_state();
-    if (result == CUDA_SUCCESS && out == NULL) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    CUresult rc = sg_process_state();
+    if (rc == CUDA_SUCCESS && out == NULL) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    return result == CUDA_SUCCESS ? sg_enter_stream(handle, stream) : result;
+    return rc == CUDA_SUCCESS ? sg_enter_stream(handle, stream) : rc;
 }
 
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, priority, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = stream_enter(hStream, priority, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *priority = stream->attributes.priority;
     return sg_leave(CUDA_SUCCESS);
@@ -88,9 +88,9 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
                                       const CUstreamAttrValue *value)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, value, &stream);
-    return result != CUDA_SUCCESS
-               ? result
+    CUresult rc = stream_enter(hStream, value, &stream);
+    return rc != CUDA_SUCCESS
+               ? rc
                : sg_leave(front_stream_attribute_set(&stream->attributes, attr, value,
                                                      SG_PRIORITY_MIN, SG_PRIORITY_GREATEST));
 }
@@ -99,9 +99,9 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
                                       CUstreamAttrValue *value_out)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, value_out, &stream);
-    return result != CUDA_SUCCESS
-               ? result
+    CUresult rc = stream_enter(hStream, value_out, &stream);
+    return rc != CUDA_SUCCESS
+               ? rc
                : sg_leave(front_stream_attribute_get(&stream->attributes, attr, value_out));
 }
 
@@ -109,29 +109,29 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
     struct sg_context *context;
     struct sg_stream *to, *from;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    result = sg_call_stream(context, src, &from);
-    if (result == CUDA_SUCCESS) {
-        result = sg_call_stream(context, dst, &to);
+    rc = sg_call_stream(context, src, &from);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_call_stream(context, dst, &to);
     }
-    if (result == CUDA_SUCCESS && to->context != from->context) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && to->context != from->context) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         to->attributes = from->attributes;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, flags, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = stream_enter(hStream, flags, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *flags = stream->flags;
     return sg_leave(CUDA_SUCCESS);
@@ -140,9 +140,9 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, streamId, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = stream_enter(hStream, streamId, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *streamId = stream->id;
     return sg_leave(CUDA_SUCCESS);
@@ -151,9 +151,9 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, pctx, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = stream_enter(hStream, pctx, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *pctx = sg_stream_context(stream);
     if (stream->green != NULL) {
@@ -165,9 +165,9 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct sg_stream *stream;
-    CUresult result = stream_enter(hStream, device, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = stream_enter(hStream, device, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     *device = (CUdevice)stream->context->device->ordinal;
     return sg_leave(CUDA_SUCCESS);
@@ -176,28 +176,28 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(hStream, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(hStream, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_event *event;
-    result = sg_call_event(hEvent, &event);
+    rc = sg_call_event(hEvent, &event);
     /* CU_EVENT_WAIT_EXTERNAL has a meaning only while capturing. */
-    if (result == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS && event->mark != NULL) {
-        result = sg_submit_wait_mark(stream, event->mark);
+    if (rc == CUDA_SUCCESS && event->mark != NULL) {
+        rc = sg_submit_wait_mark(stream, event->mark);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(hStream, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(hStream, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     bool passed = sg_stream_passed(stream, sg_process.sequence);
     return sg_leave(passed ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
@@ -206,12 +206,12 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(hStream, &stream);
-    if (result == CUDA_SUCCESS) {
-        result = sg_leave(sg_stream_wait(stream));
+    CUresult rc = sg_enter_stream(hStream, &stream);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_leave(sg_stream_wait(stream));
         front_mempool_synchronized();
     }
-    return result;
+    return rc;
 }
 
 static struct sg_value value_of(const struct front_value *value)
@@ -226,17 +226,17 @@ static struct sg_value value_of(const struct front_value *value)
 CUresult sg_call_stream_values(CUstream handle, const struct front_value *values, unsigned count)
 {
     struct sg_stream *stream;
-    CUresult result = sg_enter_stream(handle, &stream);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_stream(handle, &stream);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
-    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+    for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++) {
         const struct sg_value value = value_of(&values[i]);
-        result = sg_value_check(&value);
+        rc = sg_value_check(&value);
     }
-    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+    for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++) {
         const struct sg_value value = value_of(&values[i]);
-        result = sg_submit_value(stream, &value);
+        rc = sg_submit_value(stream, &value);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }

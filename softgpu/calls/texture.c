@@ -11,9 +11,9 @@ CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
 {
     struct sg_context *context;
     int most = 0;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_device *device = sg_device_at(dev);
     if (maxWidthInElements == NULL) {
@@ -25,19 +25,19 @@ CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
     if (front_element_bytes(format, numChannels) == 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    result = sg_device_attribute(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, &most);
-    if (result == CUDA_SUCCESS) {
+    rc = sg_device_attribute(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, &most);
+    if (rc == CUDA_SUCCESS) {
         *maxWidthInElements = (size_t)most;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sampled)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_sampled *found = sg_sampled_find(context, handle, surface);
     if (found == NULL) {
@@ -79,17 +79,17 @@ static CUresult memory_check(const struct sg_context *context, const CUDA_RESOUR
 }
 
 /* How both calls end: `what` has been read, or has not for the reason of `result`. */
-static CUresult made(struct sg_context *context, CUresult result, const struct front_sampled *what,
+static CUresult made(struct sg_context *context, CUresult rc, const struct front_sampled *what,
                      unsigned long long *handle)
 {
     uint64_t object = 0;
-    if (result == CUDA_SUCCESS) {
-        result = sg_sampled_make(context, what, &object);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_sampled_make(context, what, &object);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *handle = object;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
@@ -97,41 +97,41 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
                                    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct front_sampled what;
     const struct front_backing backing = backing_of(context, pResDesc);
-    result = pTexObject == NULL ? CUDA_ERROR_INVALID_VALUE
-                                : front_texture_read((CUdevice)context->device->ordinal, pResDesc,
-                                                     pTexDesc, pResViewDesc, &backing, &what);
-    if (result == CUDA_SUCCESS) {
-        result = memory_check(context, pResDesc);
+    rc = pTexObject == NULL ? CUDA_ERROR_INVALID_VALUE
+                            : front_texture_read((CUdevice)context->device->ordinal, pResDesc,
+                                                 pTexDesc, pResViewDesc, &backing, &what);
+    if (rc == CUDA_SUCCESS) {
+        rc = memory_check(context, pResDesc);
     }
-    return made(context, result, &what, pTexObject);
+    return made(context, rc, &what, pTexObject);
 }
 
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct front_sampled what;
     const struct front_backing backing = backing_of(context, pResDesc);
-    result = pSurfObject == NULL ? CUDA_ERROR_INVALID_VALUE
-                                 : front_surface_read(pResDesc, &backing, &what);
-    return made(context, result, &what, pSurfObject);
+    rc = pSurfObject == NULL ? CUDA_ERROR_INVALID_VALUE
+                             : front_surface_read(pResDesc, &backing, &what);
+    return made(context, rc, &what, pSurfObject);
 }
 
 static CUresult sampled_destroy(uint64_t handle, bool surface)
 {
     struct sg_context *context;
-    CUresult result = sg_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter(&context);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_sampled *found = sg_sampled_find(context, handle, surface);
     if (found != NULL) {

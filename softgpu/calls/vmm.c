@@ -10,31 +10,31 @@
 #define EXPORTED_AS CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 /* What gives back does so in a condemned process too, and answers why it is condemned. */
-static CUresult leave_teardown(CUresult result)
+static CUresult leave_teardown(CUresult rc)
 {
-    return sg_leave(result == CUDA_SUCCESS ? sg_process_state() : result);
+    return sg_leave(rc == CUDA_SUCCESS ? sg_process_state() : rc);
 }
 
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
                                      CUdeviceptr addr, unsigned long long flags)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     uint64_t address = 0;
-    result = ptr == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE
-                                       : sg_vmm_reserve(addr, size, alignment, &address);
-    if (result == CUDA_SUCCESS) {
+    rc = ptr == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE
+                                   : sg_vmm_reserve(addr, size, alignment, &address);
+    if (rc == CUDA_SUCCESS) {
         *ptr = address;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-    CUresult result = sg_enter_teardown();
-    return result == CUDA_SUCCESS ? leave_teardown(sg_vmm_unreserve(ptr, size)) : result;
+    CUresult rc = sg_enter_teardown();
+    return rc == CUDA_SUCCESS ? leave_teardown(sg_vmm_unreserve(ptr, size)) : rc;
 }
 
 static CUresult prop_check(const CUmemAllocationProp *prop, struct sg_device **device)
@@ -43,61 +43,61 @@ static CUresult prop_check(const CUmemAllocationProp *prop, struct sg_device **d
         prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult result = sg_call_device(prop->location.id, device);
-    return result == CUDA_SUCCESS && !(*device)->config.vmm ? CUDA_ERROR_NOT_SUPPORTED : result;
+    CUresult rc = sg_call_device(prop->location.id, device);
+    return rc == CUDA_SUCCESS && !(*device)->config.vmm ? CUDA_ERROR_NOT_SUPPORTED : rc;
 }
 
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                                CUmemAllocationGranularity_flags option)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
-    result = prop_check(prop, &device);
+    rc = prop_check(prop, &device);
     if (granularity == NULL || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
                                 option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
-        result = CUDA_ERROR_INVALID_VALUE;
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         *granularity = SG_CHUNK_BYTES;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                              const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
     uint64_t made = 0;
-    result = prop_check(prop, &device);
+    rc = prop_check(prop, &device);
     if (handle == NULL || flags != 0) {
-        result = CUDA_ERROR_INVALID_VALUE;
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS && ((prop->requestedHandleTypes & ~(unsigned)EXPORTED_AS) != 0 ||
-                                   prop->allocFlags.gpuDirectRDMACapable != 0)) {
-        result = CUDA_ERROR_NOT_SUPPORTED;
+    if (rc == CUDA_SUCCESS && ((prop->requestedHandleTypes & ~(unsigned)EXPORTED_AS) != 0 ||
+                               prop->allocFlags.gpuDirectRDMACapable != 0)) {
+        rc = CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_vmm_create(device, size, &made);
-        if (result == CUDA_ERROR_OUT_OF_MEMORY &&
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_vmm_create(device, size, &made);
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY &&
             front_mempool_release((CUdevice)device->ordinal)) { /* some is free after the work */
-            result = sg_process_wait();
-            result = result == CUDA_SUCCESS ? sg_vmm_create(device, size, &made) : result;
+            rc = sg_process_wait();
+            rc = rc == CUDA_SUCCESS ? sg_vmm_create(device, size, &made) : rc;
         }
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
             sg_vmm_allow_export(made);
         }
         *handle = made;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle,
@@ -105,51 +105,51 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle,
                                               CUmemAllocationHandleType handleType,
                                               unsigned long long flags)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     int fd = -1;
-    result = shareableHandle == NULL || handleType != EXPORTED_AS || flags != 0
-                 ? CUDA_ERROR_INVALID_VALUE
-                 : sg_vmm_export(handle, &fd);
-    if (result == CUDA_SUCCESS) {
+    rc = shareableHandle == NULL || handleType != EXPORTED_AS || flags != 0
+             ? CUDA_ERROR_INVALID_VALUE
+             : sg_vmm_export(handle, &fd);
+    if (rc == CUDA_SUCCESS) {
         memcpy(shareableHandle, &fd, sizeof fd);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
                                                 void *osHandle,
                                                 CUmemAllocationHandleType shHandleType)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     uint64_t made = 0;
     uintptr_t fd = (uintptr_t)osHandle; /* the descriptor itself */
-    result = handle == NULL || shHandleType != EXPORTED_AS || fd > INT_MAX
-                 ? CUDA_ERROR_INVALID_VALUE
-                 : sg_vmm_import((int)fd, &made);
-    if (result == CUDA_SUCCESS) {
+    rc = handle == NULL || shHandleType != EXPORTED_AS || fd > INT_MAX
+             ? CUDA_ERROR_INVALID_VALUE
+             : sg_vmm_import((int)fd, &made);
+    if (rc == CUDA_SUCCESS) {
         *handle = made;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    CUresult result = sg_enter_teardown();
-    return result == CUDA_SUCCESS ? leave_teardown(sg_vmm_release(handle)) : result;
+    CUresult rc = sg_enter_teardown();
+    return rc == CUDA_SUCCESS ? leave_teardown(sg_vmm_release(handle)) : rc;
 }
 
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_vmm_map(ptr, size, offset, handle));
 }
@@ -170,9 +170,9 @@ static bool nothing_runs(void)
  * the process. So while anything runs there are other pages at the addresses. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    CUresult result = sg_enter_teardown();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_teardown();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     return leave_teardown(sg_vmm_unmap(ptr, size, !nothing_runs()));
 }
@@ -202,67 +202,67 @@ static CUresult access_check(const CUmemAccessDesc *desc, unsigned *rights)
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
                                 size_t count)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (desc == NULL || count == 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
     unsigned rights = 0;
-    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
-        result = access_check(&desc[i], &rights);
+    for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
+        rc = access_check(&desc[i], &rights);
     }
-    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
+    for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         (void)access_check(&desc[i], &rights);
-        result = sg_vmm_access(ptr, size, (unsigned)desc[i].location.id, rights);
+        rc = sg_vmm_access(ptr, size, (unsigned)desc[i].location.id, rights);
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
                                 CUdeviceptr ptr)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_device *device;
     unsigned rights = 0;
     bool wrong = flags == NULL || location == NULL ||
                  location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
                  sg_call_device(location->id, &device) != CUDA_SUCCESS;
-    result = wrong ? CUDA_ERROR_INVALID_VALUE : sg_vmm_rights(ptr, (unsigned)location->id, &rights);
-    if (result == CUDA_SUCCESS) {
+    rc = wrong ? CUDA_ERROR_INVALID_VALUE : sg_vmm_rights(ptr, (unsigned)location->id, &rights);
+    if (rc == CUDA_SUCCESS) {
         *flags = rights == 0             ? CU_MEM_ACCESS_FLAGS_PROT_NONE
                  : rights == SG_MAP_READ ? CU_MEM_ACCESS_FLAGS_PROT_READ
                                          : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     uint64_t found = 0;
-    result = handle == NULL ? CUDA_ERROR_INVALID_VALUE
-                            : sg_vmm_retain((uint64_t)(uintptr_t)addr, &found);
-    if (result == CUDA_SUCCESS) {
+    rc = handle == NULL ? CUDA_ERROR_INVALID_VALUE
+                        : sg_vmm_retain((uint64_t)(uintptr_t)addr, &found);
+    if (rc == CUDA_SUCCESS) {
         *handle = found;
     }
-    return sg_leave(result);
+    return sg_leave(rc);
 }
 
 /* As it was made. */
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
                                                         CUmemGenericAllocationHandle handle)
 {
-    CUresult result = sg_enter_process();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_enter_process();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_device *device = sg_vmm_device(handle);
     if (prop == NULL || device == NULL) {

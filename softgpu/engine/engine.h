@@ -52,7 +52,7 @@ static inline unsigned sg_map_rights(const struct sg_map *map, uint64_t address)
     }
     _Atomic uint8_t *leaf =
         atomic_load_explicit(&map->leaf[address >> SG_MAP_LEAF_BITS], memory_order_acquire);
-    if (!leaf) {
+    if (leaf == NULL) {
         return 0;
     }
     uint64_t chunk = (address & ((UINT64_C(1) << SG_MAP_LEAF_BITS) - 1)) / SG_MAP_CHUNK;

@@ -15,12 +15,12 @@ struct sg_map *sg_map_create(void)
 
 void sg_map_destroy(struct sg_map *map)
 {
-    if (!map) {
+    if (map == NULL) {
         return;
     }
     for (size_t i = 0; i < SG_MAP_LEAVES; i++) {
         _Atomic uint8_t *leaf = atomic_load(&map->leaf[i]);
-        if (leaf) {
+        if (leaf != NULL) {
             munmap((void *)leaf, LEAF_BYTES);
         }
     }
@@ -29,7 +29,7 @@ void sg_map_destroy(struct sg_map *map)
 
 static enum ga_status leaf_make(struct sg_map *map, uint64_t index)
 {
-    if (atomic_load(&map->leaf[index])) {
+    if (atomic_load(&map->leaf[index]) != NULL) {
         return GA_OK;
     }
     void *leaf = mmap(NULL, LEAF_BYTES, PROT_READ | PROT_WRITE,
@@ -57,7 +57,7 @@ enum ga_status sg_map_set(struct sg_map *map, uint64_t address, uint64_t bytes, 
     uint64_t leaf_mask = (UINT64_C(1) << SG_MAP_LEAF_BITS) - 1;
     for (uint64_t at = address; at < end; at += SG_MAP_CHUNK) {
         _Atomic uint8_t *leaf = atomic_load(&map->leaf[at >> SG_MAP_LEAF_BITS]);
-        if (!leaf) {
+        if (leaf == NULL) {
             at |= leaf_mask & ~(SG_MAP_CHUNK - 1); /* nothing to take away in this leaf */
             continue;
         }

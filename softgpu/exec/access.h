@@ -198,11 +198,11 @@ resolve_local(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a,
               const struct extent *x, struct access *out)
 {
     bool same = true;
-    for (int i = 0; a && i < SG_LANES; i++) {
+    for (int i = 0; a != NULL && i < SG_LANES; i++) {
         same = same && (!LANE_ON || a[i] == a[first_lane(mask)]);
     }
     for (unsigned i = 0; i < SG_LANES; i++) {
-        uint64_t at = (a ? a[i] : 0) + (uint64_t)x->offset;
+        uint64_t at = (a != NULL ? a[i] : 0) + (uint64_t)x->offset;
         if (!LANE_ON) {
             continue;
         }
@@ -233,7 +233,7 @@ resolve_each(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, 
             return ACCESS_SPLIT;
         }
         out->host[i] = at & (x->align - 1) ? NULL : sg_generic_at(warp, i, at, x->bytes, x->need);
-        if (!out->host[i]) {
+        if (out->host[i] == NULL) {
             return access_fault(warp, in, i, at, x);
         }
     }

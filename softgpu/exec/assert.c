@@ -13,7 +13,7 @@ static void read_string(const struct sg_warp *warp, unsigned lane, uint64_t addr
     size_t used = 0;
     for (; used + 1 < STRING_MAX; used++) {
         const uint8_t *at = sg_generic_at(warp, lane, address + used, 1, SG_MAP_READ);
-        if (!at || !*at) {
+        if (at == NULL || !*at) {
             break;
         }
         text[used] = (char)((*at < ' ' || *at == 127) ? '?' : *at);

@@ -20,13 +20,13 @@ void sg_async_copy(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask
         uint8_t buffer[16] = {0};
         if (read) {
             const uint8_t *from = sg_reach(warp, in, lane, b[lane], read, bytes, SG_MAP_READ);
-            if (!from) {
+            if (from == NULL) {
                 return;
             }
             memcpy(buffer, from, read);
         }
         uint8_t *to = sg_reach(warp, in, lane, a[lane], bytes, bytes, SG_MAP_WRITE);
-        if (!to) {
+        if (to == NULL) {
             return;
         }
         memcpy(to, buffer, bytes);
@@ -50,10 +50,10 @@ static bool copy_bulk(struct sg_warp *warp, const struct sg_insn *in, unsigned l
     }
     if (bulk->bytes) {
         const uint8_t *from = sg_reach(warp, in, lane, bulk->from, bulk->bytes, 16, SG_MAP_READ);
-        uint8_t *to = from ? sg_reach(warp, in, lane, bulk->to, bulk->bytes, 16,
-                                      SG_MAP_WRITE | (reduce ? SG_MAP_READ : 0))
-                           : NULL;
-        if (!to) {
+        uint8_t *to = from != NULL ? sg_reach(warp, in, lane, bulk->to, bulk->bytes, 16,
+                                              SG_MAP_WRITE | (reduce ? SG_MAP_READ : 0))
+                                   : NULL;
+        if (to == NULL) {
             return false;
         }
         if (!reduce) {
@@ -90,9 +90,9 @@ static void bulks(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask,
     const uint64_t *barrier = in->e ? sg_row(warp, in->e) : NULL;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
-        struct bulk bulk = {a[lane], b[lane], barrier ? barrier[lane] : 0, c[lane]};
-        bool done = ctas ? multicast(warp, in, lane, &bulk, ctas[lane] & 0xffff)
-                         : copy_bulk(warp, in, lane, &bulk, reduce);
+        struct bulk bulk = {a[lane], b[lane], barrier != NULL ? barrier[lane] : 0, c[lane]};
+        bool done = ctas != NULL ? multicast(warp, in, lane, &bulk, ctas[lane] & 0xffff)
+                                 : copy_bulk(warp, in, lane, &bulk, reduce);
         if (!done) {
             return;
         }
@@ -120,7 +120,7 @@ void sg_async_store(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         uint8_t *to = sg_reach(warp, in, lane, a[lane], all, all, SG_MAP_READ | SG_MAP_WRITE);
-        if (!to) {
+        if (to == NULL) {
             return;
         }
         for (unsigned i = 0; i < in->mode; i++) {

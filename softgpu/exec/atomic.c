@@ -40,7 +40,7 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
     void *at = in->mode == SG_MEM_GLOBAL
                    ? NULL
                    : sg_generic_at(warp, lane, address, bytes, SG_MAP_READ | SG_MAP_WRITE);
-    return at ? at : refuse(warp, in, lane, address, bytes);
+    return at != NULL ? at : refuse(warp, in, lane, address, bytes);
 }
 
 /* All lanes are here, and all their words in shared memory: no lane needs a look of its own. */
@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
         for (uint32_t left = mask; left; left &= left - 1) {                                       \
             unsigned lane = (unsigned)__builtin_ctz(left);                                         \
             U *at = word_at(warp, in, lane, sizeof(U));                                            \
-            if (!at) {                                                                             \
+            if (at == NULL) {                                                                      \
                 return;                                                                            \
             }                                                                                      \
             U old_bits = __atomic_load_n(at, __ATOMIC_RELAXED), next_bits;                         \
@@ -184,7 +184,7 @@ static void wide_atomic(struct sg_warp *warp, const struct sg_insn *in, uint32_t
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         wide *at = word_at(warp, in, lane, 16);
-        if (!at) {
+        if (at == NULL) {
             return;
         }
         wide old = 0, b = read_pair(warp, rows + 2, lane);

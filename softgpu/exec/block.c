@@ -31,10 +31,11 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     size_t shared = round_up((size_t)grid->shared_bytes, 4096);
     size_t local = round_up((size_t)grid->local_bytes, 8) * SG_LANES;
     size_t head = round_up(sizeof(struct sg_block), 4096);
-    size_t passes = grid->launch->counts ? grid->code->cost_count * sizeof(struct sg_passes) : 0;
+    size_t passes =
+        grid->launch->counts != NULL ? grid->code->cost_count * sizeof(struct sg_passes) : 0;
     size_t bytes = head + shared + local * warps + stride * warps + passes;
     struct sg_block *block = sg_pool_take_memory(grid->pool, &bytes);
-    if (!block) {
+    if (block == NULL) {
         return NULL;
     }
     memset(block, 0, sizeof *block);
@@ -73,13 +74,13 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
 
 void sg_block_destroy(struct sg_block *block)
 {
-    if (!block) {
+    if (block == NULL) {
         return;
     }
     for (uint32_t w = 0; w < block->warp_count; w++) {
         sg_call_free_frames(sg_block_warp(block, w));
     }
-    if (block->passes) {
+    if (block->passes != NULL) {
         sg_cost_add(block->grid->launch->counts, block->code, block->passes);
     }
     sg_pool_return_memory(block->grid->pool, block, block->bytes);
@@ -169,7 +170,8 @@ static void look_at_the_clock(struct sg_block *block)
 static void give_way(struct sg_grid *grid)
 {
     const struct sg_launch *launch = grid->launch;
-    if (launch->waiting && atomic_load_explicit(launch->waiting, memory_order_relaxed) != 0) {
+    if (launch->waiting != NULL &&
+        atomic_load_explicit(launch->waiting, memory_order_relaxed) != 0) {
         uint64_t begun_ns = atomic_load(&grid->begun_ns), now_ns = ga_clock_ns();
         launch->give_way(launch->turn);
         uint64_t stood_ns = ga_clock_ns() - now_ns;

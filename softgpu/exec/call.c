@@ -49,14 +49,14 @@ static bool enter(struct sg_warp *warp, struct sg_group *group, const struct sg_
                   const struct sg_call *call, const struct sg_callee *callee)
 {
     uint64_t sp = warp->sp + call->caller_frame;
-    uint32_t depth = group->frame ? group->frame->depth + 1 : 1;
+    uint32_t depth = group->frame != NULL ? group->frame->depth + 1 : 1;
     unsigned lane = (unsigned)__builtin_ctz(group->mask);
     if (sp + callee->frame_bytes > frame_limit(warp, group->mask) || depth > DEPTH_MAX) {
         sg_warp_fault(warp, in, lane, SG_FAULT_STACK, 0, "calls nested deeper than the stack");
         return false;
     }
     struct sg_frame *frame = malloc(sizeof *frame + callee->save_bytes);
-    if (!frame) {
+    if (frame == NULL) {
         sg_warp_fault(warp, in, lane, SG_FAULT_NO_MEMORY, 0, "no memory for a call");
         return false;
     }
@@ -119,10 +119,10 @@ bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const s
         same |= row[i] == row[first] ? 1u << i : 0;
     }
     const struct sg_callee *callee = sg_code_callee(sg_block_code(warp->block), row[first]);
-    if (!callee || !fits(call, callee)) {
+    if (callee == NULL || !fits(call, callee)) {
         sg_warp_fault(warp, in, first, SG_FAULT_INVALID_PC, row[first],
-                      callee ? "call of a function that has another signature"
-                             : "call of an address that is no function's");
+                      callee != NULL ? "call of a function that has another signature"
+                                     : "call of an address that is no function's");
         return false;
     }
     if (group->mask & ~same) {
@@ -171,7 +171,7 @@ static struct sg_frame *drop(struct sg_frame *frame, uint32_t lanes)
 void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
 {
     struct sg_frame *frame = group->frame;
-    uint64_t caller_sp = frame->parent ? frame->parent->sp : 0;
+    uint64_t caller_sp = frame->parent != NULL ? frame->parent->sp : 0;
     const struct sg_call *call = frame->call;
     for (uint32_t k = 0; k < call->out_count; k++) {
         copy_all(warp, group->mask, frame->sp + frame->callee->out[k].at,
@@ -187,7 +187,7 @@ void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
 {
     (void)warp;
-    for (struct sg_frame *frame = group->frame; frame;) {
+    for (struct sg_frame *frame = group->frame; frame != NULL;) {
         frame = drop(frame, (uint32_t)__builtin_popcount(mask));
     }
 }

@@ -118,7 +118,7 @@ void sg_cluster_rank64(struct sg_warp *warp, const struct sg_insn *in, uint32_t 
 
 static void destroy(struct sg_cluster *cluster)
 {
-    for (uint32_t b = 0; cluster && b < cluster->count; b++) {
+    for (uint32_t b = 0; cluster != NULL && b < cluster->count; b++) {
         sg_block_destroy(cluster->blocks[b]);
     }
     free(cluster);
@@ -127,9 +127,9 @@ static void destroy(struct sg_cluster *cluster)
 static struct sg_cluster *create(struct sg_grid *grid)
 {
     struct sg_cluster *cluster = calloc(1, sizeof *cluster);
-    for (uint32_t b = 0; cluster && b < grid->cluster_blocks; b++) {
+    for (uint32_t b = 0; cluster != NULL && b < grid->cluster_blocks; b++) {
         cluster->blocks[b] = sg_block_create(grid);
-        if (!cluster->blocks[b]) {
+        if (cluster->blocks[b] == NULL) {
             destroy(cluster);
             return NULL;
         }
@@ -162,9 +162,9 @@ static struct sg_cluster *take(struct sg_grid *grid, struct sg_cluster **spare)
     if (atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
         return NULL;
     }
-    struct sg_cluster *cluster = *spare ? *spare : create(grid);
+    struct sg_cluster *cluster = *spare != NULL ? *spare : create(grid);
     *spare = NULL;
-    if (!cluster) {
+    if (cluster == NULL) {
         sg_grid_no_memory(grid);
         return NULL;
     }
@@ -199,13 +199,13 @@ void sg_cluster_work(struct sg_grid *grid)
     while (!sg_grid_over(grid)) {
         bool room = cooperative || resident < RESIDENT_CLUSTERS;
         struct sg_cluster *cluster = room ? take(grid, &spare) : NULL;
-        if (!cluster) {
+        if (cluster == NULL) {
             cluster = first;
-            if (!cluster) {
+            if (cluster == NULL) {
                 break;
             }
             first = cluster->next;
-            end = first ? end : &first;
+            end = first != NULL ? end : &first;
             resident--;
         }
         if (!run(cluster)) {
@@ -213,14 +213,14 @@ void sg_cluster_work(struct sg_grid *grid)
             *end = cluster;
             end = &cluster->next;
             resident++;
-        } else if (!spare) {
+        } else if (spare == NULL) {
             spare = cluster;
         } else {
             destroy(cluster);
         }
     }
     destroy(spare);
-    while (first) {
+    while (first != NULL) {
         struct sg_cluster *next = first->next;
         destroy(first);
         first = next;

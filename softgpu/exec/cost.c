@@ -20,7 +20,7 @@ bool sg_cost_counted(void)
 void sg_cost_pass(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     struct sg_passes *passes = warp->block->passes;
-    if (passes) {
+    if (passes != NULL) {
         passes[in->imm].warps++;
         passes[in->imm].lanes += (uint64_t)__builtin_popcount(mask);
     }

@@ -61,7 +61,7 @@ void sg_fast_exit(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
         sg_barrier_threads_gone(block);
     }
     warp = neighbour(warp);
-    if (!warp) {
+    if (warp == NULL) {
         return;
     }
     in = stands_at(warp);
@@ -157,7 +157,7 @@ void sg_fast_special(struct sg_warp *warp, const struct sg_insn *in, uint32_t ma
 {
     (void)mask;
     in = special(warp, in);
-    if (!in) {
+    if (in == NULL) {
         return;
     }
     SG_FAST_GO(warp, in);

@@ -40,7 +40,7 @@ bool sg_grid_over(struct sg_grid *grid)
         return true;
     }
     const _Atomic int *stop = grid->launch->stop;
-    return stop && atomic_load_explicit(stop, memory_order_relaxed) != 0;
+    return stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0;
 }
 
 void sg_grid_no_memory(struct sg_grid *grid)
@@ -77,9 +77,9 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
         return NULL;
     }
     struct sg_block *block = *spare;
-    if (!block) {
+    if (block == NULL) {
         block = sg_block_create(grid);
-        if (!block) {
+        if (block == NULL) {
             sg_grid_no_memory(grid);
             return NULL;
         }
@@ -115,13 +115,13 @@ static void work(struct sg_grid *grid)
         }
         bool room = cooperative || resident < most;
         struct sg_block *block = room ? take_block(grid, &spare, &share) : NULL;
-        if (!block) {
+        if (block == NULL) {
             block = first;
-            if (!block) {
+            if (block == NULL) {
                 break;
             }
             first = block->next;
-            end = first ? end : &first;
+            end = first != NULL ? end : &first;
             resident--;
         }
         sg_block_run(block, slice * block->warp_count);
@@ -133,14 +133,14 @@ static void work(struct sg_grid *grid)
             unfinished++;
         } else {
             unfinished = 0;
-            if (spare) {
+            if (spare != NULL) {
                 sg_block_destroy(spare);
             }
             spare = block;
         }
     }
     sg_block_destroy(spare);
-    while (first) {
+    while (first != NULL) {
         struct sg_block *next = first->next;
         sg_block_destroy(first);
         first = next;
@@ -215,7 +215,7 @@ static const char *launch_error(const struct sg_launch *launch)
 static void finish(struct sg_grid *grid, struct sg_fault *out)
 {
     const _Atomic int *stop = grid->launch->stop;
-    bool unfinished = stop && atomic_load(stop) != 0;
+    bool unfinished = stop != NULL && atomic_load(stop) != 0;
     if (unfinished && sg_grid_claim_fault(grid)) {
         sg_grid_set_fault(grid, SG_FAULT_STOPPED, "stopped on request");
     }
@@ -241,7 +241,7 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
     grid->local_bytes = grid->code->kernel.local_bytes;
     grid->begun_ns = launch->limit_ns != 0 ? ga_clock_ns() : 0;
-    grid->fast = grid->code->fast && launch->block[0] % SG_HALF == 0;
+    grid->fast = grid->code->fast != NULL && launch->block[0] % SG_HALF == 0;
     if (grid->code->recursive || grid->code->allocates) {
         uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
         grid->local_bytes += (stack + 63) / 64 * 64;
@@ -262,7 +262,7 @@ static uint64_t run_one(struct sg_pool *pool, const struct sg_launch *launch, ui
     grid.pool = pool;
     grid.root = root ? root : grid.id;
     grid.depth = depth;
-    if (error) {
+    if (error != NULL) {
         grid.faulted = true;
         sg_grid_set_fault(&grid, SG_FAULT_INVALID_LAUNCH, error);
     } else {
@@ -305,7 +305,7 @@ void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg
         sg_child_free(launch->launcher, child);
     }
     sg_objects_leave(launch->objects);
-    if (launch->launcher) {
+    if (launch->launcher != NULL) {
         sg_launcher_leave(launch->launcher, root, &todo);
     }
 }

@@ -64,7 +64,7 @@ enum ga_status sg_launcher_create(void *memory, size_t bytes, struct sg_launcher
     }
     uint32_t count = (uint32_t)((bytes - TEXT_BYTES) / SLOT_BYTES);
     struct sg_launcher *made = calloc(1, sizeof *made + count * sizeof made->slots[0]);
-    if (!made) {
+    if (made == NULL) {
         return GA_NO_MEMORY;
     }
     pthread_mutex_init(&made->lock, NULL);
@@ -85,7 +85,7 @@ enum ga_status sg_launcher_create(void *memory, size_t bytes, struct sg_launcher
 
 void sg_launcher_destroy(struct sg_launcher *launcher)
 {
-    if (launcher) {
+    if (launcher != NULL) {
         pthread_mutex_destroy(&launcher->lock);
         free(launcher);
     }
@@ -98,7 +98,7 @@ uint64_t sg_launcher_text(const struct sg_grid *grid, enum sg_runtime_error erro
     while (i < TEXTS && texts[i].error != error) {
         i++;
     }
-    return launcher
+    return launcher != NULL
                ? (uint64_t)(uintptr_t)launcher->memory + i * 2 * TEXT_ROOM + (name ? 0 : TEXT_ROOM)
                : 0;
 }
@@ -110,7 +110,7 @@ static enum sg_runtime_error check(const struct sg_grid *grid, const struct sg_c
 {
     static const uint32_t most[6] = {2147483647u, 65535, 65535, 1024, 1024, 64};
     uint64_t threads = 1;
-    if (!code) {
+    if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;
     }
     for (int i = 0; i < 6; i++) {
@@ -145,7 +145,7 @@ static uint64_t slot_take(struct sg_grid *grid, const struct sg_code *code, cons
         struct slot *slot = &launcher->slots[index];
         launcher->free_slot = slot->next_free;
         *slot = (struct slot){.root = grid->root, .code = code, .dynamic_shared = dynamic_shared};
-        if (code && sizes) {
+        if (code != NULL && sizes) {
             memcpy(slot->sizes, sizes, sizeof slot->sizes);
         }
         address = (uint64_t)(uintptr_t)launcher->memory + TEXT_BYTES + index * SLOT_BYTES;
@@ -158,7 +158,7 @@ uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_code *code,
                             const uint32_t sizes[6], uint32_t dynamic_shared,
                             enum sg_runtime_error *error)
 {
-    *error = grid->launch->launcher ? SG_RUNTIME_OK : SG_RUNTIME_NOT_SUPPORTED;
+    *error = grid->launch->launcher != NULL ? SG_RUNTIME_OK : SG_RUNTIME_NOT_SUPPORTED;
     if (*error == SG_RUNTIME_OK && sizes) {
         *error = check(grid, code, sizes, dynamic_shared);
     }
@@ -196,19 +196,19 @@ enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer
 {
     struct sg_launcher *launcher = grid->launch->launcher;
     enum sg_runtime_error error =
-        launcher ? check(grid, code, sizes, dynamic_shared) : SG_RUNTIME_NOT_SUPPORTED;
+        launcher != NULL ? check(grid, code, sizes, dynamic_shared) : SG_RUNTIME_NOT_SUPPORTED;
     if (error != SG_RUNTIME_OK) {
         return error;
     }
     pthread_mutex_lock(&launcher->lock);
     struct slot *slot = slot_of(grid, buffer);
-    if (slot) {
+    if (slot != NULL) {
         slot->code = code;
         slot->dynamic_shared = dynamic_shared;
         memcpy(slot->sizes, sizes, sizeof slot->sizes);
     }
     pthread_mutex_unlock(&launcher->lock);
-    return slot ? SG_RUNTIME_OK : SG_RUNTIME_INVALID_VALUE;
+    return slot != NULL ? SG_RUNTIME_OK : SG_RUNTIME_INVALID_VALUE;
 }
 
 /* ---- what is pending ---- */
@@ -216,7 +216,7 @@ enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer
 static void append(struct sg_child_list *list, struct sg_child *child)
 {
     child->next = NULL;
-    if (list->last) {
+    if (list->last != NULL) {
         list->last->next = child;
     } else {
         list->first = child;
@@ -227,9 +227,9 @@ static void append(struct sg_child_list *list, struct sg_child *child)
 struct sg_child *sg_child_pop(struct sg_child_list *list)
 {
     struct sg_child *child = list->first;
-    if (child) {
+    if (child != NULL) {
         list->first = child->next;
-        list->last = list->first ? list->last : NULL;
+        list->last = list->first != NULL ? list->last : NULL;
     }
     return child;
 }
@@ -238,7 +238,7 @@ struct sg_child *sg_child_pop(struct sg_child_list *list)
 static enum sg_runtime_error submit(struct sg_grid *grid, struct sg_child *child, bool tail)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!child) {
+    if (child == NULL) {
         return SG_RUNTIME_NO_MEMORY;
     }
     if (launcher->pending >= grid->launch->pending_launches) {
@@ -255,7 +255,7 @@ static struct sg_child *child_make(const struct slot *slot, const void *params)
 {
     uint32_t bytes = slot->code->kernel.param_bytes;
     struct sg_child *child = calloc(1, sizeof *child + bytes);
-    if (child) {
+    if (child != NULL) {
         child->kind = SG_CHILD_GRID;
         child->code = slot->code;
         child->dynamic_shared = slot->dynamic_shared;
@@ -269,16 +269,16 @@ static struct sg_child *child_make(const struct slot *slot, const void *params)
 enum sg_runtime_error sg_launcher_launch(struct sg_grid *grid, uint64_t buffer, bool tail)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!launcher) {
+    if (launcher == NULL) {
         return SG_RUNTIME_NOT_SUPPORTED;
     }
     enum sg_runtime_error error = SG_RUNTIME_INVALID_VALUE;
     pthread_mutex_lock(&launcher->lock);
     struct slot *slot = slot_of(grid, buffer);
-    if (slot && slot->code) {
+    if (slot != NULL && slot->code != NULL) {
         error = submit(grid, child_make(slot, (const void *)(uintptr_t)buffer), tail);
     }
-    if (slot) {
+    if (slot != NULL) {
         slot_free(launcher, slot);
     }
     pthread_mutex_unlock(&launcher->lock);
@@ -289,11 +289,11 @@ enum sg_runtime_error sg_launcher_order(struct sg_grid *grid, const struct sg_ch
                                         bool tail)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!launcher) {
+    if (launcher == NULL) {
         return SG_RUNTIME_NOT_SUPPORTED;
     }
     struct sg_child *child = malloc(sizeof *child);
-    if (child) {
+    if (child != NULL) {
         *child = *what;
     }
     pthread_mutex_lock(&launcher->lock);
@@ -306,10 +306,10 @@ void sg_launcher_take(struct sg_grid *grid, struct sg_child_list *todo)
 {
     struct sg_child_list parts[] = {grid->children, grid->tail, *todo}, all = {NULL, NULL};
     for (int i = 0; i < 3; i++) {
-        if (!parts[i].first) {
+        if (parts[i].first == NULL) {
             continue;
         }
-        if (all.last) {
+        if (all.last != NULL) {
             all.last->next = parts[i].first;
         } else {
             all.first = parts[i].first;
@@ -355,7 +355,7 @@ bool sg_child_move(const struct sg_child *child, const struct sg_map *map, uint6
 static struct thread_error **error_of(struct sg_grid *grid, uint64_t thread)
 {
     struct thread_error **at = &grid->launch->launcher->errors;
-    while (*at && ((*at)->grid != grid->id || (*at)->thread != thread)) {
+    while (*at != NULL && ((*at)->grid != grid->id || (*at)->thread != thread)) {
         at = &(*at)->next;
     }
     return at;
@@ -364,13 +364,13 @@ static struct thread_error **error_of(struct sg_grid *grid, uint64_t thread)
 enum sg_runtime_error sg_launcher_error(struct sg_grid *grid, uint64_t thread, bool take)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!launcher) {
+    if (launcher == NULL) {
         return SG_RUNTIME_OK;
     }
     pthread_mutex_lock(&launcher->lock);
     struct thread_error **at = error_of(grid, thread), *found = *at;
-    enum sg_runtime_error error = found ? found->error : SG_RUNTIME_OK;
-    if (found && take) {
+    enum sg_runtime_error error = found != NULL ? found->error : SG_RUNTIME_OK;
+    if (found != NULL && take) {
         *at = found->next;
         free(found);
     }
@@ -381,19 +381,19 @@ enum sg_runtime_error sg_launcher_error(struct sg_grid *grid, uint64_t thread, b
 void sg_launcher_set_error(struct sg_grid *grid, uint64_t thread, enum sg_runtime_error error)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!launcher || error == SG_RUNTIME_OK) {
+    if (launcher == NULL || error == SG_RUNTIME_OK) {
         return;
     }
     pthread_mutex_lock(&launcher->lock);
     struct thread_error *at = *error_of(grid, thread);
-    if (!at && (at = calloc(1, sizeof *at)) != NULL) {
+    if (at == NULL && (at = calloc(1, sizeof *at)) != NULL) {
         at->root = grid->root;
         at->grid = grid->id;
         at->thread = thread;
         at->next = launcher->errors;
         launcher->errors = at;
     }
-    if (at) {
+    if (at != NULL) {
         at->error = error;
     }
     pthread_mutex_unlock(&launcher->lock);
@@ -402,7 +402,7 @@ void sg_launcher_set_error(struct sg_grid *grid, uint64_t thread, enum sg_runtim
 uint64_t sg_launcher_handle(struct sg_grid *grid)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!launcher) {
+    if (launcher == NULL) {
         return 0;
     }
     pthread_mutex_lock(&launcher->lock);
@@ -414,7 +414,7 @@ uint64_t sg_launcher_handle(struct sg_grid *grid)
 bool sg_launcher_handle_good(struct sg_grid *grid, uint64_t handle)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    if (!launcher || handle == 0 || handle % HANDLE_UNIT) {
+    if (launcher == NULL || handle == 0 || handle % HANDLE_UNIT) {
         return false;
     }
     pthread_mutex_lock(&launcher->lock);
@@ -435,7 +435,7 @@ void sg_launcher_leave(struct sg_launcher *launcher, uint64_t root, struct sg_ch
             slot_free(launcher, &launcher->slots[i]);
         }
     }
-    for (struct thread_error **at = &launcher->errors; *at;) {
+    for (struct thread_error **at = &launcher->errors; *at != NULL;) {
         struct thread_error *error = *at;
         if (error->root == root) {
             *at = error->next;

@@ -23,7 +23,7 @@ static uint8_t *tile_at(struct tile *tile, unsigned row, unsigned column, unsign
     const struct sg_fragment *f = &tile->access->fragment;
     unsigned line = tile->access->column ? column : row, at = tile->access->column ? row : column;
     unsigned length = tile->access->column ? f->rows : f->columns;
-    if (!tile->line || tile->line_number != line) {
+    if (tile->line == NULL || tile->line_number != line) {
         uint64_t from = tile->address + (uint64_t)line * tile->stride * tile->bits / 8;
         unsigned align = tile->bits < 8 ? 1 : tile->bits / 8;
         tile->line = sg_reach(tile->warp, tile->in, 0, from, (uint64_t)length * tile->bits / 8,
@@ -31,7 +31,7 @@ static uint8_t *tile_at(struct tile *tile, unsigned row, unsigned column, unsign
         tile->line_number = line;
     }
     *shift = at * tile->bits % 8;
-    return tile->line ? tile->line + (size_t)at * tile->bits / 8 : NULL;
+    return tile->line != NULL ? tile->line + (size_t)at * tile->bits / 8 : NULL;
 }
 
 static struct tile tile_of(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask,
@@ -61,7 +61,7 @@ static bool load_register(struct tile *tile, unsigned lane, unsigned r, uint64_t
         unsigned index = ((lane * f->registers + r) * per + at) % elements, shift;
         const uint8_t *from = tile_at(tile, index / f->columns, index % f->columns, &shift);
         uint64_t element = 0;
-        if (!from) {
+        if (from == NULL) {
             return false;
         }
         memcpy(&element, from, (tile->bits + 7) / 8);
@@ -106,7 +106,7 @@ void sg_matrix_store(struct sg_warp *warp, const struct sg_insn *in, uint32_t ma
             uint64_t value = tile.bits == 64 ? ((const uint64_t *)row)[lane]
                                              : ((const uint32_t *)row)[lane] >> 16 * (i % per);
             uint8_t *to = tile_at(&tile, index / f->columns, index % f->columns, &shift);
-            if (!to) {
+            if (to == NULL) {
                 return;
             }
             memcpy(to, &value, tile.bits / 8);
@@ -150,7 +150,7 @@ void sg_matrix_ld(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
     for (unsigned number = 0; number < in->mode; number++) {
         for (unsigned row = 0; row < 8; row++) {
             const uint8_t *from = matrix_row(warp, in, number, row, SG_MAP_READ);
-            if (!from) {
+            if (from == NULL) {
                 return;
             }
             memcpy(m[number][row], from, 16);
@@ -176,7 +176,7 @@ void sg_matrix_st(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
         }
         for (unsigned row = 0; row < 8; row++) {
             uint8_t *to = matrix_row(warp, in, number, row, SG_MAP_WRITE);
-            if (!to) {
+            if (to == NULL) {
                 return;
             }
             memcpy(to, m[row], 16);

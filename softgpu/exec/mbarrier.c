@@ -91,7 +91,7 @@ static bool change(struct sg_warp *warp, const struct sg_insn *in, unsigned lane
                    enum sg_mbarrier_op op, uint32_t b, uint32_t c, uint64_t *before)
 {
     uint8_t *at = word_at(warp, in, lane, address);
-    if (!at) {
+    if (at == NULL) {
         return false;
     }
     memcpy(before, at, 8);
@@ -121,11 +121,11 @@ void sg_mbarrier_do(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         uint64_t before;
-        if (!change(warp, in, lane, a[lane], (enum sg_mbarrier_op)in->mode, b ? b[lane] : 0,
-                    c ? c[lane] : 0, &before)) {
+        if (!change(warp, in, lane, a[lane], (enum sg_mbarrier_op)in->mode, b != NULL ? b[lane] : 0,
+                    c != NULL ? c[lane] : 0, &before)) {
             return;
         }
-        if (d) {
+        if (d != NULL) {
             d[lane] = before;
         }
     }
@@ -140,7 +140,7 @@ static void test(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, 
         unsigned lane = (unsigned)__builtin_ctz(left);
         const uint8_t *at = word_at(warp, in, lane, a[lane]);
         uint64_t word, phase = parity ? ((const uint32_t *)b)[lane] : ((const uint64_t *)b)[lane];
-        if (!at) {
+        if (at == NULL) {
             return;
         }
         memcpy(&word, at, 8);

@@ -25,7 +25,7 @@ static struct entry *slot_of(const char *name, size_t length)
         hash = (hash ^ (unsigned char)name[i]) * 16777619u;
     }
     size_t at = hash % BUCKETS;
-    while (buckets[at].name &&
+    while (buckets[at].name != NULL &&
            (buckets[at].length != length || memcmp(buckets[at].name, name, length) != 0)) {
         at = (at + 1) % BUCKETS;
     }
@@ -35,7 +35,7 @@ static struct entry *slot_of(const char *name, size_t length)
 static void insert(const char *name, size_t length, const struct sg_op *op)
 {
     struct entry *slot = slot_of(name, length);
-    if (slot->name || !op) {
+    if (slot->name != NULL || op == NULL) {
         abort(); /* op.def names an operation twice, or an alias of nothing */
     }
     *slot = (struct entry){name, length, op};
@@ -57,7 +57,7 @@ bool sg_isa_v3_runs_here(void)
 static void fill(void)
 {
     const char *wanted = getenv("SOFTGPU_ISA");
-    bool base = wanted && strcmp(wanted, "base") == 0;
+    bool base = wanted != NULL && strcmp(wanted, "base") == 0;
     isa = !base && sg_isa_v3_runs_here() ? sg_isa_v3() : sg_isa_base();
     for (int aliases = 0; aliases < 2; aliases++) {
         for (size_t l = 0; l < sizeof isa->lists / sizeof isa->lists[0]; l++) {
@@ -65,9 +65,9 @@ static void fill(void)
             for (size_t i = 0; i < list.count; i++) {
                 const struct sg_op *op = &list.ops[i];
                 const char *equals = strchr(op->name, '=');
-                if (!equals && !aliases) {
+                if (equals == NULL && !aliases) {
                     insert(op->name, strlen(op->name), op);
-                } else if (equals && aliases) {
+                } else if (equals != NULL && aliases) {
                     insert(op->name, (size_t)(equals - op->name),
                            slot_of(equals + 1, strlen(equals + 1))->op);
                 }

@@ -26,7 +26,7 @@ struct sg_pool {
 
 static struct sg_grid *next_grid(struct sg_pool *pool)
 {
-    for (struct sg_grid *grid = pool->grids; grid; grid = grid->next) {
+    for (struct sg_grid *grid = pool->grids; grid != NULL; grid = grid->next) {
         if (grid->workers < grid->max_workers &&
             atomic_load_explicit(&grid->next_block, memory_order_relaxed) < grid->blocks &&
             !sg_grid_over(grid)) {
@@ -42,7 +42,7 @@ static void *worker_main(void *argument)
     pthread_mutex_lock(&pool->lock);
     while (!pool->closing) {
         struct sg_grid *grid = next_grid(pool);
-        if (!grid) {
+        if (grid == NULL) {
             pthread_cond_wait(&pool->offered, &pool->lock);
             continue;
         }
@@ -60,7 +60,7 @@ static void *worker_main(void *argument)
 enum ga_status sg_pool_create(unsigned workers, struct sg_pool **out)
 {
     struct sg_pool *pool = calloc(1, sizeof *pool + workers * sizeof pool->workers[0]);
-    if (!pool) {
+    if (pool == NULL) {
         return GA_NO_MEMORY;
     }
     pthread_mutex_init(&pool->lock, NULL);
@@ -78,7 +78,7 @@ enum ga_status sg_pool_create(unsigned workers, struct sg_pool **out)
 
 void sg_pool_destroy(struct sg_pool *pool)
 {
-    if (!pool) {
+    if (pool == NULL) {
         return;
     }
     pthread_mutex_lock(&pool->lock);
@@ -89,7 +89,7 @@ void sg_pool_destroy(struct sg_pool *pool)
         pthread_join(pool->workers[i], NULL);
     }
     for (int i = 0; i < SPARES; i++) {
-        if (pool->spares[i].memory) {
+        if (pool->spares[i].memory != NULL) {
             munmap(pool->spares[i].memory, pool->spares[i].bytes);
         }
     }
@@ -133,18 +133,19 @@ void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes)
     pthread_mutex_lock(&pool->lock);
     for (int i = 0; i < SPARES; i++) {
         struct spare *spare = &pool->spares[i];
-        if (spare->memory && spare->bytes >= *bytes && (!best || spare->bytes < best->bytes)) {
+        if (spare->memory != NULL && spare->bytes >= *bytes &&
+            (best == NULL || spare->bytes < best->bytes)) {
             best = spare;
         }
     }
     void *memory = NULL;
-    if (best) {
+    if (best != NULL) {
         memory = best->memory;
         *bytes = best->bytes;
         best->memory = NULL;
     }
     pthread_mutex_unlock(&pool->lock);
-    if (!memory) {
+    if (memory == NULL) {
         memory = mmap(NULL, *bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         memory = memory == MAP_FAILED ? NULL : memory;
@@ -161,7 +162,7 @@ void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes)
         struct spare *place = &pool->spares[0];
         for (int i = 0; i < SPARES; i++) {
             struct spare *spare = &pool->spares[i];
-            if (!spare->memory || (place->memory && spare->bytes < place->bytes)) {
+            if (spare->memory == NULL || (place->memory != NULL && spare->bytes < place->bytes)) {
                 place = spare;
             }
         }
@@ -170,7 +171,7 @@ void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes)
         *place = kept;
         pthread_mutex_unlock(&pool->lock);
     }
-    if (drop.memory) {
+    if (drop.memory != NULL) {
         munmap(drop.memory, drop.bytes);
     }
 }

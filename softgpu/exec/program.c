@@ -71,9 +71,9 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_module *modu
     struct sg_reloc *table = sg_load_alloc(load, load->keep, (relocs + 1) * sizeof *table);
     for (uint32_t i = 0; i < var->inits.count; i++) {
         const struct sg_ptx_init *init = &var->inits.items[i];
-        if (init->variable) {
+        if (init->variable != NULL) {
             load_reloc(load, var, &table[out->reloc_count++], init);
-        } else if (init->func) {
+        } else if (init->func != NULL) {
             if (!init->func->defined) {
                 sg_load_fail(load, SG_LOAD_UNRESOLVED, init->place,
                              "the address of function '%.*s' is used, but it is not defined",
@@ -96,7 +96,7 @@ static void load_variables(struct sg_load *load, const struct sg_ptx_module *mod
 {
     program->variables =
         sg_load_alloc(load, load->keep, (module->variable_count + 1) * sizeof *program->variables);
-    for (const struct sg_ptx_var *var = module->vars; var; var = var->next) {
+    for (const struct sg_ptx_var *var = module->vars; var != NULL; var = var->next) {
         load_variable(load, module, var, &program->variables[var->index]);
     }
     program->variable_count = module->variable_count;
@@ -134,7 +134,7 @@ static void load_entries(struct sg_load *load, const struct sg_ptx_module *modul
     size_t index = 0;
     program->entries =
         sg_load_alloc(load, load->keep, (module->pointer_count + 1) * sizeof *program->entries);
-    for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+    for (const struct sg_ptx_func *func = module->funcs; func != NULL; func = func->next) {
         if (func->entry && func->defined) {
             program->entries[func->pointer] = &program->codes[index++];
         }
@@ -172,12 +172,12 @@ static void load_module(struct sg_load *load, struct sg_program *program)
     keep_files(load, module);
     load_variables(load, module, program);
     size_t kernels = 0;
-    for (const struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+    for (const struct sg_ptx_func *func = module->funcs; func != NULL; func = func->next) {
         kernels += func->entry && func->defined;
     }
     program->codes = sg_load_alloc(load, load->keep, (kernels + 1) * sizeof *program->codes);
     uint32_t pass = 0, const_total = const_bytes(load, program);
-    for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+    for (struct sg_ptx_func *func = module->funcs; func != NULL; func = func->next) {
         if (func->entry && func->defined) {
             struct sg_code *code = &program->codes[program->code_count++];
             sg_decode_kernel(load, module, func, ++pass, code);
@@ -186,7 +186,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
         }
     }
     load_entries(load, module, program);
-    for (struct sg_ptx_func *func = module->funcs; func; func = func->next) {
+    for (struct sg_ptx_func *func = module->funcs; func != NULL; func = func->next) {
         if (func->defined && !func->call_mark) { /* reached from nowhere: check it all the same */
             struct sg_code *code = sg_load_alloc(load, &load->scratch, sizeof *code);
             sg_decode_kernel(load, module, func, ++pass, code);
@@ -207,11 +207,11 @@ enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, s
 {
     struct sg_program *program = calloc(1, sizeof *program);
     struct sg_load *load = calloc(1, sizeof *load);
-    if (log && log->size) {
+    if (log != NULL && log->size) {
         log->text[0] = '\0';
         log->used = 0;
     }
-    if (!program || !load) {
+    if (program == NULL || load == NULL) {
         free(program);
         free(load);
         return SG_LOAD_NO_MEMORY;
@@ -227,21 +227,21 @@ enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, s
         }
         load_module(load, program);
     }
-    enum sg_load_result result = load->result;
+    enum sg_load_result rc = load->result;
     sg_arena_free(&load->scratch);
     sg_arena_free(&load->parsed);
     free(load);
-    if (result == SG_LOAD_OK) {
+    if (rc == SG_LOAD_OK) {
         *out = program;
     } else {
         sg_program_destroy(program);
     }
-    return result;
+    return rc;
 }
 
 void sg_program_destroy(struct sg_program *program)
 {
-    if (program) {
+    if (program != NULL) {
         sg_arena_free(&program->arena);
         free(program);
     }
@@ -334,7 +334,7 @@ enum ga_status sg_image_create(const struct sg_program *program, const uint64_t 
         }
     }
     struct sg_image *image = calloc(1, sizeof *image + count * sizeof image->addresses[0]);
-    if (!image) {
+    if (image == NULL) {
         return GA_NO_MEMORY;
     }
     image->program = program;

@@ -7,7 +7,7 @@ const struct sg_object *sg_tex_object(struct sg_warp *warp, const struct sg_insn
                                       uint64_t handle, enum sg_object_kind kind)
 {
     const struct sg_object *object = sg_objects_find(warp->block->grid->launch->objects, handle);
-    if (!object || object->kind != kind) {
+    if (object == NULL || object->kind != kind) {
         sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, handle,
                       kind == SG_OBJECT_TEXTURE ? "not a texture object of this context"
                                                 : "not a surface object of this context");
@@ -101,10 +101,10 @@ void sg_tex_query(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const struct sg_object *object =
             sg_tex_object(warp, in, lane, handles[lane], (enum sg_object_kind)in->imm);
-        if (!object) {
+        if (object == NULL) {
             return;
         }
-        row[lane] = answer(object, (enum sg_query)in->mode, levels ? levels[lane] : 0);
+        row[lane] = answer(object, (enum sg_query)in->mode, levels != NULL ? levels[lane] : 0);
     }
 }
 
@@ -116,7 +116,7 @@ void sg_istypep(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const struct sg_object *object =
             sg_objects_find(warp->block->grid->launch->objects, handles[lane]);
-        is |= object && (int64_t)object->kind == in->imm ? 1u << lane : 0;
+        is |= object != NULL && (int64_t)object->kind == in->imm ? 1u << lane : 0;
     }
     *row = (*row & ~mask) | is;
 }

@@ -18,7 +18,7 @@ uint8_t *sg_reach(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
 {
     const struct sg_access_fault what = {need & SG_MAP_WRITE ? "write" : "read", bytes, align};
     uint8_t *at = address & (align - 1) ? NULL : find(warp, lane, address, bytes, need);
-    if (!at) {
+    if (at == NULL) {
         sg_warp_fault_access(warp, in, lane, address, &what);
     }
     return at;

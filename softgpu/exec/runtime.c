@@ -46,7 +46,7 @@ static void write_bytes(struct lane *lane, uint64_t address, const void *value, 
     uint8_t *to = address % bytes
                       ? NULL
                       : sg_generic_at(lane->warp, lane->number, address, bytes, SG_MAP_WRITE);
-    if (to) {
+    if (to != NULL) {
         memcpy(to, value, bytes);
     } else {
         sg_warp_fault(lane->warp, lane->in, lane->number, SG_FAULT_ILLEGAL_ADDRESS, address,
@@ -93,7 +93,7 @@ static enum sg_runtime_error buffer_v2(struct lane *lane)
     const struct sg_code *code = code_of(lane, argument(lane, 0));
     argument_dim(lane, 1, sizes);
     argument_dim(lane, 2, sizes + 3);
-    if (!code) {
+    if (code == NULL) {
         lane->result = 0;
         return SG_RUNTIME_INVALID_FUNCTION;
     }
@@ -157,14 +157,14 @@ static enum sg_runtime_error error_name(struct lane *lane)
 static enum sg_runtime_error device_count(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
-    write_int(lane, 0, facts ? facts->device_count : 1);
+    write_int(lane, 0, facts != NULL ? facts->device_count : 1);
     return SG_RUNTIME_OK;
 }
 
 static enum sg_runtime_error device(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
-    write_int(lane, 0, facts ? facts->device : 0);
+    write_int(lane, 0, facts != NULL ? facts->device : 0);
     return SG_RUNTIME_OK;
 }
 
@@ -172,7 +172,7 @@ static enum sg_runtime_error attribute(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     int value;
-    if (!facts ||
+    if (facts == NULL ||
         !facts->attribute(facts, (int)argument(lane, 2), (int)argument(lane, 1), &value)) {
         return SG_RUNTIME_INVALID_VALUE;
     }
@@ -184,7 +184,7 @@ static enum sg_runtime_error limit(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     uint64_t value;
-    if (!facts || !facts->limit(facts, (int)argument(lane, 1), &value)) {
+    if (facts == NULL || !facts->limit(facts, (int)argument(lane, 1), &value)) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_long(lane, 0, value);
@@ -250,7 +250,7 @@ static enum sg_runtime_error allocate(struct lane *lane)
     struct sg_kernel_heap *heap = lane->grid->launch->heap;
     uint64_t bytes = argument(lane, 1), address = 0;
     if (bytes != 0) {
-        address = heap ? sg_kernel_heap_take(heap, bytes, 256) : 0;
+        address = heap != NULL ? sg_kernel_heap_take(heap, bytes, 256) : 0;
         if (!address) {
             return SG_RUNTIME_NO_MEMORY;
         }
@@ -263,7 +263,8 @@ static enum sg_runtime_error release(struct lane *lane)
 {
     struct sg_kernel_heap *heap = lane->grid->launch->heap;
     uint64_t address = argument(lane, 0);
-    bool good = address == 0 || (heap && sg_kernel_heap_give(heap, address) == SG_HEAP_GIVEN);
+    bool good =
+        address == 0 || (heap != NULL && sg_kernel_heap_give(heap, address) == SG_HEAP_GIVEN);
     return good ? SG_RUNTIME_OK : SG_RUNTIME_INVALID_VALUE;
 }
 
@@ -330,7 +331,7 @@ static enum sg_runtime_error fill_2d(struct lane *lane)
 static enum sg_runtime_error function_attributes(struct lane *lane)
 {
     const struct sg_code *code = code_of(lane, argument(lane, 1));
-    if (!code) {
+    if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;
     }
     const struct sg_kernel *kernel = &code->kernel;
@@ -354,11 +355,11 @@ static enum sg_runtime_error occupancy(struct lane *lane)
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     const struct sg_code *code = code_of(lane, argument(lane, 1));
     int blocks;
-    if (!code) {
+    if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;
     }
-    if (!facts || !facts->occupancy(facts, &code->kernel, (uint32_t)argument(lane, 2),
-                                    argument(lane, 3), &blocks)) {
+    if (facts == NULL || !facts->occupancy(facts, &code->kernel, (uint32_t)argument(lane, 2),
+                                           argument(lane, 3), &blocks)) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_int(lane, 0, blocks);

@@ -129,7 +129,7 @@ static void axis_resolve(struct sg_axis *axis, const struct sg_sampling *s, unsi
         }
     }
     for (int k = 0; k <= two; k++) {
-        for (int i = 0; offset && i < SG_LANES; i++) {
+        for (int i = 0; offset != NULL && i < SG_LANES; i++) {
             axis->at[k][i] += offset[i] < -8 ? -8 : offset[i] > 7 ? 7 : offset[i];
         }
         axis->outside[k] = 0;
@@ -146,7 +146,7 @@ static void axis_index(struct sg_axis *axis, const struct sg_sampling *s, unsign
 {
     const int32_t *offset = s->offset[which];
     for (int i = 0; i < SG_LANES; i++) {
-        int64_t at = (int64_t)s->index[which][i] + (offset ? offset[i] : 0);
+        int64_t at = (int64_t)s->index[which][i] + (offset != NULL ? offset[i] : 0);
         axis->at[0][i] = at < 0 || at >= size ? -1 : (int32_t)at;
     }
     axis->outside[0] = axis_fold(axis->at[0], (int32_t)size, SG_ADDRESS_BORDER, false);

@@ -12,7 +12,7 @@
 
 static uint32_t depth_of(const struct sg_group *group)
 {
-    return group->frame ? group->frame->depth : 0;
+    return group->frame != NULL ? group->frame->depth : 0;
 }
 
 static bool goes_before(const struct sg_group *a, const struct sg_group *b)
@@ -32,7 +32,7 @@ static struct sg_group *pick(struct sg_warp *warp)
         if (warp->fair && (group->mask & warp->fair_mask)) {
             return group;
         }
-        if (!best || goes_before(group, best)) {
+        if (best == NULL || goes_before(group, best)) {
             best = group;
         }
     }
@@ -47,12 +47,12 @@ static void be_fair(struct sg_warp *warp, const struct sg_group *running)
     for (uint32_t i = 0; i < warp->group_count; i++) {
         struct sg_group *group = &warp->groups[i];
         if (group != running && group->state == SG_GROUP_READY &&
-            (!oldest || group->last_run < oldest->last_run)) {
+            (oldest == NULL || group->last_run < oldest->last_run)) {
             oldest = group;
         }
     }
     warp->fair = 0;
-    if (oldest) {
+    if (oldest != NULL) {
         warp->fair = FAIR_MAX;
         warp->fair_mask = oldest->mask & -oldest->mask;
         oldest->last_run = ++warp->clock;
@@ -152,7 +152,7 @@ static void wait_together(struct sg_warp *warp, struct sg_group *group, const st
         sg_barrier_arrive(warp, group, in, same);
     } else if (sg_collective_ready(warp, group, in)) {
         group->pc++;
-        if (in->full) {
+        if (in->full != NULL) {
             in->masked(warp, in, same);
         }
     }
@@ -242,7 +242,7 @@ static enum sg_stop run_group(struct sg_warp *warp, struct sg_group *group)
     const struct sg_insn *code = sg_block_insn(warp->block, 0);
     uint32_t limit = meeting_point(warp, group);
     enum sg_stop stop = SG_STOP_POINT;
-    warp->sp = group->frame ? group->frame->sp : 0;
+    warp->sp = group->frame != NULL ? group->frame->sp : 0;
     for (;;) {
         const struct sg_insn *in = code + group->pc;
         uint32_t count = in->run;
@@ -280,7 +280,7 @@ bool sg_warp_run(struct sg_warp *warp)
     }
     for (uint32_t points = 0; points < POINTS_MAX && !warp->faulted; points++) {
         struct sg_group *group = pick(warp);
-        if (!group) {
+        if (group == NULL) {
             break;
         }
         moved = true;
@@ -296,7 +296,7 @@ bool sg_warp_run(struct sg_warp *warp)
         /* also a turn without many branches: there are loops with many calls in them */
         if (stop == SG_STOP_TURN || points == POINTS_MAX - 1) {
             struct sg_group *running = pick(warp);
-            if (running && warp->group_count > 1) {
+            if (running != NULL && warp->group_count > 1) {
                 be_fair(warp, running);
             }
             break;

@@ -242,10 +242,10 @@ void sg_surface(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
                                                                              : store;
     for (uint32_t left = mask; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        if (!s.object || s.object->handle != handles[lane]) {
+        if (s.object == NULL || s.object->handle != handles[lane]) {
             s.object = sg_tex_object(warp, in, lane, handles[lane], SG_OBJECT_SURFACE);
         }
-        if (!s.object || !one(&s, lane)) {
+        if (s.object == NULL || !one(&s, lane)) {
             return;
         }
     }

@@ -73,7 +73,7 @@ static void read_layer(struct sg_sampling *s, bool cube, struct room *room)
     const uint32_t layers = s->object->texels.layers, count = cube ? layers / 6 : layers;
     s->layer = room->layer;
     for (int i = 0; layers > 1 && i < SG_LANES; i++) {
-        uint32_t layer = row ? row[i] : 0;
+        uint32_t layer = row != NULL ? row[i] : 0;
         room->layer[i] = layer < count ? layer : count - 1;
     }
 }
@@ -348,7 +348,7 @@ void SG_ISA_NAME(sg_tex)(struct sg_warp *warp, const struct sg_insn *in, uint32_
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint32_t same = sg_lanes_agree(handles, left);
         s.object = sg_tex_object(warp, in, lane, handles[lane], SG_OBJECT_TEXTURE);
-        if (!s.object) {
+        if (s.object == NULL) {
             return;
         }
         if (!prepare(&s, &room)) {

@@ -153,12 +153,12 @@ static CUresult conditional_make(struct sg_graph_exec *exec, const struct front_
     if (node->bodies == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < from->body_count; i++) {
+    CUresult rc = CUDA_SUCCESS;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < from->body_count; i++) {
         node->body_count++;
-        result = level_make(exec, &from->bodies[i], node, &node->bodies[i]);
+        rc = level_make(exec, &from->bodies[i], node, &node->bodies[i]);
     }
-    return result;
+    return rc;
 }
 
 static CUresult memory_make(struct sg_graph_exec *exec, const struct front_node_params *params)
@@ -184,9 +184,9 @@ static CUresult node_make(struct sg_graph_exec *exec, const struct front_plan_no
     for (unsigned i = 0; i < from->after_count; i++) {
         level->nodes[from->after[i]].after_count++;
     }
-    CUresult result = sg_graph_what_make(from->params, &node->what);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_graph_what_make(from->params, &node->what);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     switch ((int)from->params->type) {
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
@@ -229,24 +229,24 @@ static CUresult level_make(struct sg_graph_exec *exec, const struct front_plan *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     level->count = plan->count;
-    CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < plan->count; i++) {
-        result = node_make(exec, &plan->nodes[i], level, &level->nodes[i]);
+    CUresult rc = CUDA_SUCCESS;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
+        rc = node_make(exec, &plan->nodes[i], level, &level->nodes[i]);
     }
-    return result == CUDA_SUCCESS ? edges_make(plan, level) : result;
+    return rc == CUDA_SUCCESS ? edges_make(plan, level) : rc;
 }
 
 /* First the memory, so that copies to it find it there. */
 static CUresult memory_collect(struct sg_graph_exec *exec, const struct front_plan *plan)
 {
-    CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < plan->count; i++) {
+    CUresult rc = CUDA_SUCCESS;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
         int type = (int)plan->nodes[i].params->type;
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-            result = memory_make(exec, plan->nodes[i].params);
+            rc = memory_make(exec, plan->nodes[i].params);
         }
     }
-    return result == CUDA_SUCCESS ? sg_graph_memory_map(exec) : result;
+    return rc == CUDA_SUCCESS ? sg_graph_memory_map(exec) : rc;
 }
 
 CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_graph_exec **exec)
@@ -269,16 +269,16 @@ CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_
     made->events = calloc((size_t)totals.events + 1, sizeof(struct sg_graph_node *));
     made->conditions = calloc((size_t)totals.conditions + 1, sizeof(struct sg_condition *));
     made->allocs = calloc((size_t)totals.memory + 1, sizeof *made->allocs);
-    CUresult result = made->by_number != NULL && made->events != NULL && made->conditions != NULL &&
-                              made->allocs != NULL
-                          ? memory_collect(made, plan)
-                          : CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS) {
-        result = level_make(made, plan, NULL, &made->level);
+    CUresult rc = made->by_number != NULL && made->events != NULL && made->conditions != NULL &&
+                          made->allocs != NULL
+                      ? memory_collect(made, plan)
+                      : CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc == CUDA_SUCCESS) {
+        rc = level_make(made, plan, NULL, &made->level);
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         exec_free(made);
-        return result;
+        return rc;
     }
     sg_graph_memory_unmap(made); /* it was there for the checks */
     *exec = made;
@@ -345,12 +345,12 @@ CUresult sg_graph_set(struct sg_graph_exec *exec, unsigned number,
                       const struct front_node_params *params)
 {
     struct sg_graph_change change = {.node = exec->by_number[number]};
-    CUresult result = exec->dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : sg_graph_memory_map(exec);
-    if (result == CUDA_SUCCESS) {
-        result = sg_graph_what_make(params, &change.what);
+    CUresult rc = exec->dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : sg_graph_memory_map(exec);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_graph_what_make(params, &change.what);
         sg_graph_memory_unmap(exec);
     }
-    return result == CUDA_SUCCESS ? change_add(exec, &change) : result;
+    return rc == CUDA_SUCCESS ? change_add(exec, &change) : rc;
 }
 
 CUresult sg_graph_enable(struct sg_graph_exec *exec, unsigned number, bool on)

@@ -19,12 +19,12 @@ CUresult sg_condition_make(struct sg_context *context, unsigned value, bool assi
                            uint64_t *handle)
 {
     struct sg_condition *made = calloc(1, sizeof *made);
-    CUresult result = made == NULL
-                          ? CUDA_ERROR_OUT_OF_MEMORY
-                          : sg_heap_alloc(context->device, context, sizeof(uint32_t), &made->range);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = made == NULL
+                      ? CUDA_ERROR_OUT_OF_MEMORY
+                      : sg_heap_alloc(context->device, context, sizeof(uint32_t), &made->range);
+    if (rc != CUDA_SUCCESS) {
         free(made);
-        return result;
+        return rc;
     }
     if (all.next == NULL) {
         ga_list_init(&all);

@@ -45,10 +45,10 @@ CUresult sg_graph_memory_make(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdev
     }
     uint64_t at;
     made->space = (wanted->bytesize + SG_CHUNK_BYTES - 1) / SG_CHUNK_BYTES * SG_CHUNK_BYTES;
-    CUresult result = sg_vmm_reserve(0, made->space, 0, &at);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = sg_vmm_reserve(0, made->space, 0, &at);
+    if (rc != CUDA_SUCCESS) {
         free(made);
-        return result;
+        return rc;
     }
     if (all.next == NULL) {
         ga_list_init(&all);
@@ -91,23 +91,23 @@ struct front_graph_block *sg_graph_memory_hold(struct sg_graph_memory *memory)
 static CUresult back(struct sg_graph_memory *memory)
 {
     uint64_t address = memory->by_address.number, allocation;
-    CUresult result = memory->allocation != 0
-                          ? CUDA_SUCCESS
-                          : sg_vmm_create(memory->device, memory->space, &allocation);
-    if (result != CUDA_SUCCESS || memory->allocation != 0) {
-        return result;
+    CUresult rc = memory->allocation != 0
+                      ? CUDA_SUCCESS
+                      : sg_vmm_create(memory->device, memory->space, &allocation);
+    if (rc != CUDA_SUCCESS || memory->allocation != 0) {
+        return rc;
     }
-    result = sg_vmm_map(address, memory->space, 0, allocation);
-    if (result == CUDA_SUCCESS) {
-        result = sg_vmm_access(address, memory->space, memory->device->ordinal,
-                               SG_MAP_READ | SG_MAP_WRITE);
-        if (result != CUDA_SUCCESS) {
+    rc = sg_vmm_map(address, memory->space, 0, allocation);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_vmm_access(address, memory->space, memory->device->ordinal,
+                           SG_MAP_READ | SG_MAP_WRITE);
+        if (rc != CUDA_SUCCESS) {
             (void)sg_vmm_unmap(address, memory->space, false);
         }
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         (void)sg_vmm_release(allocation);
-        return result;
+        return rc;
     }
     memory->allocation = allocation;
     front_graph_account_add(&accounts[memory->device->ordinal], memory->space);
@@ -146,11 +146,11 @@ void sg_graph_memory_leave(const struct sg_graph_exec *exec)
 
 CUresult sg_graph_memory_map(const struct sg_graph_exec *exec)
 {
-    CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < exec->alloc_count; i++) {
-        result = back(memory_of(&exec->allocs[i]));
+    CUresult rc = CUDA_SUCCESS;
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < exec->alloc_count; i++) {
+        rc = back(memory_of(&exec->allocs[i]));
     }
-    return result;
+    return rc;
 }
 
 void sg_graph_memory_unmap(const struct sg_graph_exec *exec)
@@ -167,10 +167,10 @@ void sg_graph_memory_unmap(const struct sg_graph_exec *exec)
 CUresult sg_graph_memory_launch(const struct sg_graph_exec *exec)
 {
     bool automatic = (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-    CUresult result = sg_graph_memory_map(exec);
-    return result == CUDA_SUCCESS
+    CUresult rc = sg_graph_memory_map(exec);
+    return rc == CUDA_SUCCESS
                ? front_graph_allocs_launch(exec->allocs, exec->alloc_count, automatic)
-               : result;
+               : rc;
 }
 
 CUresult sg_graph_memory_free(struct sg_graph_memory *memory)

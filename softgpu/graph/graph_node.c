@@ -33,18 +33,18 @@ static CUresult kernel_make(const struct front_kernel_node *kernel, struct sg_gr
     struct sg_function *function;
     const CUlaunchConfig config = {.attrs = kernel->attributes,
                                    .numAttrs = kernel->attribute_count};
-    CUresult result = front_launch_options_read(&config, &options);
-    if (result == CUDA_SUCCESS) {
-        result = context_use(kernel->context, what, &context);
+    CUresult rc = front_launch_options_read(&config, &options);
+    if (rc == CUDA_SUCCESS) {
+        rc = context_use(kernel->context, what, &context);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_function_find(kernel->function, context, &function);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_function_find(kernel->function, context, &function);
     }
-    if (result == CUDA_SUCCESS && function->module->context != context) {
-        result = CUDA_ERROR_INVALID_HANDLE;
+    if (rc == CUDA_SUCCESS && function->module->context != context) {
+        rc = CUDA_ERROR_INVALID_HANDLE;
     }
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_launch_shape shape = {
         .cluster = {options.cluster[0], options.cluster[1], options.cluster[2]},
@@ -61,14 +61,14 @@ static CUresult copy_make(const struct front_copy_node *copy, struct sg_graph_wh
 {
     struct front_box box;
     struct sg_context *context;
-    CUresult result = front_box_3d(&copy->copy, &box);
-    if (result == CUDA_SUCCESS) {
-        result = context_use(copy->context, what, &context);
+    CUresult rc = front_box_3d(&copy->copy, &box);
+    if (rc == CUDA_SUCCESS) {
+        rc = context_use(copy->context, what, &context);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sg_array_resolve(&box);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_array_resolve(&box);
     }
-    return result == CUDA_SUCCESS ? sg_copy_make(&box, &what->item) : result;
+    return rc == CUDA_SUCCESS ? sg_copy_make(&box, &what->item) : rc;
 }
 
 static CUresult fill_make(const struct front_fill_node *fill, struct sg_graph_what *what)
@@ -82,8 +82,8 @@ static CUresult fill_make(const struct front_fill_node *fill, struct sg_graph_wh
                                         .element = said->elementSize,
                                         .value = said->value};
     struct sg_context *context;
-    CUresult result = context_use(fill->context, what, &context);
-    return result == CUDA_SUCCESS ? sg_fill_make(&shape, &what->item) : result;
+    CUresult rc = context_use(fill->context, what, &context);
+    return rc == CUDA_SUCCESS ? sg_fill_make(&shape, &what->item) : rc;
 }
 
 /* The thread of the first device calls it, wherever the graph is launched. */
@@ -97,23 +97,23 @@ static CUresult host_make(const CUDA_HOST_NODE_PARAMS_v1 *host, struct sg_graph_
 static CUresult values_make(const struct front_values_node *node, struct sg_graph_what *what)
 {
     struct front_value steps[FRONT_VALUES_MAX];
-    CUresult result = front_values_read(node->count, node->ops, node->flags, steps, &what->count);
+    CUresult rc = front_values_read(node->count, node->ops, node->flags, steps, &what->count);
     what->values = calloc((size_t)what->count + 1, sizeof *what->values);
-    if (result == CUDA_SUCCESS && what->values == NULL) {
-        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (rc == CUDA_SUCCESS && what->values == NULL) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < what->count; i++) {
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < what->count; i++) {
         what->values[i] = (struct sg_value){.address = steps[i].address,
                                             .value = steps[i].value,
                                             .bytes = steps[i].bytes,
                                             .write = steps[i].write,
                                             .wait = steps[i].wait};
-        result = sg_value_check(&what->values[i]);
-        if (result == CUDA_SUCCESS && !steps[i].write) {
-            result = sg_values_start();
+        rc = sg_value_check(&what->values[i]);
+        if (rc == CUDA_SUCCESS && !steps[i].write) {
+            rc = sg_values_start();
         }
     }
-    return result;
+    return rc;
 }
 
 static CUresult event_make(CUevent event, struct sg_graph_what *what)
@@ -159,11 +159,11 @@ static CUresult make(const struct front_node_params *params, struct sg_graph_wha
 CUresult sg_graph_what_make(const struct front_node_params *params, struct sg_graph_what *what)
 {
     *what = (struct sg_graph_what){.kind = SG_GRAPH_NOTHING};
-    CUresult result = make(params, what);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = make(params, what);
+    if (rc != CUDA_SUCCESS) {
         sg_graph_what_drop(what);
     }
-    return result;
+    return rc;
 }
 
 void sg_graph_what_drop(struct sg_graph_what *what)

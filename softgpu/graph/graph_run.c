@@ -344,13 +344,13 @@ CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     launch->exec = exec;
-    CUresult result = marks_make(launch);
-    if (result == CUDA_SUCCESS) {
-        result = sg_graph_memory_launch(exec);
+    CUresult rc = marks_make(launch);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_graph_memory_launch(exec);
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         launch_unmake(launch);
-        return result;
+        return rc;
     }
     marks_use(launch);
     exec->references++;

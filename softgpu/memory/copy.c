@@ -176,11 +176,11 @@ struct places {
 static CUresult places_find(const struct front_box *box, struct places *places)
 {
     places->sync_memops = false;
-    CUresult result = side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->devices[0],
-                                 &places->sync_memops);
-    return result == CUDA_SUCCESS ? side_check(box, &box->from, SG_MAP_READ, &places->from,
-                                               &places->devices[1], &places->sync_memops)
-                                  : result;
+    CUresult rc = side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->devices[0],
+                             &places->sync_memops);
+    return rc == CUDA_SUCCESS ? side_check(box, &box->from, SG_MAP_READ, &places->from,
+                                           &places->devices[1], &places->sync_memops)
+                              : rc;
 }
 
 static const char *copy_name(enum sg_engine_kind engine)
@@ -210,9 +210,9 @@ CUresult sg_copy_make(const struct front_box *box, struct sg_item **item)
 {
     struct places places;
     *item = NULL;
-    CUresult result = box->width != 0 ? places_find(box, &places) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS || box->width == 0) {
-        return result;
+    CUresult rc = box->width != 0 ? places_find(box, &places) : CUDA_SUCCESS;
+    if (rc != CUDA_SUCCESS || box->width == 0) {
+        return rc;
     }
     struct copy *copy = copy_new(box, &places);
     if (copy == NULL) {
@@ -245,14 +245,14 @@ CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, b
         return CUDA_SUCCESS;
     }
     struct places places;
-    CUresult result = places_find(box, &places);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = places_find(box, &places);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_both both;
-    result = sg_both_before(&both, stream, places.devices);
-    if (result == CUDA_SUCCESS) {
-        result = copy_put(stream, box, &places, async);
+    rc = sg_both_before(&both, stream, places.devices);
+    if (rc == CUDA_SUCCESS) {
+        rc = copy_put(stream, box, &places, async);
     }
-    return sg_both_after(&both, result);
+    return sg_both_after(&both, rc);
 }

@@ -202,14 +202,14 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
         sg_peer_rights(context, made->rights);
     }
     ga_list_init(&made->in_context);
-    CUresult result = alloc(device, made);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && context != NULL) { /* else a pool asks, and knows */
+    CUresult rc = alloc(device, made);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY && context != NULL) { /* else a pool asks, and knows */
         (void)front_mempool_release((CUdevice)device->ordinal);
-        result = alloc(device, made);
+        rc = alloc(device, made);
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         free(made);
-        return result;
+        return rc;
     }
     if (sg_range_enter(made) != GA_OK) {
         heap_release(made);

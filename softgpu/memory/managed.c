@@ -30,23 +30,23 @@ CUresult sg_managed_make(const struct sg_program *program, struct sg_managed **m
 {
     size_t count = sg_program_variable_count(program);
     struct sg_managed *made = calloc(1, sizeof *made + count * sizeof made->ranges[0]);
-    CUresult result = made != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
+    CUresult rc = made != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         const struct sg_variable *variable = sg_program_variable_at(program, i);
         if (variable->managed && !variable->external && variable->bytes != 0) {
-            result = sg_managed_alloc(NULL, variable->bytes, &made->ranges[i]);
+            rc = sg_managed_alloc(NULL, variable->bytes, &made->ranges[i]);
         }
-        if (result != CUDA_SUCCESS) {
+        if (rc != CUDA_SUCCESS) {
             ga_error("softgpu: no memory for managed variable %s (%llu bytes)", variable->name,
                      (unsigned long long)variable->bytes);
         } else if (made->ranges[i] != NULL) {
             made->ranges[i]->variable = true;
         }
     }
-    result = result == CUDA_SUCCESS ? initialise(program, made) : result;
-    if (result != CUDA_SUCCESS) {
+    rc = rc == CUDA_SUCCESS ? initialise(program, made) : rc;
+    if (rc != CUDA_SUCCESS) {
         sg_managed_drop(made, program);
-        return result;
+        return rc;
     }
     made->references = 1;
     *managed = made;

@@ -103,9 +103,9 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
     struct sg_item *item;
     struct sg_range *range;
     enum sg_place place;
-    CUresult result = fill_make(shape, &item, &range, &place);
-    if (result != CUDA_SUCCESS || item == NULL) {
-        return result;
+    CUresult rc = fill_make(shape, &item, &range, &place);
+    if (rc != CUDA_SUCCESS || item == NULL) {
+        return rc;
     }
     if (!async && (place == SG_PLACE_HOST || range->sync_memops ||
                    (stream->context->flags & FRONT_CTX_SYNC_MEMOPS) != 0)) {

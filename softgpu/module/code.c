@@ -11,9 +11,9 @@
 
 #define LOG_BYTES 4096
 
-static CUresult load_result(enum sg_load_result result)
+static CUresult load_result(enum sg_load_result rc)
 {
-    switch (result) {
+    switch (rc) {
     case SG_LOAD_OK:
         return CUDA_SUCCESS;
     case SG_LOAD_SYNTAX:
@@ -36,9 +36,9 @@ static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg
     for (size_t i = 0; i < texts->count; i++) {
         units[i] = (struct sg_unit){.text = texts->items[i].bytes, .bytes = texts->items[i].size};
     }
-    CUresult result = load_result(sg_program_link(units, texts->count, log, program));
+    CUresult rc = load_result(sg_program_link(units, texts->count, log, program));
     free(units);
-    return result;
+    return rc;
 }
 
 /* The word behind `key`: ".visible .entry name(" */
@@ -67,11 +67,11 @@ void sg_code_refused(const struct sg_origin *origin, const char *why)
 }
 
 /* What may help where an instruction is not known: compilers take others for older GPUs. */
-static const char *advice(const struct sg_texts *texts, CUresult result)
+static const char *advice(const struct sg_texts *texts, CUresult rc)
 {
     char target[16];
     word_after(&texts->items[0], ".target", target, sizeof target);
-    return result == CUDA_ERROR_NOT_SUPPORTED && strcmp(target, "sm_75") != 0
+    return rc == CUDA_ERROR_NOT_SUPPORTED && strcmp(target, "sm_75") != 0
                ? "; PTX for an older compute capability may do without it: build with -gencode "
                  "arch=compute_75,code=compute_75"
                : "";
@@ -82,14 +82,14 @@ static CUresult code_parse(const struct sg_texts *texts, const struct sg_origin 
 {
     char buffer[LOG_BYTES] = "", why[LOG_BYTES + 256];
     struct sg_log messages = {.text = buffer, .size = sizeof buffer};
-    CUresult result = link(texts, &messages, &code->program);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = link(texts, &messages, &code->program);
+    if (rc != CUDA_SUCCESS) {
         front_jit_write(log, buffer);
         buffer[strcspn(buffer, "\n")] = 0;
         snprintf(why, sizeof why, "PTX refused: %s%s", buffer[0] != 0 ? buffer : "out of memory",
-                 advice(texts, result));
+                 advice(texts, rc));
         sg_code_refused(origin, why);
-        return result;
+        return rc;
     }
     struct sg_target target = sg_program_target(code->program);
     code->sm = target.sm;
@@ -127,30 +127,30 @@ CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
     struct sg_texts texts;
     unsigned least, most;
     sg_process_capabilities(&least, &most);
-    CUresult result = sg_image_texts(image, least, &texts, why, sizeof why);
-    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU && most > least) {
-        result = sg_image_texts(image, most, &texts, why, sizeof why);
+    CUresult rc = sg_image_texts(image, least, &texts, why, sizeof why);
+    if (rc == CUDA_ERROR_NO_BINARY_FOR_GPU && most > least) {
+        rc = sg_image_texts(image, most, &texts, why, sizeof why);
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         front_jit_write(log, why);
         snprintf(line, sizeof line, "device code refused: %s", why);
         sg_code_refused(origin, line);
-        return result;
+        return rc;
     }
     word_after(&texts.items[0], ".entry", origin->kernel, sizeof origin->kernel);
     struct sg_code *made = calloc(1, sizeof *made);
-    result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, origin, log, made);
+    rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, origin, log, made);
     sg_texts_free(&texts);
-    if (result == CUDA_SUCCESS) { /* text without a container says by itself what it is for */
+    if (rc == CUDA_SUCCESS) { /* text without a container says by itself what it is for */
         bool middle = made->only >= least && made->only <= most;
-        result = sg_code_fits(made, middle ? made->only : most, origin, log);
-        if (result != CUDA_SUCCESS) {
+        rc = sg_code_fits(made, middle ? made->only : most, origin, log);
+        if (rc != CUDA_SUCCESS) {
             sg_program_destroy(made->program);
         }
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         free(made);
-        return result;
+        return rc;
     }
     made->references = 1;
     *code = made;

@@ -75,12 +75,12 @@ CUresult sg_nest_make(struct sg_module *module)
         return CUDA_SUCCESS;
     }
     uint64_t bytes = launcher_bytes(module->context->device);
-    CUresult result =
+    CUresult rc =
         sg_heap_alloc(module->context->device, module->context, bytes, &module->launcher_memory);
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         ga_error("softgpu: no device memory for kernels that launch kernels (%llu bytes)",
                  (unsigned long long)bytes);
-        return result;
+        return rc;
     }
     module->launcher_memory->variable = true; /* nobody's allocation: cuMemFree refuses it */
     void *memory = (void *)(uintptr_t)module->launcher_memory->span.base;

@@ -99,9 +99,9 @@ static CUresult texts_add(struct sg_texts *texts, const struct api_image_entry *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     texts->items = more;
-    CUresult result = take(entry, &more[texts->count], why, why_bytes);
-    texts->count += result == CUDA_SUCCESS;
-    return result;
+    CUresult rc = take(entry, &more[texts->count], why, why_bytes);
+    texts->count += rc == CUDA_SUCCESS;
+    return rc;
 }
 
 /* NVIDIA's device run time (libcudadevrt) holds machine code, and PTX for the newest GPUs. Nothing
@@ -144,9 +144,9 @@ static CUresult unit_take(const struct api_image *unit, size_t index, struct sg_
 {
     char where[64];
     struct found found = {.sm = texts->sm};
-    CUresult result = search(unit, &found);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = search(unit, &found);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     if (found.best.size != 0) {
         return texts_add(texts, &found.best, why, why_bytes);
@@ -161,17 +161,17 @@ static CUresult unit_take(const struct api_image *unit, size_t index, struct sg_
 static CUresult units_take(const struct api_image *image, struct sg_texts *texts, char *why,
                            size_t why_bytes)
 {
-    CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; result == CUDA_SUCCESS; i++) {
+    CUresult rc = CUDA_SUCCESS;
+    for (size_t i = 0; rc == CUDA_SUCCESS; i++) {
         struct api_image unit;
         enum ga_status status = api_bundle_unit(image, i, &unit);
         if (status == GA_AGAIN) {
             return CUDA_SUCCESS;
         }
-        result =
+        rc =
             status == GA_OK ? unit_take(&unit, i, texts, why, why_bytes) : CUDA_ERROR_INVALID_IMAGE;
     }
-    return result;
+    return rc;
 }
 
 static CUresult gather(const struct api_image *image, struct sg_texts *texts, char *why,
@@ -184,17 +184,17 @@ static CUresult gather(const struct api_image *image, struct sg_texts *texts, ch
     if (status != GA_OK && status != GA_AGAIN) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
-    CUresult result = status == GA_OK ? search(plain ? image : &linked, &found) : CUDA_SUCCESS;
-    if (result == CUDA_SUCCESS && found.best.size != 0) {
+    CUresult rc = status == GA_OK ? search(plain ? image : &linked, &found) : CUDA_SUCCESS;
+    if (rc == CUDA_SUCCESS && found.best.size != 0) {
         return texts_add(texts, &found.best, why, why_bytes);
     }
-    if (result == CUDA_SUCCESS && !plain) {
-        result = units_take(image, texts, why, why_bytes);
+    if (rc == CUDA_SUCCESS && !plain) {
+        rc = units_take(image, texts, why, why_bytes);
     }
-    if (result == CUDA_SUCCESS && texts->count == 0) {
-        result = nothing_fits(&found, "", why, why_bytes);
+    if (rc == CUDA_SUCCESS && texts->count == 0) {
+        rc = nothing_fits(&found, "", why, why_bytes);
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_image_texts(const struct api_image *image, unsigned sm, struct sg_texts *texts,
@@ -202,13 +202,13 @@ CUresult sg_image_texts(const struct api_image *image, unsigned sm, struct sg_te
 {
     struct sg_texts made = {.sm = sm};
     snprintf(why, why_bytes, "the container is damaged");
-    CUresult result = gather(image, &made, why, why_bytes);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = gather(image, &made, why, why_bytes);
+    if (rc == CUDA_SUCCESS) {
         *texts = made;
     } else {
         sg_texts_free(&made);
     }
-    return result;
+    return rc;
 }
 
 void sg_texts_free(struct sg_texts *texts)

@@ -12,9 +12,9 @@ CUresult sg_context_heap_make(struct sg_context *context)
     }
     uint64_t bytes = context->heap_bytes < SG_HEAP_MIN ? SG_HEAP_MIN : context->heap_bytes;
     struct sg_range *range;
-    CUresult result = sg_heap_alloc(context->device, context, bytes, &range);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_heap_alloc(context->device, context, bytes, &range);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     range->variable = true; /* nobody's allocation: cuMemFree refuses it */
     context->heap = sg_kernel_heap_make(range->span.base, range->span.bytes);
@@ -47,11 +47,10 @@ CUresult sg_context_heap_resize(struct sg_context *context, size_t bytes)
     context->heap_bytes = bytes;
     if (made) {
         sg_context_heap_drop(context);
-        CUresult result = sg_context_heap_make(context);
-        if (result != CUDA_SUCCESS) {
+        CUresult rc = sg_context_heap_make(context);
+        if (rc != CUDA_SUCCESS) {
             context->heap_bytes = before;
-            return sg_context_heap_make(context) == CUDA_SUCCESS ? result
-                                                                 : CUDA_ERROR_OUT_OF_MEMORY;
+            return sg_context_heap_make(context) == CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
         }
     }
     return CUDA_SUCCESS;

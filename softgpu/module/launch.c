@@ -151,11 +151,11 @@ CUresult sg_cluster_check(const struct sg_function *function, const unsigned gri
                           const unsigned cluster[3])
 {
     struct front_cluster facts = cluster_facts(function);
-    CUresult result = front_cluster_check(&facts, grid, cluster);
+    CUresult rc = front_cluster_check(&facts, grid, cluster);
     unsigned blocks = cluster[0] * cluster[1] * cluster[2]; /* at most 16 */
-    return result == CUDA_SUCCESS && blocks > sg_cluster_most(function)
+    return rc == CUDA_SUCCESS && blocks > sg_cluster_most(function)
                ? CUDA_ERROR_INVALID_CLUSTER_SIZE
-               : result;
+               : rc;
 }
 
 static CUresult shape_check(const struct sg_function *function, const struct sg_launch_shape *shape)
@@ -183,9 +183,9 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
     if (threads > sg_occupancy_threads_max(kernel)) {
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
-    CUresult result = sg_cluster_check(function, shape->grid, shape->cluster);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_cluster_check(function, shape->grid, shape->cluster);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
     unsigned sms = shape->sms != 0 ? shape->sms : sg_context_sms(function->module->context);
@@ -226,9 +226,9 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
     if (extra != NULL) {
         const void *buffer;
         size_t bytes;
-        CUresult result = extra_read(extra, &buffer, &bytes);
-        if (result != CUDA_SUCCESS) {
-            return result;
+        CUresult rc = extra_read(extra, &buffer, &bytes);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
         }
         if (bytes < kernel->param_bytes) {
             return CUDA_ERROR_INVALID_VALUE;
@@ -253,39 +253,39 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
 /* Grids may run side by side: each has its own. It is nobody's allocation: cuMemFree refuses it. */
 static CUresult workspace_make(struct sg_context *context, struct sg_range **workspace)
 {
-    CUresult result = sg_heap_alloc(context->device, context, SG_GRID_WORKSPACE, workspace);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_heap_alloc(context->device, context, SG_GRID_WORKSPACE, workspace);
+    if (rc == CUDA_SUCCESS) {
         (*workspace)->variable = true;
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_shape *shape,
                         void **params, void **extra, struct sg_item **item)
 {
     struct sg_context *context = function->module->context;
-    CUresult result = shape_check(function, shape);
-    if (result == CUDA_SUCCESS) {
-        result = sg_process_pool();
+    CUresult rc = shape_check(function, shape);
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_process_pool();
     }
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct launch *launch =
         sg_item_make(sizeof *launch + function->kernel->param_bytes, SG_ENGINE_COMPUTE, launch_run);
     if (launch == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    result = params_copy(function->kernel, params, extra, launch->params);
-    if (result == CUDA_SUCCESS && function->kernel->launches) {
-        result = sg_nest_make(function->module);
+    rc = params_copy(function->kernel, params, extra, launch->params);
+    if (rc == CUDA_SUCCESS && function->kernel->launches) {
+        rc = sg_nest_make(function->module);
     }
-    if (result == CUDA_SUCCESS && shape->cooperative) {
-        result = workspace_make(context, &launch->workspace);
+    if (rc == CUDA_SUCCESS && shape->cooperative) {
+        rc = workspace_make(context, &launch->workspace);
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         free(launch);
-        return result;
+        return rc;
     }
     launch->item.drop = launch_drop;
     launch->item.note =
@@ -316,11 +316,11 @@ CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function
     struct sg_item *item;
     struct sg_launch_shape here = *shape;
     here.sms = sg_stream_sms(stream);
-    CUresult result = function->module->context == stream->context
-                          ? sg_launch_make(function, &here, params, extra, &item)
-                          : CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = function->module->context == stream->context
+                      ? sg_launch_make(function, &here, params, extra, &item)
+                      : CUDA_ERROR_INVALID_HANDLE;
+    if (rc == CUDA_SUCCESS) {
         sg_submit(stream, item);
     }
-    return result;
+    return rc;
 }

@@ -54,14 +54,14 @@ CUresult sg_library_make(struct sg_code *code, struct sg_library **library)
     made->code = code;
     code->references++;
     ga_list_init(&made->modules);
-    CUresult result = kernels_make(made);
-    if (result == CUDA_SUCCESS &&
+    CUresult rc = kernels_make(made);
+    if (rc == CUDA_SUCCESS &&
         ga_handle_table_make(&sg_process.libraries, made, &made->handle) != GA_OK) {
-        result = CUDA_ERROR_OUT_OF_MEMORY;
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         library_free(made);
-        return result;
+        return rc;
     }
     *library = made;
     return CUDA_SUCCESS;
@@ -78,13 +78,13 @@ void sg_library_destroy(struct sg_library *library)
 
 CUresult sg_library_managed(struct sg_library *library, struct sg_managed **managed)
 {
-    CUresult result = library->managed != NULL
-                          ? CUDA_SUCCESS
-                          : sg_managed_make(library->code->program, &library->managed);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = library->managed != NULL
+                      ? CUDA_SUCCESS
+                      : sg_managed_make(library->code->program, &library->managed);
+    if (rc == CUDA_SUCCESS) {
         *managed = library->managed;
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_library_module(struct sg_library *library, struct sg_context *context,
@@ -119,9 +119,9 @@ CUresult sg_function_find(CUfunction handle, struct sg_context *context,
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct sg_module *module = NULL;
-    CUresult result = sg_library_module(kernel->library, context, &module);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_library_module(kernel->library, context, &module);
+    if (rc == CUDA_SUCCESS) {
         *function = &module->functions[kernel - kernel->library->kernels];
     }
-    return result;
+    return rc;
 }

@@ -22,11 +22,11 @@ static CUresult managed_make(struct sg_module *module)
     if (module->library == NULL) {
         return sg_managed_make(module->code->program, &module->managed);
     }
-    CUresult result = sg_library_managed(module->library, &module->managed);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_library_managed(module->library, &module->managed);
+    if (rc == CUDA_SUCCESS) {
         module->managed->references++;
     }
-    return result;
+    return rc;
 }
 
 static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
@@ -38,14 +38,13 @@ static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
             continue;
         }
         module->variables[i] = module->managed->ranges[i];
-        CUresult result = variable->managed
-                              ? CUDA_SUCCESS
-                              : sg_heap_alloc(module->context->device, module->context,
-                                              variable->bytes, &module->variables[i]);
-        if (result != CUDA_SUCCESS) {
+        CUresult rc = variable->managed ? CUDA_SUCCESS
+                                        : sg_heap_alloc(module->context->device, module->context,
+                                                        variable->bytes, &module->variables[i]);
+        if (rc != CUDA_SUCCESS) {
             sg_tell("no device memory for variable %s (%llu bytes)", variable->name,
                     (unsigned long long)variable->bytes);
-            return result;
+            return rc;
         }
         module->variables[i]->variable = true;
         addresses[i] = module->variables[i]->span.base;
@@ -86,12 +85,12 @@ static CUresult heap_make(struct sg_module *module)
     for (size_t i = 0; i < sg_program_kernel_count(program); i++) {
         mallocs |= sg_program_kernel_at(program, i)->mallocs;
     }
-    CUresult result = mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
+    if (rc != CUDA_SUCCESS) {
         sg_tell("no device memory for the heap of kernels (%zu bytes)",
                 module->context->heap_bytes);
     }
-    return result;
+    return rc;
 }
 
 static CUresult image_make(struct sg_module *module)
@@ -104,18 +103,18 @@ static CUresult image_make(struct sg_module *module)
         free(addresses);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = managed_make(module);
-    if (result == CUDA_SUCCESS) {
-        result = variables_make(module, addresses);
+    CUresult rc = managed_make(module);
+    if (rc == CUDA_SUCCESS) {
+        rc = variables_make(module, addresses);
     }
-    if (result == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         enum ga_status status = sg_image_create(program, addresses, &module->image);
-        result = status == GA_OK          ? CUDA_SUCCESS
-                 : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
-                                          : CUDA_ERROR_INVALID_IMAGE;
+        rc = status == GA_OK          ? CUDA_SUCCESS
+             : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                      : CUDA_ERROR_INVALID_IMAGE;
     }
     free(addresses);
-    return result;
+    return rc;
 }
 
 static CUresult functions_make(struct sg_module *module)
@@ -141,9 +140,9 @@ static CUresult functions_make(struct sg_module *module)
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
                         struct sg_library *library, struct sg_module **module)
 {
-    CUresult result = sg_code_fits(code, context->device->config.capability, NULL, NULL);
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = sg_code_fits(code, context->device->config.capability, NULL, NULL);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct sg_module *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -156,20 +155,20 @@ CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
     code->references++;
     ga_list_init(&made->in_context);
     ga_list_init(&made->in_library);
-    result = heap_make(made);
-    if (result == CUDA_SUCCESS) {
-        result = image_make(made);
+    rc = heap_make(made);
+    if (rc == CUDA_SUCCESS) {
+        rc = image_make(made);
     }
-    if (result == CUDA_SUCCESS) {
-        result = functions_make(made);
+    if (rc == CUDA_SUCCESS) {
+        rc = functions_make(made);
     }
-    if (result == CUDA_SUCCESS &&
+    if (rc == CUDA_SUCCESS &&
         ga_handle_table_make(&sg_process.modules, made, &made->handle) != GA_OK) {
-        result = CUDA_ERROR_OUT_OF_MEMORY;
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         module_free(made);
-        return result;
+        return rc;
     }
     ga_list_append(&context->modules, &made->in_context);
     if (library != NULL) {

@@ -68,7 +68,7 @@ struct sg_both {
 CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
                         const struct sg_device *const devices[2]);
 /* Behind it, whatever came of both: after CUDA_SUCCESS the devices wait for it. Ends `both`. */
-CUresult sg_both_after(struct sg_both *both, CUresult result);
+CUresult sg_both_after(struct sg_both *both, CUresult rc);
 
 /* ---- memset.c ---- */
 

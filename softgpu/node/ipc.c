@@ -243,9 +243,9 @@ CUresult sg_ipc_import(struct sg_context *context, const struct sg_ipc_handle *h
     if (!source_open(handle, &source)) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult result = source_map(context, context->device, &source, range);
+    CUresult rc = source_map(context, context->device, &source, range);
     source_close(&source);
-    return result;
+    return rc;
 }
 
 CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_handle *handle,
@@ -256,12 +256,12 @@ CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_hand
         handle->process == sg_node_process() || !source_open(handle, &source)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult result = device != NULL && device_of(source.record.uuid) == device
-                          ? source_map(NULL, device, &source, range)
-                          : CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = device != NULL && device_of(source.record.uuid) == device
+                      ? source_map(NULL, device, &source, range)
+                      : CUDA_ERROR_INVALID_VALUE;
+    if (rc == CUDA_SUCCESS) {
         (*range)->pooled = true;
     }
     source_close(&source);
-    return result;
+    return rc;
 }

@@ -147,7 +147,7 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
     struct reading reading = {.why = why, .why_bytes = why_bytes};
     memset(device, 0, sizeof *device);
     char *rest;
-    for (char *pair = strtok_r(text, ",", &rest); pair; pair = strtok_r(NULL, ",", &rest)) {
+    for (char *pair = strtok_r(text, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
         GA_TRY(read_pair(trim(pair), device, &reading));
     }
     soft_device_complete(device, reading.given);
@@ -184,7 +184,7 @@ enum ga_status sg_config_read(const char *text, struct sg_config *config, char *
     }
     enum ga_status status = GA_OK;
     char *rest;
-    for (char *device = strtok_r(copy, ";", &rest); device && status == GA_OK;
+    for (char *device = strtok_r(copy, ";", &rest); device != NULL && status == GA_OK;
          device = strtok_r(NULL, ";", &rest)) {
         char *trimmed = trim(device);
         if (trimmed[0] != 0) {

@@ -59,13 +59,13 @@ CUresult sg_context_activate(struct sg_context *context)
     if (context->objects == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = sg_stream_make(context, CU_STREAM_DEFAULT, 0, &context->legacy);
-    context->alive = result == CUDA_SUCCESS;
+    CUresult rc = sg_stream_make(context, CU_STREAM_DEFAULT, 0, &context->legacy);
+    context->alive = rc == CUDA_SUCCESS;
     if (!context->alive) {
         sg_objects_destroy(context->objects);
         context->objects = NULL;
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
@@ -98,11 +98,11 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
         sg_context_drop(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = primary ? CUDA_SUCCESS : sg_context_activate(made);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = primary ? CUDA_SUCCESS : sg_context_activate(made);
+    if (rc != CUDA_SUCCESS) {
         ga_handle_table_remove(&sg_process.contexts, made->handle);
         sg_context_drop(made);
-        return result;
+        return rc;
     }
     *context = made;
     return CUDA_SUCCESS;

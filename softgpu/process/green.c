@@ -47,10 +47,10 @@ CUresult sg_green_make(struct sg_context *context, const struct front_green *fro
     made->references = 1;
     ga_list_init(&made->gates);
     made->sm_count = front->sms;
-    CUresult result = sg_stream_make_in(context, made, CU_STREAM_DEFAULT, 0, &made->legacy);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = sg_stream_make_in(context, made, CU_STREAM_DEFAULT, 0, &made->legacy);
+    if (rc != CUDA_SUCCESS) {
         sg_green_drop(made);
-        return result;
+        return rc;
     }
     ga_list_append(&context->greens, &made->in_context);
     *green = made;
@@ -80,11 +80,11 @@ CUresult sg_green_wait(struct sg_green *green)
     struct sg_context *context = green->context;
     sg_green_hold(green);
     sg_context_hold(context);
-    CUresult result = sg_wait_for(point_passed, &point);
+    CUresult rc = sg_wait_for(point_passed, &point);
     sg_print_due(context->print);
     sg_context_drop(context);
     sg_green_drop(green);
-    return result;
+    return rc;
 }
 
 void sg_green_end(struct sg_green *green)

@@ -84,11 +84,11 @@ CUresult sg_peer_enable(struct sg_context *context, struct sg_context *owner)
     }
     *peer = (struct peer){.context = context, .owner = owner};
     ga_list_append(&peers, &peer->link);
-    CUresult result = rights_set(owner, context->device->ordinal, SG_MAP_READ | SG_MAP_WRITE);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = rights_set(owner, context->device->ordinal, SG_MAP_READ | SG_MAP_WRITE);
+    if (rc != CUDA_SUCCESS) {
         peer_end(peer);
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_peer_disable(const struct sg_context *context, const struct sg_context *owner)

@@ -62,9 +62,9 @@ static CUresult devices_make(const struct sg_config *config)
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         sg_process.device_count = i + 1;
-        CUresult result = sg_context_make(device, 0, true, &device->primary);
-        if (result != CUDA_SUCCESS) {
-            return result;
+        CUresult rc = sg_context_make(device, 0, true, &device->primary);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
         }
     }
     return CUDA_SUCCESS;
@@ -121,13 +121,13 @@ static CUresult process_make(const char *text, const char *node)
     memory_tell(&config);
     tables_init();
     timing_begin(&config);
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (sg_node_open(node) == GA_OK) {
-        result = devices_make(&config);
+        rc = devices_make(&config);
     }
-    if (result != CUDA_SUCCESS) {
+    if (rc != CUDA_SUCCESS) {
         sg_process_fini();
-        return result;
+        return rc;
     }
     static bool hooked;
     if (!hooked) {
@@ -142,12 +142,12 @@ static CUresult process_make(const char *text, const char *node)
 static CUresult process_init(const char *devices, const char *node, const char *trace)
 {
     sg_lock();
-    CUresult result = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, node);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, node);
+    if (rc == CUDA_SUCCESS) {
         sg_trace_open(trace);
     }
     sg_unlock();
-    return result;
+    return rc;
 }
 
 CUresult sg_process_init_with(const char *devices)

@@ -65,7 +65,7 @@ static const char *clamp_name(unsigned clamp, unsigned op_type)
         [SG_OP_f16] = "f16",       [SG_OP_bf16] = "bf16", [SG_OP_f16x2] = "f16x2",
         [SG_OP_bf16x2] = "bf16x2", [SG_OP_f32] = "f32",   [SG_OP_f64] = "f64"};
     char name[32];
-    if (op_type >= sizeof types / sizeof types[0] || !types[op_type]) {
+    if (op_type >= sizeof types / sizeof types[0] || types[op_type] == NULL) {
         return NULL;
     }
     snprintf(name, sizeof name, "x_%s_%s",
@@ -74,23 +74,24 @@ static const char *clamp_name(unsigned clamp, unsigned op_type)
                             : "relu",
              types[op_type]);
     const struct sg_op *op = sg_op_find(name);
-    return op ? op->name : NULL;
+    return op != NULL ? op->name : NULL;
 }
 
 /* Can what is left be put together? */
 static bool can_finish(const struct sg_op *op, unsigned left)
 {
-    return !((left & FTZ) && !clamp_name(FTZ, op->types[0]) && !clamp_name(FTZ, op->types[1])) &&
-           !((left & SAT) && !clamp_name(SAT, op->types[0])) &&
+    return !((left & FTZ) && clamp_name(FTZ, op->types[0]) == NULL &&
+             clamp_name(FTZ, op->types[1]) == NULL) &&
+           !((left & SAT) && clamp_name(SAT, op->types[0]) == NULL) &&
            !((left & RELU) &&
-             !(clamp_name(RELU, op->types[0]) && strncmp(op->name, "fma", 3) == 0));
+             !(clamp_name(RELU, op->types[0]) != NULL && strncmp(op->name, "fma", 3) == 0));
 }
 
 static const struct sg_op *find_best(struct sg_decoder *decoder, struct wanted *wanted)
 {
     for (unsigned drop = 0; drop <= ALL; drop++) {
         const struct sg_op *op = find(decoder, wanted, drop);
-        if (op && can_finish(op, wanted->left) && strncmp(op->name, "x_", 2) != 0) {
+        if (op != NULL && can_finish(op, wanted->left) && strncmp(op->name, "x_", 2) != 0) {
             return op;
         }
     }
@@ -132,7 +133,7 @@ static uint32_t alu_source(struct sg_decoder *decoder, const struct sg_operand *
 {
     uint32_t row = sg_row_source(decoder, operand, operand_type(op_type));
     const char *flush = wanted->left & FTZ ? clamp_name(FTZ, op_type) : NULL;
-    return flush ? clamped(decoder, flush, row) : row;
+    return flush != NULL ? clamped(decoder, flush, row) : row;
 }
 
 static unsigned source_count(const struct sg_op *op)
@@ -152,7 +153,7 @@ static void finish_float(struct sg_decoder *decoder, unsigned left, const struct
     unsigned count = 0;
     for (unsigned clamp = FTZ; clamp <= RELU; clamp *= 2) {
         const char *name = left & clamp ? clamp_name(clamp, op->types[0]) : NULL;
-        if (name) {
+        if (name != NULL) {
             names[count++] = name;
         }
     }
@@ -173,7 +174,7 @@ static void decode_lop3_joined(struct sg_decoder *decoder)
     sg_modifiers_check(decoder, "and or b32", false);
     sg_operands_check(decoder, 6, 6);
     if (insn->modifier_count != 2 || with_and == sg_modifier(decoder, "or") ||
-        !insn->operands[0].pair) {
+        insn->operands[0].pair == NULL) {
         sg_decode_unsupported(decoder);
     }
     if (insn->operands[4].kind != SG_OPERAND_INT || insn->operands[4].value > 255) {
@@ -220,7 +221,7 @@ void sg_decode_alu(struct sg_decoder *decoder)
     unsigned sources = source_count(op);
     bool lop3 = sg_text_is(insn->opcode, "lop3"), bfi = sg_text_is(insn->opcode, "bfi");
     sg_operands_check(decoder, sources + 1 + lop3 + bfi, sources + 1 + lop3 + bfi);
-    if (insn->operands[0].pair) {
+    if (insn->operands[0].pair != NULL) {
         sg_decode_unsupported(decoder);
     }
     uint32_t rows[3] = {0, 0, 0}, length = 0;
@@ -231,8 +232,8 @@ void sg_decode_alu(struct sg_decoder *decoder)
         length = sg_row_source(decoder, &insn->operands[4], SG_TYPE_B32);
     }
     uint32_t target = sg_row_target(decoder, &insn->operands[0], operand_type(op->types[0]));
-    bool composed =
-        (wanted.left & (SAT | RELU)) || ((wanted.left & FTZ) && clamp_name(FTZ, op->types[0]));
+    bool composed = (wanted.left & (SAT | RELU)) ||
+                    ((wanted.left & FTZ) && clamp_name(FTZ, op->types[0]) != NULL);
     uint32_t result = composed ? sg_row_new(decoder, sg_row_kind(decoder, target)) : target;
     struct sg_draft *draft = sg_emit_op(decoder, op->name, result, rows[0], rows[1], rows[2]);
     if (bfi) {

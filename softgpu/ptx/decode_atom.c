@@ -60,8 +60,8 @@ static struct sg_draft *emit(struct sg_decoder *decoder, const struct atom *atom
 static void emit_word(struct sg_decoder *decoder, const struct atom *atom)
 {
     uint32_t value = sg_row_source(decoder, atom->value, atom->type);
-    uint32_t second = atom->second ? sg_row_source(decoder, atom->second, atom->type) : 0;
-    uint32_t target = atom->target ? sg_row_target(decoder, atom->target, atom->type) : 0;
+    uint32_t second = atom->second != NULL ? sg_row_source(decoder, atom->second, atom->type) : 0;
+    uint32_t target = atom->target != NULL ? sg_row_target(decoder, atom->target, atom->type) : 0;
     struct sg_draft *draft = emit(decoder, atom);
     draft->in.d = target;
     draft->in.b = value;
@@ -75,10 +75,10 @@ static void emit_pair(struct sg_decoder *decoder, const struct atom *atom)
 {
     uint32_t value[2], second[2] = {0, 0}, target[2] = {0, 0};
     sg_row_pair(decoder, atom->value, value);
-    if (atom->second) {
+    if (atom->second != NULL) {
         sg_row_pair(decoder, atom->second, second);
     }
-    if (atom->target) {
+    if (atom->target != NULL) {
         sg_row_pair(decoder, atom->target, target);
     }
     struct sg_draft *draft = emit(decoder, atom);
@@ -94,8 +94,9 @@ static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned 
 {
     const struct sg_operand *values = atom->value, *targets = atom->target;
     uint32_t old[8] = {0};
-    bool list = values->kind == SG_OPERAND_LIST && values->item_count == count &&
-                (!targets || (targets->kind == SG_OPERAND_LIST && targets->item_count == count));
+    bool list =
+        values->kind == SG_OPERAND_LIST && values->item_count == count &&
+        (targets == NULL || (targets->kind == SG_OPERAND_LIST && targets->item_count == count));
     if (!list) {
         sg_decode_wrong(decoder, "a list of the wrong length");
     }
@@ -108,14 +109,14 @@ static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned 
         draft->in.b = value;
         draft->reads |= SG_FIELD_B;
         atom->offset += bytes;
-        if (targets) {
+        if (targets != NULL) {
             old[i] = sg_row_new(decoder, SG_ROW_32);
             draft = &decoder->drafts.items[decoder->drafts.count - 1];
             draft->in.d = old[i];
             draft->writes = SG_FIELD_D;
         }
     }
-    for (unsigned i = 0; targets && i < count; i++) {
+    for (unsigned i = 0; targets != NULL && i < count; i++) {
         if (targets->items[i].kind != SG_OPERAND_SINK) {
             uint32_t target = sg_row_target(decoder, &targets->items[i], atom->type);
             sg_guard(decoder, sg_emit_op(decoder, "x_mov32", target, old[i], 0, 0));
@@ -136,7 +137,7 @@ static void find_handler(struct sg_decoder *decoder, struct atom *atom, const ch
     char name[32];
     snprintf(name, sizeof name, "%s_%.*s", op, SG_TEXT_ARGS(type));
     atom->handler = sg_atomic_find(name);
-    if (!atom->handler) {
+    if (atom->handler == NULL) {
         sg_decode_unsupported(decoder);
     }
 }

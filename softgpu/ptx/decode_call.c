@@ -98,7 +98,7 @@ static const struct sg_copy *copies(struct sg_decoder *decoder, const struct sg_
                                     struct sg_ptx_var *const *formals, uint32_t count,
                                     uint32_t *spilled, bool arguments)
 {
-    if ((list ? list->item_count : 0) != count) {
+    if ((list != NULL ? list->item_count : 0) != count) {
         sg_decode_wrong(decoder, "another number of parameters than declared");
     }
     struct sg_copy *out =
@@ -116,7 +116,7 @@ static const struct sg_copy *copies(struct sg_decoder *decoder, const struct sg_
 static void take_results(struct sg_decoder *decoder, const struct sg_operand *list,
                          const struct sg_ptx_func *callee, const struct sg_copy *out)
 {
-    for (uint32_t i = 0; list && i < callee->returns.count; i++) {
+    for (uint32_t i = 0; list != NULL && i < callee->returns.count; i++) {
         const struct sg_operand *to = &list->items[i];
         enum sg_type type = callee->returns.items[i]->type;
         if (to->kind != SG_OPERAND_VAR && to->kind != SG_OPERAND_SINK) {
@@ -154,7 +154,7 @@ static void reach_pointers(struct sg_decoder *decoder)
         return;
     }
     decoder->calls_pointers = true;
-    for (struct sg_ptx_func *func = decoder->module->funcs; func; func = func->next) {
+    for (struct sg_ptx_func *func = decoder->module->funcs; func != NULL; func = func->next) {
         if (func->pointer && func->defined && !func->entry) {
             sg_func_slot(decoder, func);
         }
@@ -193,7 +193,7 @@ static struct sg_ptx_func *signature_of(struct sg_decoder *decoder, const struct
     if (parts->callee->kind == SG_OPERAND_FUNC) {
         return parts->callee->func;
     }
-    if (!parts->table || !parts->table->table->prototype) {
+    if (parts->table == NULL || parts->table->table->prototype == NULL) {
         sg_decode_wrong(decoder, "a prototype or a list of targets must stand last");
     }
     return parts->table->table->prototype;
@@ -211,7 +211,7 @@ void sg_decode_call(struct sg_decoder *decoder)
     if (!direct) {
         pointer = sg_row_source(decoder, parts.callee, SG_TYPE_B64);
         reach_pointers(decoder);
-    } else if (builtin) {
+    } else if (builtin != NULL) {
         call.target = 0;
     } else {
         check_callee(decoder, func);
@@ -224,9 +224,9 @@ void sg_decode_call(struct sg_decoder *decoder)
     *SG_LOAD_PUSH(decoder->load, decoder->calls) = call;
     *SG_LOAD_PUSH(decoder->load, decoder->callers) = decoder->slot;
     struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, builtin, builtin));
-    draft->in.kind = (uint8_t)(builtin  ? SG_KIND_PLAIN
-                               : direct ? SG_KIND_CALL
-                                        : SG_KIND_CALL_POINTER);
+    draft->in.kind = (uint8_t)(builtin != NULL ? SG_KIND_PLAIN
+                               : direct        ? SG_KIND_CALL
+                                               : SG_KIND_CALL_POINTER);
     draft->in.imm = decoder->calls.count - 1;
     draft->in.a = pointer;
     draft->reads = pointer ? SG_FIELD_A : 0;

@@ -63,7 +63,7 @@ void sg_decode_elect(struct sg_decoder *decoder)
     sg_modifiers_check(decoder, "sync", false);
     sg_operands_check(decoder, 2, 2);
     struct sg_operand target = operands[0];
-    if (!target.pair) {
+    if (target.pair == NULL) {
         sg_decode_wrong(decoder, "the predicate is missing");
     }
     uint32_t p = sg_row_target(decoder, target.pair, SG_TYPE_PRED);

@@ -111,7 +111,7 @@ static const char *join_name(struct sg_decoder *decoder, bool negated)
 static uint32_t join(struct sg_decoder *decoder, uint32_t predicate, uint32_t operand)
 {
     const struct sg_ptx_insn *insn = decoder->at;
-    if (!join_name(decoder, false)) {
+    if (join_name(decoder, false) == NULL) {
         sg_operands_check(decoder, operand, operand);
         return predicate;
     }
@@ -145,14 +145,15 @@ void sg_decode_setp(struct sg_decoder *decoder)
     uint32_t plain = compare(decoder, type, false);
     const struct sg_operand *p = &insn->operands[0], *q = p->pair;
     uint32_t joined = join(decoder, plain, 3);
-    bool simple = joined == plain && !q && !decoder->guard && p->kind == SG_OPERAND_REG;
+    bool simple = joined == plain && q == NULL && !decoder->guard && p->kind == SG_OPERAND_REG;
     if (simple) {
         decoder->drafts.items[decoder->drafts.count - 1].in.d =
             sg_row_target(decoder, p, SG_TYPE_PRED);
         return;
     }
     uint32_t inverse = 0;
-    if (q && q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite, or of the upper half */
+    if (q != NULL &&
+        q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite, or of the upper half */
         uint32_t other;
         if (is_pair(type)) {
             other = compare(decoder, type, true);

@@ -76,7 +76,7 @@ static uint32_t saturate(struct sg_decoder *decoder, uint32_t row, enum sg_type 
     char name[32];
     snprintf(name, sizeof name, "x_sat_%s_%s", int_name(to), is_signed ? "s64" : "u64");
     row = widen(decoder, row, is_signed);
-    return sg_op_find(name) ? step(decoder, name, row, SG_ROW_64) : row;
+    return sg_op_find(name) != NULL ? step(decoder, name, row, SG_ROW_64) : row;
 }
 
 /* An integer value (extended to its row by its own sign) as type `to`, in a row of kind `kind` */
@@ -233,7 +233,7 @@ static uint32_t clamp_float(struct sg_decoder *decoder, enum sg_type to, uint32_
         char name[32];
         snprintf(name, sizeof name, "x_%s_%s", words[i][1], float_name(to));
         if (sg_modifier(decoder, words[i][0])) {
-            if (!sg_op_find(name) || (i < 2 && !is_half(to))) {
+            if (sg_op_find(name) == NULL || (i < 2 && !is_half(to))) {
                 sg_decode_unsupported(decoder);
             }
             row = step(decoder, name, row, sg_row_kind_of(to));
@@ -295,7 +295,7 @@ void sg_decode_cvt_finish(struct sg_decoder *decoder, uint32_t row)
                                     kind == SG_ROW_64 ? SG_TYPE_B64 : SG_TYPE_B32);
     struct sg_draft *last =
         decoder->drafts.count ? &decoder->drafts.items[decoder->drafts.count - 1] : NULL;
-    if (!decoder->guard && last && last->writes == SG_FIELD_D && last->in.d == row &&
+    if (!decoder->guard && last != NULL && last->writes == SG_FIELD_D && last->in.d == row &&
         decoder->rows.count - 1 == row) {
         last->in.d = target; /* the last step writes the register itself */
         return;

@@ -165,7 +165,7 @@ static void mark_labels(const struct sg_operand *operand, uint8_t *heads, uint32
         heads[operand->value] = 1;
     }
     const struct sg_ptx_table *table = operand->kind == SG_OPERAND_TABLE ? operand->table : NULL;
-    for (uint32_t i = 0; table && i < table->label_count; i++) {
+    for (uint32_t i = 0; table != NULL && i < table->label_count; i++) {
         if (table->labels[i] < count) {
             heads[table->labels[i]] = 1;
         }

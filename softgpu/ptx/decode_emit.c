@@ -33,7 +33,7 @@ struct sg_draft *sg_emit(struct sg_decoder *decoder, sg_handler *full, sg_handle
     draft->in.full = full;
     draft->in.masked = masked;
     draft->in.place = decoder->drafts.count - 1;
-    if (decoder->at) {
+    if (decoder->at != NULL) {
         draft->source = decoder->at->source;
         draft->source.ptx_line = decoder->at->place.line;
     }
@@ -44,7 +44,7 @@ struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32
                             uint32_t b, uint32_t c)
 {
     const struct sg_op *op = sg_op_find(name);
-    if (!op) {
+    if (op == NULL) {
         abort(); /* our own name, not the module's */
     }
     struct sg_draft *draft = sg_emit(decoder, op->full, op->masked);

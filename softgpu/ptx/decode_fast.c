@@ -37,7 +37,7 @@ static bool has_even_address(const struct sg_fast_plan *plan, const struct sg_dr
 
 static sg_handler *comparison(const struct sg_fast_plan *plan, const struct sg_draft *draft)
 {
-    bool even = draft->op && draft->op->types[0] == SG_OP_p && !draft->op->pair &&
+    bool even = draft->op != NULL && draft->op->types[0] == SG_OP_p && draft->op->pair == NULL &&
                 draft->in.kind == SG_KIND_PLAIN && !draft->in.guard &&
                 draft->reads == (SG_FIELD_A | SG_FIELD_B) && sg_is_even(plan, draft->in.a) &&
                 sg_is_even(plan, draft->in.b);
@@ -51,7 +51,7 @@ static void want(struct sg_decoder *decoder, struct sg_fast_plan *plan, uint32_t
     const struct sg_draft *draft = &decoder->drafts.items[at];
     const uint32_t fields[SG_FIELDS] = {draft->in.d, draft->in.a, draft->in.b,
                                         draft->in.c, draft->in.e, draft->in.f};
-    bool pairs = on_pairs(plan, draft, at) || comparison(plan, draft);
+    bool pairs = on_pairs(plan, draft, at) || comparison(plan, draft) != NULL;
     bool address = has_even_address(plan, draft);
     for (unsigned f = 0; f < SG_FIELDS; f++) {
         if (draft->reads >> f & 1) {
@@ -181,7 +181,7 @@ static struct sg_insn *emit_step(struct emitter *to, const struct sg_insn *final
 static void emit_special(struct emitter *to, const struct sg_insn *final)
 {
     if (final->kind == SG_KIND_COLLECTIVE && !final->guard && (final->flags & SG_FLAG_UNIFORM)) {
-        if (final->full) { /* all lanes are here: nobody is waited for */
+        if (final->full != NULL) { /* all lanes are here: nobody is waited for */
             emit_step(to, final)->full = final->masked;
         }
         return;
@@ -205,7 +205,7 @@ static void emit_draft(struct emitter *to, const struct sg_draft *draft,
         emit_operation(to, draft, final);
     } else if (has_even_address(to->plan, draft)) {
         emit_access(to, draft, final);
-    } else if (compare) {
+    } else if (compare != NULL) {
         struct sg_insn *out = emit(to, final);
         out->full = compare;
         out->a = pair_of(to, draft->in.a);
@@ -214,7 +214,7 @@ static void emit_draft(struct emitter *to, const struct sg_draft *draft,
         out->f = (uint32_t)to->plan->rows[draft->in.b].shape.stride;
     } else if (final->kind != SG_KIND_PLAIN) {
         emit_special(to, final);
-    } else if (!final->guard && draft->op && final->full == draft->op->full) {
+    } else if (!final->guard && draft->op != NULL && final->full == draft->op->full) {
         emit(to, final)->full = draft->op->chain;
     } else {
         emit_step(to, final);

@@ -71,7 +71,7 @@ void sg_decode_brx(struct sg_decoder *decoder)
     if (!sg_modifier(decoder, "idx")) {
         sg_decode_unsupported(decoder);
     }
-    if (operands[1].kind != SG_OPERAND_TABLE || !operands[1].table->labels) {
+    if (operands[1].kind != SG_OPERAND_TABLE || operands[1].table->labels == NULL) {
         sg_decode_wrong(decoder, "a list of branch targets must stand here");
     }
     const struct sg_ptx_table *table = operands[1].table;
@@ -203,7 +203,7 @@ struct sg_draft *sg_emit_collective(struct sg_decoder *decoder, sg_handler *hand
 /* "d|p": the predicate, 0 if nobody wants it */
 static uint32_t pair_target(struct sg_decoder *decoder, const struct sg_operand *operand)
 {
-    return operand->pair && operand->pair->kind == SG_OPERAND_REG
+    return operand->pair != NULL && operand->pair->kind == SG_OPERAND_REG
                ? sg_row_target(decoder, operand->pair, SG_TYPE_PRED)
                : 0;
 }

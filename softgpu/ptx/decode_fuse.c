@@ -45,7 +45,7 @@ static sg_handler *access_behind(const struct fusing *fusing, struct sg_insn *in
     for (int type = 0; type < SG_MEM_TYPES; type++) {
         if (in->full == mem->load[SG_FAST_GLOBAL][type][SG_FAST_NEXT]) {
             sg_handler *used = type == SG_MEM_b32 ? used_load(fusing, in, front) : NULL;
-            return used ? used : mem->fused_load[front][type];
+            return used != NULL ? used : mem->fused_load[front][type];
         }
         if (in->full == mem->store[SG_FAST_GLOBAL][type][SG_FAST_NEXT]) {
             return mem->fused_store[front][type];
@@ -70,7 +70,7 @@ static void index_pair(const struct fusing *fusing, struct sg_insn *in)
         in[3].a == in[2].d
             ? access_behind(fusing, in + 3, is_signed ? SG_FAST_INDEXED : SG_FAST_INDEXED_UNSIGNED)
             : NULL;
-    in->full = fused ? fused : in->full;
+    in->full = fused != NULL ? fused : in->full;
 }
 
 /* A load on its own, with the operation behind it */
@@ -105,17 +105,17 @@ static void fuse_one(const struct fusing *fusing, struct sg_insn *in, uint32_t l
     if (in->full == fusing->add && in[1].a == in->d) {
         fused = access_behind(fusing, in + 1, SG_FAST_ADDED);
     }
-    if (!fused && (in->full == fusing->add || in->full == fusing->narrow_add) && in[1].a == in->d &&
-        left > 2 && compare_and_branch(in + 1)) {
+    if (fused == NULL && (in->full == fusing->add || in->full == fusing->narrow_add) &&
+        in[1].a == in->d && left > 2 && compare_and_branch(in + 1) != NULL) {
         fused = sg_fast_step_and_branch(in[1].full, in->full == fusing->add);
     }
-    if (!fused) {
+    if (fused == NULL) {
         fused = plain_load(fusing, in);
     }
-    if (!fused) {
+    if (fused == NULL) {
         fused = compare_and_branch(in);
     }
-    in->full = fused ? fused : in->full;
+    in->full = fused != NULL ? fused : in->full;
 }
 
 void sg_fast_fuse(const struct sg_decoder *decoder, struct sg_insn *insns, const uint32_t *pc,

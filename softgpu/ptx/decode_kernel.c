@@ -136,11 +136,11 @@ static void decode_function(struct sg_decoder *decoder, uint32_t slot)
     const uint8_t *heads = sg_cost_heads(decoder, func);
     for (uint32_t i = 0; i < count; i++) {
         starts[i] = decoder->drafts.count;
-        if (heads && heads[i]) {
+        if (heads != NULL && heads[i]) {
             sg_cost_begin(decoder);
         }
         if (!skip[i]) {
-            if (heads) {
+            if (heads != NULL) {
                 sg_cost_insn(decoder, &func->insns.items[i]);
             }
             decode_insn(decoder, &func->insns.items[i]);

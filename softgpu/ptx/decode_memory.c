@@ -278,7 +278,7 @@ void sg_decode_load(struct sg_decoder *decoder)
         kind = SG_ROW_64;
     }
     const struct sg_operand *to = m.wide ? NULL : elements(decoder, &insn->operands[0], m.count);
-    for (unsigned i = 0; to && i < m.count; i++) {
+    for (unsigned i = 0; to != NULL && i < m.count; i++) {
         if (to[i].kind == SG_OPERAND_SINK) {
             continue;
         }
@@ -324,7 +324,7 @@ void sg_decode_store(struct sg_decoder *decoder)
         kind = SG_ROW_64;
     }
     const struct sg_operand *from = m.wide ? NULL : elements(decoder, &insn->operands[1], m.count);
-    for (unsigned i = 0; from && i < m.count; i++) {
+    for (unsigned i = 0; from != NULL && i < m.count; i++) {
         rows[i] = from[i].kind == SG_OPERAND_REG ? any_register(decoder, &from[i])
                                                  : sg_row_source(decoder, &from[i], m.type);
         if (i && sg_row_kind(decoder, rows[i]) != kind) {

@@ -137,7 +137,7 @@ void sg_decode_mov(struct sg_decoder *decoder)
         return;
     }
     sg_handler *clock = clock_handler(from, &wide);
-    if (clock) {
+    if (clock != NULL) {
         if (wide != (sg_type_bytes(type) == 8)) {
             sg_decode_wrong(decoder, "a special register of another size");
         }
@@ -235,7 +235,7 @@ static void count_definition(uint8_t *counts, const struct sg_operand *operand)
     for (uint32_t i = 0; i < operand->item_count; i++) {
         count_definition(counts, &operand->items[i]);
     }
-    if (operand->pair) {
+    if (operand->pair != NULL) {
         count_definition(counts, operand->pair);
     }
 }
@@ -315,8 +315,8 @@ void sg_decode_constants(struct sg_decoder *decoder, uint8_t *skip)
     for (uint32_t i = 0; i < func->insns.count; i++) {
         const struct sg_ptx_insn *insn = &func->insns.items[i];
         const struct sg_operand *to = &insn->operands[0];
-        if (insn->guarded || insn->operand_count != 2 || to->kind != SG_OPERAND_REG || to->pair ||
-            counts[to->reg] != 1) {
+        if (insn->guarded || insn->operand_count != 2 || to->kind != SG_OPERAND_REG ||
+            to->pair != NULL || counts[to->reg] != 1) {
             continue;
         }
         decoder->at = insn;

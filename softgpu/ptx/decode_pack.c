@@ -56,7 +56,7 @@ static void to_tf32(struct sg_decoder *decoder)
                        : sg_modifier(decoder, "rn") ? "cvt_rn_tf32_f32"
                        : sg_modifier(decoder, "rz") ? "cvt_rz_tf32_f32"
                                                     : NULL;
-    if (!name || !type_is(decoder, 1, "f32")) {
+    if (name == NULL || !type_is(decoder, 1, "f32")) {
         sg_decode_unsupported(decoder);
     }
     uint32_t row = step(decoder, name, source(decoder, 1, SG_TYPE_F32), 0);

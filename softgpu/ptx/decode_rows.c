@@ -338,7 +338,7 @@ static void patch(struct sg_decoder *decoder)
 {
     for (uint32_t i = 0; i < decoder->drafts.count; i++) {
         struct sg_draft *draft = &decoder->drafts.items[i];
-        if (draft->op && draft->in.kind == SG_KIND_PLAIN && !draft->in.guard &&
+        if (draft->op != NULL && draft->in.kind == SG_KIND_PLAIN && !draft->in.guard &&
             decoder->rows.items[draft->in.d].momentary) {
             draft->in.masked = draft->in.full;
         }
@@ -367,7 +367,7 @@ void sg_rows_finish(struct sg_decoder *decoder)
         sg_slots_assign(decoder, s);
         place_slots(decoder, s, &cursor);
     }
-    if (plan) {
+    if (plan != NULL) {
         sg_fast_place(decoder, plan, &cursor);
         sg_fast_finish(decoder, plan);
     }

@@ -38,7 +38,7 @@ enum sg_shape_rule sg_shape_rule_of(const struct sg_op *op, bool *is_signed)
         {"mad_wide_s32", SG_RULE_MAD_WIDE, true}, {"mad_wide_u32", SG_RULE_MAD_WIDE, false},
     };
     *is_signed = false;
-    if (!op || !op->pair) {
+    if (op == NULL || op->pair == NULL) {
         return SG_RULE_NONE;
     }
     for (int i = 1; i < 4; i++) {
@@ -63,7 +63,7 @@ static bool literal(const struct sg_decoder *decoder, const struct sg_fast_plan 
 {
     uint32_t known = plan->rows[row].known;
     const struct sg_const *c = known ? &decoder->consts.items[known - 1] : NULL;
-    if (!c || c->kind != SG_CONST_LITERAL) {
+    if (c == NULL || c->kind != SG_CONST_LITERAL) {
         return false;
     }
     *value = c->wide     ? (int64_t)c->value

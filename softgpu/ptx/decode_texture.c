@@ -181,7 +181,7 @@ void sg_decode_tex(struct sg_decoder *decoder)
     results(decoder, to, tex.form.result == SG_TEX_F16X2 ? 2 : 4, tex.result,
             &tex.rows[SG_TEX_RESULT]);
     uint32_t resident = 0;
-    if (to->pair && to->pair->kind == SG_OPERAND_REG) {
+    if (to->pair != NULL && to->pair->kind == SG_OPERAND_REG) {
         resident = sg_row_target(decoder, to->pair, SG_TYPE_PRED);
     }
     struct sg_draft *draft =

@@ -117,7 +117,7 @@ static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_t
                                            struct sg_linkage linkage)
 {
     struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
-    if (symbol) {
+    if (symbol != NULL) {
         if (symbol->kind != SG_SYMBOL_FUNC || symbol->func->entry != entry) {
             sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is declared twice",
                          SG_TEXT_ARGS(name));
@@ -126,7 +126,7 @@ static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_t
     }
     bool global = sg_linkage_is_global(linkage);
     struct sg_ptx_func *func = global ? sg_link_function(parser, name, place, entry) : NULL;
-    if (!func) {
+    if (func == NULL) {
         func = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *func);
         *func = (struct sg_ptx_func){.name = name, .place = place, .entry = entry};
         *parser->module->funcs_end = func;

@@ -254,7 +254,7 @@ struct sg_token sg_lexer_next(struct sg_lexer *lexer)
         lex_string(lexer, &token);
     } else if (c == '.') {
         lex_dot(lexer, &token);
-    } else if (strchr("{}()[],;:|@!+-<>=*/~&^?", c) && c != '\0') {
+    } else if (strchr("{}()[],;:|@!+-<>=*/~&^?", c) != NULL && c != '\0') {
         token.kind = SG_TOKEN_PUNCT;
         token.text = (struct sg_text){start, 1};
         lexer->at++;

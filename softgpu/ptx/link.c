@@ -8,7 +8,7 @@
 static struct sg_symbol *find(struct sg_parser *parser, struct sg_text name)
 {
     struct sg_symbol *symbol = parser->links[sg_text_hash(name) % SG_SYMBOL_BUCKETS];
-    while (symbol && !sg_text_equal(symbol->name, name)) {
+    while (symbol != NULL && !sg_text_equal(symbol->name, name)) {
         symbol = symbol->next_in_bucket;
     }
     return symbol;
@@ -56,7 +56,7 @@ struct sg_ptx_func *sg_link_function(struct sg_parser *parser, struct sg_text na
                                      struct sg_place place, bool entry)
 {
     const struct sg_symbol *symbol = find(parser, name);
-    if (!symbol) {
+    if (symbol == NULL) {
         return NULL;
     }
     if (symbol->kind != SG_SYMBOL_FUNC) {
@@ -88,7 +88,7 @@ bool sg_link_function_defines(struct sg_parser *parser, const struct sg_ptx_func
 struct sg_ptx_var *sg_link_variable(struct sg_parser *parser, struct sg_ptx_var *var)
 {
     const struct sg_symbol *symbol = find(parser, var->name);
-    if (!symbol) {
+    if (symbol == NULL) {
         add(parser, var->name, SG_SYMBOL_VAR)->var = var;
         return var;
     }

@@ -31,13 +31,13 @@ static struct sg_arena_block *block_take(size_t size)
     if (size == BLOCK_SIZE) {
         pthread_mutex_lock(&spares.lock);
         block = spares.first;
-        if (block) {
+        if (block != NULL) {
             spares.first = block->next;
             spares.count--;
         }
         pthread_mutex_unlock(&spares.lock);
     }
-    return block ? block : malloc(sizeof *block + size);
+    return block != NULL ? block : malloc(sizeof *block + size);
 }
 
 static void block_give(struct sg_arena_block *block)
@@ -62,10 +62,10 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
     }
     bytes = (bytes + 15) & ~(size_t)15;
     struct sg_arena_block *block = arena->head;
-    if (!block || block->size - block->used < bytes) {
+    if (block == NULL || block->size - block->used < bytes) {
         size_t size = bytes > BLOCK_SIZE ? bytes : BLOCK_SIZE;
         block = block_take(size);
-        if (!block) {
+        if (block == NULL) {
             return NULL;
         }
         *block = (struct sg_arena_block){.size = size, .next = arena->head};
@@ -78,7 +78,7 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
 
 void sg_arena_free(struct sg_arena *arena)
 {
-    while (arena->head) {
+    while (arena->head != NULL) {
         struct sg_arena_block *next = arena->head->next;
         block_give(arena->head);
         arena->head = next;
@@ -88,7 +88,7 @@ void sg_arena_free(struct sg_arena *arena)
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
 {
     void *memory = sg_arena_try(arena, bytes);
-    if (!memory) {
+    if (memory == NULL) {
         sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0}, "out of memory");
     }
     return memory;
@@ -118,7 +118,7 @@ void *sg_load_grow(struct sg_load *load, const void *items, uint32_t *room, size
 static void log_text(struct sg_log *log, const char *text)
 {
     size_t length = strlen(text);
-    if (!log || log->size == 0 || log->used >= log->size - 1) {
+    if (log == NULL || log->size == 0 || log->used >= log->size - 1) {
         return;
     }
     size_t room = log->size - 1 - log->used;
@@ -141,7 +141,7 @@ static void log_name(struct sg_load *load, char *text)
 
 void sg_load_unit_name(const struct sg_load *load, uint16_t unit, char *name, size_t size)
 {
-    if (load->units[unit].name) {
+    if (load->units[unit].name != NULL) {
         snprintf(name, size, "%s", load->units[unit].name);
     } else {
         snprintf(name, size, "unit %u", unit + 1u);
@@ -158,7 +158,7 @@ static void log_unit(struct sg_load *load, uint16_t unit)
     }
 }
 
-void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_place place,
+void sg_load_fail(struct sg_load *load, enum sg_load_result rc, struct sg_place place,
                   const char *format, ...)
 {
     char line[512];
@@ -175,7 +175,7 @@ void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_pl
     va_end(arguments);
     log_name(load, line);
     log_text(load->log, "\n");
-    load->result = result;
+    load->result = rc;
     longjmp(load->escape, 1);
 }
 

@@ -49,7 +49,7 @@ void sg_arena_free(struct sg_arena *arena);
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes);
 char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_text text);
 
-_Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result result, struct sg_place place,
+_Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result rc, struct sg_place place,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* What messages call it. */

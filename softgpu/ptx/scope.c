@@ -11,7 +11,7 @@ void sg_scope_open(struct sg_parser *parser, struct sg_scope *scope)
 
 static void resolve_label(struct sg_parser *parser, const struct sg_label_use *use, uint32_t index)
 {
-    if (use->entry) {
+    if (use->entry != NULL) {
         *use->entry = index;
         return;
     }
@@ -23,12 +23,12 @@ static void resolve_label(struct sg_parser *parser, const struct sg_label_use *u
 void sg_scope_close(struct sg_parser *parser)
 {
     struct sg_scope *scope = parser->scope;
-    for (struct sg_label_use *use = scope->uses, *next; use; use = next) {
+    for (struct sg_label_use *use = scope->uses, *next; use != NULL; use = next) {
         next = use->next;
         struct sg_symbol *symbol = sg_scope_find(parser, use->name, NULL);
-        if (symbol && symbol->kind == SG_SYMBOL_LABEL) {
+        if (symbol != NULL && symbol->kind == SG_SYMBOL_LABEL) {
             resolve_label(parser, use, symbol->first);
-        } else if (symbol || !scope->parent || !scope->parent->parent) {
+        } else if (symbol != NULL || scope->parent == NULL || scope->parent->parent == NULL) {
             sg_load_fail(parser->load, SG_LOAD_SYNTAX, use->place, "unknown label '%.*s'",
                          SG_TEXT_ARGS(use->name));
         } else {
@@ -36,7 +36,8 @@ void sg_scope_close(struct sg_parser *parser)
             scope->parent->uses = use;
         }
     }
-    for (struct sg_symbol *symbol = scope->symbols; symbol; symbol = symbol->next_in_scope) {
+    for (struct sg_symbol *symbol = scope->symbols; symbol != NULL;
+         symbol = symbol->next_in_scope) {
         /* not always the first of its bucket: a function is declared while its own scope is open */
         struct sg_symbol **at = &parser->buckets[sg_text_hash(symbol->name) % SG_SYMBOL_BUCKETS];
         while (*at != symbol) {
@@ -51,7 +52,7 @@ void sg_scope_close(struct sg_parser *parser)
 static struct sg_symbol *find_exact(struct sg_parser *parser, struct sg_text name, bool range)
 {
     struct sg_symbol *symbol = parser->buckets[sg_text_hash(name) % SG_SYMBOL_BUCKETS];
-    while (symbol &&
+    while (symbol != NULL &&
            (!sg_text_equal(symbol->name, name) || (symbol->kind == SG_SYMBOL_REG_RANGE) != range)) {
         symbol = symbol->next_in_bucket;
     }
@@ -61,8 +62,8 @@ static struct sg_symbol *find_exact(struct sg_parser *parser, struct sg_text nam
 struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, uint32_t *reg)
 {
     struct sg_symbol *symbol = find_exact(parser, name, false);
-    if (symbol) {
-        if (reg) {
+    if (symbol != NULL) {
+        if (reg != NULL) {
             *reg = symbol->first;
         }
         return symbol;
@@ -80,7 +81,7 @@ struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, u
             continue;
         }
         symbol = find_exact(parser, (struct sg_text){name.at, cut - 1}, true);
-        if (symbol && number < symbol->count && reg) {
+        if (symbol != NULL && number < symbol->count && reg != NULL) {
             *reg = symbol->first + (uint32_t)number;
             best = symbol;
         }
@@ -92,7 +93,7 @@ struct sg_symbol *sg_scope_declare(struct sg_parser *parser, struct sg_text name
                                    struct sg_place place, enum sg_symbol_kind kind)
 {
     struct sg_symbol *old = find_exact(parser, name, kind == SG_SYMBOL_REG_RANGE);
-    if (old && old->owner == parser->scope) {
+    if (old != NULL && old->owner == parser->scope) {
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is declared twice",
                      SG_TEXT_ARGS(name));
     }

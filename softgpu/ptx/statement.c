@@ -25,7 +25,7 @@ static struct sg_text join_component(struct sg_parser *parser, struct sg_text na
 {
     const struct sg_token *token = &parser->token;
     if (token->kind == SG_TOKEN_DOT && token->text.at == name.at + name.len + 1 &&
-        token->text.len == 1 && strchr("xyzw", token->text.at[0])) {
+        token->text.len == 1 && strchr("xyzw", token->text.at[0]) != NULL) {
         name.len += 2;
         sg_parse_advance(parser);
     }
@@ -38,7 +38,7 @@ static struct sg_text part_of_register(struct sg_parser *parser, struct sg_text 
     const struct sg_token *token = &parser->token;
     struct sg_text part = {NULL, 0};
     if (token->kind == SG_TOKEN_DOT && token->text.at == name.at + name.len + 1 &&
-        token->text.len > 0 && strchr("bh", token->text.at[0])) {
+        token->text.len > 0 && strchr("bh", token->text.at[0]) != NULL) {
         part = token->text;
         sg_parse_advance(parser);
     }
@@ -56,17 +56,17 @@ static struct sg_operand name_operand(struct sg_parser *parser)
     }
     struct sg_symbol *symbol = sg_scope_find(parser, name, &operand.reg);
     operand.text = name;
-    if (!symbol && sg_text_is(name, "WARP_SZ")) {
+    if (symbol == NULL && sg_text_is(name, "WARP_SZ")) {
         operand.kind = SG_OPERAND_INT;
         operand.value = 32;
         return operand;
     }
-    if (!symbol && name.at[0] == '%') {
+    if (symbol == NULL && name.at[0] == '%') {
         operand.kind = SG_OPERAND_SPECIAL;
         operand.text = join_component(parser, name);
         return operand;
     }
-    if (!symbol || symbol->kind == SG_SYMBOL_LABEL) {
+    if (symbol == NULL || symbol->kind == SG_SYMBOL_LABEL) {
         operand.kind = SG_OPERAND_NONE; /* a label; sg_parse_insn notes the use */
         return operand;
     }
@@ -251,7 +251,7 @@ static void parse_guard(struct sg_parser *parser, struct sg_ptx_insn *insn)
     struct sg_place place = parser->token.place;
     struct sg_text name = sg_parse_name(parser, "a predicate");
     struct sg_symbol *symbol = sg_scope_find(parser, name, &insn->guard_reg);
-    if (!symbol || (symbol->kind != SG_SYMBOL_REG && symbol->kind != SG_SYMBOL_REG_RANGE) ||
+    if (symbol == NULL || (symbol->kind != SG_SYMBOL_REG && symbol->kind != SG_SYMBOL_REG_RANGE) ||
         parser->func->regs.items[insn->guard_reg].type != SG_TYPE_PRED) {
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is no predicate",
                      SG_TEXT_ARGS(name));
@@ -331,7 +331,7 @@ void sg_parse_insn(struct sg_parser *parser)
         if (operand.kind == SG_OPERAND_FUNC && !sg_text_is(name, "call")) {
             sg_parse_pointer(parser, operand.func);
         }
-        if (operand.kind == SG_OPERAND_LIST && operand.pair && !sg_text_is(name, "tex") &&
+        if (operand.kind == SG_OPERAND_LIST && operand.pair != NULL && !sg_text_is(name, "tex") &&
             !sg_text_is(name, "tld4")) {
             sg_load_fail(parser->load, SG_LOAD_SYNTAX, operand.pair->place,
                          "'|' after a list that cannot have one");

@@ -36,12 +36,12 @@ static struct sg_ptx_func *parse_call_targets(struct sg_parser *parser)
         struct sg_place place = parser->token.place;
         struct sg_text name = sg_parse_name(parser, "the name of a function");
         struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
-        if (!symbol || symbol->kind != SG_SYMBOL_FUNC) {
+        if (symbol == NULL || symbol->kind != SG_SYMBOL_FUNC) {
             sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is no function",
                          SG_TEXT_ARGS(name));
         }
         sg_parse_pointer(parser, symbol->func);
-        first = first ? first : symbol->func;
+        first = first != NULL ? first : symbol->func;
     } while (sg_parse_take(parser, ','));
     return first;
 }

@@ -242,10 +242,10 @@ static void parse_init_address(struct sg_parser *parser, struct sg_ptx_init *ini
     struct sg_place place = parser->token.place;
     struct sg_text name = sg_parse_name(parser, "the name of a variable");
     struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
-    if (symbol && symbol->kind == SG_SYMBOL_FUNC) {
+    if (symbol != NULL && symbol->kind == SG_SYMBOL_FUNC) {
         sg_parse_pointer(parser, symbol->func);
         init->func = symbol->func;
-    } else if (!symbol || symbol->kind != SG_SYMBOL_VAR ||
+    } else if (symbol == NULL || symbol->kind != SG_SYMBOL_VAR ||
                (symbol->var->space != SG_PTX_GLOBAL && symbol->var->space != SG_PTX_CONST)) {
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is no .global or .const variable",
                      SG_TEXT_ARGS(name));
@@ -369,11 +369,13 @@ static void declare_variable(struct sg_parser *parser, struct sg_ptx_var *var,
     var->external = linkage.external;
     var->visible = linkage.binding != SG_BINDING_LOCAL;
     var->binding = linkage.binding;
-    struct sg_symbol *old = parser->func ? NULL : sg_scope_find(parser, var->name, NULL);
+    struct sg_symbol *old = parser->func != NULL ? NULL : sg_scope_find(parser, var->name, NULL);
     bool global = sg_linkage_is_global(linkage);
-    bool again = old && old->kind == SG_SYMBOL_VAR && /* declared, or defined by another unit */
+    bool again = old != NULL &&
+                 old->kind == SG_SYMBOL_VAR && /* declared, or defined by another unit */
                  (old->var->external || (global && old->var->place.unit != var->place.unit));
-    struct sg_ptx_var *linked = global && (!old || again) ? sg_link_variable(parser, var) : var;
+    struct sg_ptx_var *linked =
+        global && (old == NULL || again) ? sg_link_variable(parser, var) : var;
     if (again && !global) { /* ".extern" before, and not now */
         sg_variable_define(old->var, var);
     }
@@ -410,7 +412,7 @@ void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
             sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "the array needs a size");
         }
         if (space == SG_PTX_LOCAL || space == SG_PTX_PARAM) {
-            if (!parser->func) {
+            if (parser->func == NULL) {
                 sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place,
                              "no .local or .param variable can stand outside functions");
             }

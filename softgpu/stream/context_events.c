@@ -82,24 +82,24 @@ static CUresult gather_one(struct sg_stream *gather, struct sg_stream *stream)
     if (mark == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = sg_stream_follow(gather, mark);
+    CUresult rc = sg_stream_follow(gather, mark);
     sg_mark_drop(mark);
-    return result;
+    return rc;
 }
 
 CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark)
 {
     size_t count;
-    CUresult result = gather_make(whole);
-    struct sg_stream **held = result == CUDA_SUCCESS ? streams_hold(whole, &count) : NULL;
+    CUresult rc = gather_make(whole);
+    struct sg_stream **held = rc == CUDA_SUCCESS ? streams_hold(whole, &count) : NULL;
     if (held == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = gather_one(*gather_of(whole), held[i]);
+    for (size_t i = 0; i < count && rc == CUDA_SUCCESS; i++) {
+        rc = gather_one(*gather_of(whole), held[i]);
     }
     streams_drop(held, count);
-    return result == CUDA_SUCCESS ? sg_submit_record(*gather_of(whole), mark) : result;
+    return rc == CUDA_SUCCESS ? sg_submit_record(*gather_of(whole), mark) : rc;
 }
 
 CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark)
@@ -117,34 +117,33 @@ CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark)
     gate->mark = mark;
     sg_mark_hold(mark);
     ga_list_append(gates_of(whole), &gate->in_context);
-    CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = held[i]->destroyed ? CUDA_SUCCESS : sg_stream_follow(held[i], mark);
+    CUresult rc = CUDA_SUCCESS;
+    for (size_t i = 0; i < count && rc == CUDA_SUCCESS; i++) {
+        rc = held[i]->destroyed ? CUDA_SUCCESS : sg_stream_follow(held[i], mark);
     }
     streams_drop(held, count);
-    return result;
+    return rc;
 }
 
 static CUresult follow_gates(struct sg_stream *stream, struct ga_list *gates)
 {
-    CUresult result = CUDA_SUCCESS;
+    CUresult rc = CUDA_SUCCESS;
     ga_list_each (at, following, gates) {
         struct gate *gate = ga_container(at, struct gate, in_context);
         if (sg_mark_done(gate->mark)) {
             gate_drop(gate);
-        } else if (result == CUDA_SUCCESS) {
-            result = sg_stream_follow(stream, gate->mark);
+        } else if (rc == CUDA_SUCCESS) {
+            rc = sg_stream_follow(stream, gate->mark);
         }
     }
-    return result;
+    return rc;
 }
 
 CUresult sg_whole_follow_gates(struct sg_stream *stream)
 {
-    CUresult result = follow_gates(stream, &stream->context->gates);
-    return result == CUDA_SUCCESS && stream->green != NULL
-               ? follow_gates(stream, &stream->green->gates)
-               : result;
+    CUresult rc = follow_gates(stream, &stream->context->gates);
+    return rc == CUDA_SUCCESS && stream->green != NULL ? follow_gates(stream, &stream->green->gates)
+                                                       : rc;
 }
 
 void sg_whole_drop_gates(struct ga_list *gates)

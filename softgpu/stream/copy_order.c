@@ -42,9 +42,9 @@ static CUresult follow(struct sg_stream *stream, struct sg_stream *other)
     if (mark == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = sg_stream_follow(stream, mark);
+    CUresult rc = sg_stream_follow(stream, mark);
     sg_mark_drop(mark);
-    return result;
+    return rc;
 }
 
 CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
@@ -55,28 +55,28 @@ CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
         stream != sg_stream_legacy(stream)) {
         return CUDA_SUCCESS;
     }
-    CUresult result = CUDA_SUCCESS;
+    CUresult rc = CUDA_SUCCESS;
     uint32_t index = 0;
     uint64_t handle;
     struct sg_context *context;
-    while (result == CUDA_SUCCESS &&
+    while (rc == CUDA_SUCCESS &&
            (context = ga_handle_table_next(&sg_process.contexts, &index, &handle)) != NULL) {
-        result = concerns(context, stream, devices) ? hold_all(context, both) : CUDA_SUCCESS;
+        rc = concerns(context, stream, devices) ? hold_all(context, both) : CUDA_SUCCESS;
     }
-    for (size_t i = 0; result == CUDA_SUCCESS && i < both->count; i++) {
-        result = follow(stream, both->streams[i]);
+    for (size_t i = 0; rc == CUDA_SUCCESS && i < both->count; i++) {
+        rc = follow(stream, both->streams[i]);
     }
     sg_stream_hold(stream);
     both->stream = stream;
-    return result;
+    return rc;
 }
 
-CUresult sg_both_after(struct sg_both *both, CUresult result)
+CUresult sg_both_after(struct sg_both *both, CUresult rc)
 {
     for (size_t i = 0; i < both->count; i++) {
         struct sg_stream *other = both->streams[i];
-        if (result == CUDA_SUCCESS && !other->destroyed && !both->stream->destroyed) {
-            result = follow(other, both->stream);
+        if (rc == CUDA_SUCCESS && !other->destroyed && !both->stream->destroyed) {
+            rc = follow(other, both->stream);
         }
         sg_stream_drop(other);
     }
@@ -84,5 +84,5 @@ CUresult sg_both_after(struct sg_both *both, CUresult result)
     if (both->stream != NULL) {
         sg_stream_drop(both->stream);
     }
-    return result;
+    return rc;
 }

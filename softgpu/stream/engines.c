@@ -66,19 +66,19 @@ static void item_run(struct sg_engine *engine, struct sg_item *item)
         sg_turn_wait(engine->turn, &sg_process.stop);
     }
     uint64_t start_ns = traced ? ga_clock_ns() : 0;
-    CUresult result = item->run(item);
+    CUresult rc = item->run(item);
     sg_lock();
     if (--engine->running == 0 && engine->turn != NULL) {
         sg_turn_end(engine->turn);
     }
-    bool timed = result == CUDA_SUCCESS && sg_clock_runs(item->stream->context->device);
+    bool timed = rc == CUDA_SUCCESS && sg_clock_runs(item->stream->context->device);
     if (traced && (!timed || item->engine == SG_ENGINE_HOST)) {
         sg_trace_item(item, start_ns, ga_clock_ns());
     }
     if (timed && sg_clock_takes(item)) {
         engine->timed++;
     } else {
-        sg_item_finish(item, result);
+        sg_item_finish(item, rc);
     }
 }
 

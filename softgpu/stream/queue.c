@@ -169,10 +169,10 @@ void sg_schedule(void)
     sg_waits_wake();
 }
 
-void sg_item_finish(struct sg_item *item, CUresult result)
+void sg_item_finish(struct sg_item *item, CUresult rc)
 {
-    if (result != CUDA_SUCCESS) {
-        sg_process_condemn(result);
+    if (rc != CUDA_SUCCESS) {
+        sg_process_condemn(rc);
     }
     if (item->finished != NULL) {
         item->finished(item, item->owner);
@@ -250,10 +250,10 @@ CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item)
         sg_schedule();
     }
     struct stream_point point = {.stream = stream, .sequence = sequence};
-    CUresult result = sg_wait_for(item_passed, &point);
+    CUresult rc = sg_wait_for(item_passed, &point);
     sg_print_due(stream->context->print);
     sg_stream_drop(stream);
-    return result;
+    return rc;
 }
 
 static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum sg_item_kind kind,

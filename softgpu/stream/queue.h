@@ -217,7 +217,7 @@ void sg_schedule(void);
 /* A step has changed something for other streams. */
 void sg_schedule_again(void);
 /* Ends an item that ran, or that will not. */
-void sg_item_finish(struct sg_item *item, CUresult result);
+void sg_item_finish(struct sg_item *item, CUresult rc);
 
 /* ---- waits.c ---- */
 

@@ -42,10 +42,10 @@ CUresult sg_stream_make_in(struct sg_context *context, struct sg_green *green, u
     if (green != NULL) {
         sg_green_hold(green);
     }
-    CUresult result = sg_whole_follow_gates(made);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = sg_whole_follow_gates(made);
+    if (rc != CUDA_SUCCESS) {
         sg_stream_destroy(made);
-        return result;
+        return rc;
     }
     *stream = made;
     return CUDA_SUCCESS;
@@ -101,11 +101,11 @@ CUresult sg_stream_of_thread(struct sg_context *context, struct sg_green *green,
             return CUDA_SUCCESS;
         }
     }
-    CUresult result = sg_stream_make_in(context, green, CU_STREAM_DEFAULT, 0, stream);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_stream_make_in(context, green, CU_STREAM_DEFAULT, 0, stream);
+    if (rc == CUDA_SUCCESS) {
         (*stream)->thread = thread;
     }
-    return result;
+    return rc;
 }
 
 struct sg_mark *sg_mark_make(void)

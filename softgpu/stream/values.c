@@ -162,9 +162,9 @@ CUresult sg_values_start(void)
 
 CUresult sg_submit_value(struct sg_stream *stream, const struct sg_value *value)
 {
-    CUresult result = value->write ? CUDA_SUCCESS : sg_values_start();
-    if (result != CUDA_SUCCESS) {
-        return result;
+    CUresult rc = value->write ? CUDA_SUCCESS : sg_values_start();
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     struct value_item *made = sg_item_make(sizeof *made, SG_ENGINE_COMPUTE, NULL);
     if (made == NULL) {

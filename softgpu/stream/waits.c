@@ -112,10 +112,10 @@ CUresult sg_stream_wait(struct sg_stream *stream)
 {
     struct stream_point point = {.stream = stream, .sequence = sg_process.sequence};
     sg_stream_hold(stream);
-    CUresult result = sg_wait_for(stream_point_passed, &point);
+    CUresult rc = sg_wait_for(stream_point_passed, &point);
     sg_print_due(stream->context->print);
     sg_stream_drop(stream);
-    return result;
+    return rc;
 }
 
 static bool mark_done(const void *argument)
@@ -126,9 +126,9 @@ static bool mark_done(const void *argument)
 CUresult sg_mark_wait(struct sg_mark *mark)
 {
     sg_mark_hold(mark);
-    CUresult result = sg_wait_for(mark_done, mark);
+    CUresult rc = sg_wait_for(mark_done, mark);
     sg_mark_drop(mark);
-    return result;
+    return rc;
 }
 
 struct context_point {
@@ -165,10 +165,10 @@ static CUresult point_wait(struct sg_context *context, bool (*passed)(const void
 {
     struct context_point point = {.context = context, .sequence = sg_process.sequence};
     sg_context_hold(context);
-    CUresult result = sg_wait_for(passed, &point);
+    CUresult rc = sg_wait_for(passed, &point);
     sg_print_due(context->print);
     sg_context_drop(context);
-    return result;
+    return rc;
 }
 
 CUresult sg_context_wait_users(struct sg_context *context)

@@ -17,7 +17,7 @@ void engine_open(struct engine *engine, unsigned workers)
 {
     memset(engine, 0, sizeof *engine);
     engine->map = sg_map_create();
-    if (!engine->map || sg_pool_create(workers, &engine->pool) != GA_OK) {
+    if (engine->map == NULL || sg_pool_create(workers, &engine->pool) != GA_OK) {
         fail("open", "no memory");
     }
 }
@@ -79,7 +79,7 @@ void engine_load_file(struct engine *engine, const char *name)
     char path[1024];
     snprintf(path, sizeof path, "%s/%s.ptx", SG_TEST_KERNELS, name);
     FILE *file = fopen(path, "rb");
-    if (!file) {
+    if (file == NULL) {
         fail("open", path);
     }
     static char text[8 << 20];
@@ -108,8 +108,8 @@ void engine_launch_3d(struct engine *engine, const char *name, const uint32_t gr
 {
     const struct sg_kernel *kernel = sg_program_kernel_find(engine->program, name);
     uint8_t bytes[4096] = {0};
-    if (!kernel || kernel->param_count != param_count) {
-        fail(kernel ? "wrong number of parameters" : "no such kernel", name);
+    if (kernel == NULL || kernel->param_count != param_count) {
+        fail(kernel != NULL ? "wrong number of parameters" : "no such kernel", name);
     }
     for (size_t i = 0; i < param_count; i++) {
         uint32_t size = kernel->params[i].size;

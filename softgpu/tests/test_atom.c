@@ -304,9 +304,8 @@ Test(atom, what_is_wrong_is_refused)
                  ".reg .b64 %%p<4>, %%l<4>;\n.reg .b32 %%r<4>;\n.reg .f32 %%f<4>;\n"
                  ".reg .b128 %%w<4>;\n.shared .b8 tile[64];\n%s\nret;\n}\n",
                  wrong[i]);
-        enum sg_load_result result = sg_program_load(text, strlen(text), &log, &program);
-        cr_expect(result == SG_LOAD_SYNTAX || result == SG_LOAD_UNSUPPORTED, "%s: %d", wrong[i],
-                  (int)result);
+        enum sg_load_result rc = sg_program_load(text, strlen(text), &log, &program);
+        cr_expect(rc == SG_LOAD_SYNTAX || rc == SG_LOAD_UNSUPPORTED, "%s: %d", wrong[i], (int)rc);
         cr_expect_not_null(strstr(messages, "line 11"), "%s: %s", wrong[i], messages);
         sg_program_destroy(program);
     }

@@ -28,13 +28,13 @@ static CUresult text_of_image(const struct api_image *image, unsigned sm, struct
                               char *why)
 {
     struct sg_texts texts;
-    CUresult result = sg_image_texts(image, sm, &texts, why, 256);
-    if (result == CUDA_SUCCESS) {
+    CUresult rc = sg_image_texts(image, sm, &texts, why, 256);
+    if (rc == CUDA_SUCCESS) {
         cr_assert_eq(texts.count, 1);
         *text = texts.items[0];
         free(texts.items);
     }
-    return result;
+    return rc;
 }
 
 static CUresult text_of(const char *name, unsigned sm, struct sg_text *text, char *why)
@@ -43,9 +43,9 @@ static CUresult text_of(const char *name, unsigned sm, struct sg_text *text, cha
     char *bytes = file_read(name, &size);
     struct api_image image;
     cr_assert_eq(api_image_open(bytes, size, &image), GA_OK, "%s", name);
-    CUresult result = text_of_image(&image, sm, text, why);
+    CUresult rc = text_of_image(&image, sm, text, why);
     free(bytes);
-    return result;
+    return rc;
 }
 
 Test(image_text, every_compression_mode_gives_the_same_text)

@@ -169,9 +169,9 @@ Test(launches, what_is_not_provided_is_named)
         char messages[256] = "";
         struct sg_log log = {messages, sizeof messages, 0};
         struct sg_program *program = NULL;
-        enum sg_load_result result =
+        enum sg_load_result rc =
             sg_program_load(refusals[i].text, strlen(refusals[i].text), &log, &program);
-        cr_expect_eq(result, refusals[i].result, "%zu: %d: %s", i, (int)result, messages);
+        cr_expect_eq(rc, refusals[i].result, "%zu: %d: %s", i, (int)rc, messages);
         cr_expect_not_null(strstr(messages, refusals[i].message), "%zu: %s", i, messages);
         sg_program_destroy(program);
     }

@@ -212,16 +212,16 @@ Test(link, refusals_name_the_unit)
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         struct sg_unit units[3];
         size_t count = 0;
-        for (; count < 3 && refusals[i].texts[count]; count++) {
+        for (; count < 3 && refusals[i].texts[count] != NULL; count++) {
             const char *text = refusals[i].texts[count];
             units[count] = (struct sg_unit){text, strlen(text), count == 1 ? "b.cu" : NULL};
         }
         char messages[256] = "";
         struct sg_log log = {messages, sizeof messages, 0};
         struct sg_program *program = NULL;
-        enum sg_load_result result = sg_program_link(units, count, &log, &program);
+        enum sg_load_result rc = sg_program_link(units, count, &log, &program);
         sg_program_destroy(program);
-        cr_expect_eq(result, refusals[i].result, "%zu: %d: %s", i, (int)result, messages);
+        cr_expect_eq(rc, refusals[i].result, "%zu: %d: %s", i, (int)rc, messages);
         cr_expect_str_eq(messages, refusals[i].message, "%zu: %s", i, messages);
     }
     struct sg_program *program = NULL;

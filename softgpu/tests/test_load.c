@@ -17,9 +17,9 @@ static enum sg_load_result load(const char *text, char *messages, size_t size)
 {
     struct sg_log log = {messages, size, 0};
     struct sg_program *program = NULL;
-    enum sg_load_result result = sg_program_load(text, strlen(text), &log, &program);
+    enum sg_load_result rc = sg_program_load(text, strlen(text), &log, &program);
     sg_program_destroy(program);
-    return result;
+    return rc;
 }
 
 struct refusal {
@@ -111,8 +111,8 @@ Test(load, refusals_say_what_and_where)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char messages[512];
-        enum sg_load_result result = load(refusals[i].text, messages, sizeof messages);
-        cr_expect_eq(result, refusals[i].result, "%zu: %d: %s", i, (int)result, messages);
+        enum sg_load_result rc = load(refusals[i].text, messages, sizeof messages);
+        cr_expect_eq(rc, refusals[i].result, "%zu: %d: %s", i, (int)rc, messages);
         cr_expect_str_eq(messages, refusals[i].message, "%zu: %s", i, messages);
     }
 }

@@ -142,7 +142,7 @@ static void compute(struct product *p, uint64_t *seed)
             int sum = p->vc[row * p->n + column] = any_value(p->c, seed);
             for (unsigned k = 0; k < p->k; k++) {
                 int x = p->va[row * p->k + k], y = p->vb[k * p->n + column];
-                sum += strstr(p->op, "xor") ? x ^ y : x * y;
+                sum += strstr(p->op, "xor") != NULL ? x ^ y : x * y;
             }
             p->vd[row * p->n + column] = sum;
         }

@@ -247,7 +247,7 @@ static size_t run_all(const struct sg_isa *isa)
     for (size_t l = 0; l < sizeof isa->lists / sizeof isa->lists[0]; l++) {
         struct sg_op_list list = isa->lists[l]();
         for (size_t i = 0; i < list.count; i++) {
-            if (strchr(list.ops[i].name, '=')) {
+            if (strchr(list.ops[i].name, '=') != NULL) {
                 continue;
             }
             count++;

@@ -83,7 +83,7 @@ Test(print, each_thread_prints_once_and_those_of_a_warp_in_order)
     cr_assert_eq(collector.records, BLOCKS * THREADS);
     int seen[BLOCKS][THREADS] = {{0}}, last[BLOCKS][4];
     memset(last, -1, sizeof last);
-    for (const char *line = strtok(collector.text, "\n"); line; line = strtok(NULL, "\n")) {
+    for (const char *line = strtok(collector.text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         int block, thread, end = 0;
         cr_assert(sscanf(line, "block %d thread %d%n", &block, &thread, &end) == 2 &&
                       line[end] == '\0' && block >= 0 && block < BLOCKS && thread >= 0 &&

@@ -182,18 +182,18 @@ Test(sparse, what_there_is_not_is_refused)
                           ".reg .b32 e, r0, r1, r2, r3; .reg .f32 f0, f1, f2, f3;\n";
         for (const char *c = wrong[i]; *c; c++) {
             const char *put = NULL;
-            for (int k = 0; k < 3 && !put; k++) {
+            for (int k = 0; k < 3 && put == NULL; k++) {
                 put = strncmp(c, lists[k][0], 3) == 0 ? lists[k][1] : NULL;
             }
             size_t used = strlen(text);
-            snprintf(text + used, sizeof text - used, "%.*s", put ? 100 : 1, put ? put : c);
-            c += put ? 2 : 0;
+            snprintf(text + used, sizeof text - used, "%.*s", put != NULL ? 100 : 1,
+                     put != NULL ? put : c);
+            c += put != NULL ? 2 : 0;
         }
         strcat(text, "\nret;\n}\n");
         struct sg_program *program = NULL;
-        enum sg_load_result result = sg_program_load(text, strlen(text), NULL, &program);
-        cr_expect(result == SG_LOAD_SYNTAX || result == SG_LOAD_UNSUPPORTED, "%s: %d", wrong[i],
-                  (int)result);
+        enum sg_load_result rc = sg_program_load(text, strlen(text), NULL, &program);
+        cr_expect(rc == SG_LOAD_SYNTAX || rc == SG_LOAD_UNSUPPORTED, "%s: %d", wrong[i], (int)rc);
         sg_program_destroy(program);
     }
 }

@@ -141,7 +141,7 @@ static uint32_t simd(const struct form *f, uint32_t a, uint32_t b, uint32_t c)
         }
         wide t = primary(f, f->op, v[0], v[1]);
         t = f->sat ? limited(t, bits, f->d_signed) : t;
-        if (f->d_part[0] && !strchr(f->d_part + 2, '0' + i)) {
+        if (f->d_part[0] && strchr(f->d_part + 2, '0' + i) == NULL) {
             continue;
         }
         if (strcmp(f->second, "add") == 0) {

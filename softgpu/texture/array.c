@@ -111,10 +111,10 @@ CUresult sg_array_make(struct sg_context *context, const struct front_array *fro
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = sg_heap_alloc(context->device, context, texels_lay(made), &made->range);
-    if (result != CUDA_SUCCESS) {
+    CUresult rc = sg_heap_alloc(context->device, context, texels_lay(made), &made->range);
+    if (rc != CUDA_SUCCESS) {
         array_free(made);
-        return result;
+        return rc;
     }
     made->range->variable = true; /* cuMemFree refuses it */
     sg_texels_place(&made->texels, made->range->span.base);
@@ -158,10 +158,10 @@ static CUresult side_resolve(const struct front_box *box, struct front_side *sid
         return CUDA_SUCCESS;
     }
     const struct sg_array *array = sg_array_find(side->array);
-    CUresult result =
+    CUresult rc =
         array != NULL ? front_array_holds(&array->front, box, side) : CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (rc != CUDA_SUCCESS) {
+        return rc;
     }
     const struct sg_level *level = &array->texels.levels[0];
     *side = (struct front_side){.place = FRONT_DEVICE,
@@ -177,6 +177,6 @@ CUresult sg_array_resolve(struct front_box *box)
     if (box->width == 0) {
         return CUDA_SUCCESS;
     }
-    CUresult result = side_resolve(box, &box->from);
-    return result == CUDA_SUCCESS ? side_resolve(box, &box->to) : result;
+    CUresult rc = side_resolve(box, &box->from);
+    return rc == CUDA_SUCCESS ? side_resolve(box, &box->to) : rc;
 }

@@ -39,7 +39,7 @@ struct sg_objects *sg_objects_create(void)
 
 static void drop_removed(struct sg_objects *objects)
 {
-    while (objects->removed) {
+    while (objects->removed != NULL) {
         struct entry *next = objects->removed->next;
         free(objects->removed);
         objects->removed = next;
@@ -48,13 +48,13 @@ static void drop_removed(struct sg_objects *objects)
 
 void sg_objects_destroy(struct sg_objects *objects)
 {
-    if (!objects) {
+    if (objects == NULL) {
         return;
     }
     drop_removed(objects);
     for (uint32_t p = 0; p < PAGES; p++) {
         struct slot *page = atomic_load(&objects->pages[p]);
-        for (uint32_t i = 0; page && i < PAGE_SLOTS; i++) {
+        for (uint32_t i = 0; page != NULL && i < PAGE_SLOTS; i++) {
             free(atomic_load(&page[i].entry));
         }
         free(page);
@@ -64,14 +64,14 @@ void sg_objects_destroy(struct sg_objects *objects)
 
 void sg_objects_use(struct sg_objects *objects)
 {
-    if (objects) {
+    if (objects != NULL) {
         atomic_fetch_add(&objects->users, 1);
     }
 }
 
 void sg_objects_leave(struct sg_objects *objects)
 {
-    if (objects) {
+    if (objects != NULL) {
         atomic_fetch_sub(&objects->users, 1);
     }
 }
@@ -80,7 +80,7 @@ void sg_objects_leave(struct sg_objects *objects)
 static struct slot *slot_at(const struct sg_objects *objects, uint32_t index)
 {
     struct slot *page = atomic_load(&objects->pages[index >> PAGE_BITS]);
-    return page ? &page[index & (PAGE_SLOTS - 1)] : NULL;
+    return page != NULL ? &page[index & (PAGE_SLOTS - 1)] : NULL;
 }
 
 /* A free slot, or NULL */
@@ -97,9 +97,9 @@ static struct slot *slot_take(struct sg_objects *objects, uint32_t *index)
     }
     *index = objects->used;
     _Atomic(struct slot *) *page = &objects->pages[*index >> PAGE_BITS];
-    if (!atomic_load(page)) {
+    if (atomic_load(page) == NULL) {
         struct slot *fresh = calloc(PAGE_SLOTS, sizeof *fresh);
-        if (!fresh) {
+        if (fresh == NULL) {
             return NULL;
         }
         atomic_store(page, fresh);
@@ -131,8 +131,8 @@ enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object
     }
     uint32_t index;
     struct entry *entry = malloc(sizeof *entry);
-    struct slot *slot = entry ? slot_take(objects, &index) : NULL;
-    if (!slot) {
+    struct slot *slot = entry != NULL ? slot_take(objects, &index) : NULL;
+    if (slot == NULL) {
         free(entry);
         return GA_NO_MEMORY;
     }
@@ -145,14 +145,15 @@ enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object
 
 const struct sg_object *sg_objects_find(const struct sg_objects *objects, uint64_t handle)
 {
-    struct slot *slot = objects ? slot_at(objects, handle & ((1u << INDEX_BITS) - 1)) : NULL;
-    struct entry *entry = slot ? atomic_load(&slot->entry) : NULL;
-    return entry && entry->object.handle == handle ? &entry->object : NULL;
+    struct slot *slot =
+        objects != NULL ? slot_at(objects, handle & ((1u << INDEX_BITS) - 1)) : NULL;
+    struct entry *entry = slot != NULL ? atomic_load(&slot->entry) : NULL;
+    return entry != NULL && entry->object.handle == handle ? &entry->object : NULL;
 }
 
 bool sg_objects_remove(struct sg_objects *objects, uint64_t handle)
 {
-    if (!sg_objects_find(objects, handle)) {
+    if (sg_objects_find(objects, handle) == NULL) {
         return false;
     }
     uint32_t index = handle & ((1u << INDEX_BITS) - 1);
