@@ -9,21 +9,138 @@
 #include <strings.h>
 
 #include "base/amount.h"
+#include "base/digits.h"
 #include "base/log.h"
 #include "client/process/trace.h"
 
-#define DEAD_AFTER_S 30u
+enum variable_id {
+#define ENVIRONMENT(name, ...) VARIABLE_##name,
+#include "api/environment.def"
+#undef ENVIRONMENT
+};
+
+enum variable_type {
+    VARIABLE_TEXT,   /* its reader knows what it can be */
+    VARIABLE_WORD,   /* its value is the index in `words` */
+    VARIABLE_NUMBER, /* decimal digits */
+    VARIABLE_BYTES,  /* a number and a unit */
+};
+
+struct variable {
+    const char *name;
+    enum variable_type type;
+    const char *standard, *words, *allowed;
+    uint64_t least, most;
+};
+
+static const struct variable variables[] = {
+#define ENVIRONMENT(name_, reader_, type_, standard_, least_, most_, words_, allowed_, ...)        \
+    [VARIABLE_##name_] = {.name = #name_,                                                          \
+                          .type = VARIABLE_##type_,                                                \
+                          .standard = (standard_),                                                 \
+                          .words = (words_),                                                       \
+                          .allowed = (allowed_),                                                   \
+                          .least = (least_),                                                       \
+                          .most = (most_)},
+#include "api/environment.def"
+#undef ENVIRONMENT
+};
+
+/* NULL: unset or empty. */
+static const char *variable_text(enum variable_id id)
+{
+    const char *text = getenv(variables[id].name);
+    return text != NULL && text[0] != 0 ? text : NULL;
+}
+
+/* The words of a variable are separated by blanks. */
+static bool word_read(const char *words, const char *text, uint64_t *index)
+{
+    size_t length = strlen(text);
+    for (*index = 0; *words != 0; ++*index) {
+        size_t word = strcspn(words, " ");
+        if (word == length && memcmp(words, text, length) == 0) {
+            return true;
+        }
+        words += word + (words[word] == ' ');
+    }
+    return false;
+}
+
+static bool variable_parse(const struct variable *variable, const char *text, uint64_t *value)
+{
+    const char *end;
+    switch (variable->type) {
+    case VARIABLE_WORD:
+        return word_read(variable->words, text, value);
+    case VARIABLE_NUMBER:
+        return ga_digits_read(text, &end, value) && *end == 0 && *value >= variable->least &&
+               *value <= variable->most;
+    case VARIABLE_BYTES:
+        return ga_bytes_read(text, value) && *value >= variable->least && *value <= variable->most;
+    case VARIABLE_TEXT:
+        break;
+    }
+    return false;
+}
+
+/* The table's default if the variable is unset or empty, or wrong, which is said; without a default
+ * the most that it can be. */
+static uint64_t variable_value(enum variable_id id)
+{
+    const struct variable *variable = &variables[id];
+    const char *text = variable_text(id);
+    uint64_t value;
+    if (text != NULL && variable_parse(variable, text, &value)) {
+        return value;
+    }
+    if (text != NULL) {
+        ga_warn("%s=%s: it can be %s", variable->name, text, variable->allowed);
+    }
+    return variable_parse(variable, variable->standard, &value) ? value : variable->most;
+}
+
+static unsigned dead_after_s;
+static enum client_transport transport;
+static enum compression_mode compression;
+static uint64_t cache_bytes;
+
+void client_environment_apply(void)
+{
+    dead_after_s = (unsigned)variable_value(VARIABLE_GPUAAS_DEAD_AFTER);
+    transport = (enum client_transport)variable_value(VARIABLE_GPUAAS_TRANSPORT);
+    compression = (enum compression_mode)variable_value(VARIABLE_GPUAAS_COMPRESSION);
+    cache_bytes = variable_value(VARIABLE_GPUAAS_CLIENT_CACHE);
+    client_trace_mode = (enum client_trace)variable_value(VARIABLE_GPUAAS_TRACE);
+}
+
+unsigned client_environment_dead_after_s(void)
+{
+    return dead_after_s;
+}
+
+enum client_transport client_environment_transport(void)
+{
+    return transport;
+}
+
+enum compression_mode client_environment_compression(void)
+{
+    return compression;
+}
+
+uint64_t client_environment_cache_bytes(void)
+{
+    return cache_bytes;
+}
 
 const char *client_environment_token(void)
 {
     static char text[1024];
-    const char *token = getenv("GPUAAS_TOKEN");
-    if (token != NULL && token[0] != 0) {
+    const char *token = variable_text(VARIABLE_GPUAAS_TOKEN);
+    const char *path = variable_text(VARIABLE_GPUAAS_TOKEN_FILE);
+    if (token != NULL || path == NULL) {
         return token;
-    }
-    const char *path = getenv("GPUAAS_TOKEN_FILE");
-    if (path == NULL || path[0] == 0) {
-        return NULL;
     }
     FILE *file = fopen(path, "re");
     if (file == NULL || fgets(text, sizeof text, file) == NULL) {
@@ -37,120 +154,13 @@ const char *client_environment_token(void)
     return text[0] != 0 ? text : NULL;
 }
 
-static unsigned dead_after_s = DEAD_AFTER_S;
-
-static void read_dead_after(void)
-{
-    const char *text = getenv("GPUAAS_DEAD_AFTER");
-    if (text == NULL || text[0] == 0) {
-        return;
-    }
-    char *end;
-    unsigned long seconds = strtoul(text, &end, 10);
-    if (*end != 0 || !isdigit((unsigned char)text[0]) || seconds < 2 || seconds > 3600) {
-        ga_warn("GPUAAS_DEAD_AFTER=%s: it can be 2 to 3600 (seconds)", text);
-        return;
-    }
-    dead_after_s = (unsigned)seconds;
-}
-
-unsigned client_environment_dead_after_s(void)
-{
-    return dead_after_s;
-}
-
-static enum client_transport transport = CLIENT_TRANSPORT_AUTO;
-static struct transport_secret secret;
-
-static void read_transport(void)
-{
-    const char *text = getenv("GPUAAS_TRANSPORT");
-    if (text == NULL || text[0] == 0 || strcmp(text, "auto") == 0) {
-        transport = CLIENT_TRANSPORT_AUTO;
-    } else if (strcmp(text, "tcp") == 0) {
-        transport = CLIENT_TRANSPORT_TCP;
-    } else if (strcmp(text, "tls") == 0) {
-        transport = CLIENT_TRANSPORT_TLS;
-    } else if (strcmp(text, "rdma") == 0) {
-        transport = CLIENT_TRANSPORT_RDMA;
-    } else {
-        ga_warn("GPUAAS_TRANSPORT=%s: it can be auto (the fastest that there is), rdma, tcp or tls",
-                text);
-    }
-}
-
-static const char *file_of(const char *name)
-{
-    const char *path = getenv(name);
-    return path != NULL && path[0] != 0 ? path : NULL;
-}
-
 const struct transport_secret *client_environment_secret(void)
 {
-    secret = (struct transport_secret){
-        .cert = file_of("GPUAAS_CERT"), .key = file_of("GPUAAS_KEY"), .ca = file_of("GPUAAS_CA")};
+    static struct transport_secret secret;
+    secret = (struct transport_secret){.cert = variable_text(VARIABLE_GPUAAS_CERT),
+                                       .key = variable_text(VARIABLE_GPUAAS_KEY),
+                                       .ca = variable_text(VARIABLE_GPUAAS_CA)};
     return &secret;
-}
-
-enum client_transport client_environment_transport(void)
-{
-    return transport;
-}
-
-static enum compression_mode compression = COMPRESSION_AUTO;
-
-static void read_compression(void)
-{
-    const char *text = getenv("GPUAAS_COMPRESSION");
-    if (text == NULL || text[0] == 0 || strcmp(text, "auto") == 0) {
-        return;
-    }
-    if (strcmp(text, "off") == 0) {
-        compression = COMPRESSION_OFF;
-    } else if (strcmp(text, "always") == 0) {
-        compression = COMPRESSION_ALWAYS;
-    } else {
-        ga_warn("GPUAAS_COMPRESSION=%s: it can be auto (where it pays), off or always", text);
-    }
-}
-
-enum compression_mode client_environment_compression(void)
-{
-    return compression;
-}
-
-static uint64_t cache_bytes = UINT64_MAX;
-
-static void read_cache(void)
-{
-    const char *text = getenv("GPUAAS_CLIENT_CACHE");
-    if (text != NULL && text[0] != 0 && !ga_bytes_read(text, &cache_bytes)) {
-        ga_warn("GPUAAS_CLIENT_CACHE=%s: it can be 0, or bytes: " GA_BYTES_FORM, text);
-    }
-}
-
-uint64_t client_environment_cache_bytes(void)
-{
-    return cache_bytes;
-}
-
-void client_environment_apply(void)
-{
-    read_compression();
-    read_dead_after();
-    read_cache();
-    read_transport();
-    const char *trace = getenv("GPUAAS_TRACE");
-    if (trace == NULL || trace[0] == 0 || strcmp(trace, "none") == 0) {
-        return;
-    }
-    if (strcmp(trace, "summary") == 0) {
-        client_trace_mode = CLIENT_TRACE_SUMMARY;
-    } else if (strcmp(trace, "calls") == 0) {
-        client_trace_mode = CLIENT_TRACE_CALLS;
-    } else {
-        ga_warn("GPUAAS_TRACE=%s: it can be none, summary or calls", trace);
-    }
 }
 
 /* "GPU-xxxxxxxx-xxxx-..." as far as the entry goes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says; read once. */
+/* The client's environment variables. api/environment.def is the only list of them; it has their
+ * values, defaults and limits. */
 #ifndef CLIENT_PROCESS_ENVIRONMENT_H
 #define CLIENT_PROCESS_ENVIRONMENT_H
 
@@ -11,36 +12,41 @@
 
 #define ENVIRONMENT_SERVERS "GPUAAS_SERVERS"
 
-/* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names. NULL: none. The text
- * stays valid. Not for every server: see servers.c. */
-const char *client_environment_token(void);
+/* Reads GPUAAS_DEAD_AFTER, GPUAAS_TRANSPORT, GPUAAS_COMPRESSION, GPUAAS_CLIENT_CACHE and
+ * GPUAAS_TRACE, and warns of each wrong value. The functions below that give one of them must be
+ * called after it. */
+void client_environment_apply(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);
-/* GPUAAS_TRANSPORT: which way data goes. What is not possible goes over TCP. */
+/* GPUAAS_TRANSPORT, in the order of the words in the table: which way data goes. If that way is
+ * not possible, data goes over TCP. */
 enum client_transport {
     CLIENT_TRANSPORT_AUTO, /* the fastest: shared memory, then RDMA, then TCP */
     CLIENT_TRANSPORT_RDMA,
-    CLIENT_TRANSPORT_TCP, /* or TLS, where the server is reached by tls:// */
-    CLIENT_TRANSPORT_TLS, /* likewise; other servers are refused */
+    CLIENT_TRANSPORT_TCP, /* TLS if the server is reached by tls:// */
+    CLIENT_TRANSPORT_TLS, /* servers that are not reached by tls:// are refused */
 };
 enum client_transport client_environment_transport(void);
-/* GPUAAS_COMPRESSION: whether bytes of copies are packed. */
+/* GPUAAS_COMPRESSION, in the order of the words in the table. */
 enum compression_mode client_environment_compression(void);
+/* GPUAAS_CLIENT_CACHE: the most freed bytes of each device that are kept. UINT64_MAX: unset. */
+uint64_t client_environment_cache_bytes(void);
+
+/* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names; valid for ever. NULL:
+ * none. Not every server may be told: see servers.c. */
+const char *client_environment_token(void);
 /* GPUAAS_CERT, GPUAAS_KEY, GPUAAS_CA: files, for connections to tls:// servers. */
 const struct transport_secret *client_environment_secret(void);
-/* GPUAAS_CLIENT_CACHE: at most so many bytes of each device are kept when they are freed. */
-uint64_t client_environment_cache_bytes(void);
-/* Reads them once: GPUAAS_TRACE=summary|calls, GPUAAS_LOG, GPUAAS_DEAD_AFTER and the others. */
-void client_environment_apply(void);
 
 /* One device of the list that GPUAAS_DEVICES or CUDA_VISIBLE_DEVICES chooses from. */
 struct client_choice {
     const uint8_t *uuid;
 };
 
-/* Which of `count` devices a list like "1,0" or "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6" (a
- * prefix is enough) means, in its order. The first entry that means none ends the list, as in CUDA.
- * Gives the number of `chosen` ones; text NULL: all. */
+/* Finds the devices, of `count`, that a list like "1,0" or
+ * "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6" names (the beginning of a UUID is enough), in its
+ * order. The first entry that names no device ends the list, as in CUDA. Returns the number of
+ * `chosen` ones; text NULL: all. */
 int client_environment_choose(const char *text, const struct client_choice *devices, int count,
                               int *chosen);
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Exit statuses of gpuaas itself, as env(1), timeout(1) and docker-run(1) have them. */
 enum { CMD_FAILED = 125, CMD_CANNOT_RUN = 126, CMD_NOT_FOUND = 127 };
@@ -45,7 +46,16 @@ int cmd_wrong(int status, const char *format, ...) __attribute__((format(printf,
  * options, or ""; kept until the next call. */
 const char *cmd_meant(const char *text, const struct cmd_sub *sub);
 
-/* ---- environment.c: what a program finds there */
+/* ---- variables.c: api/environment.def, for people */
+
+/* Lines of --help: each environment variable and its one-line help. */
+void cmd_variables_help(FILE *out);
+/* The section ENVIRONMENT of gpuaas(1), as roff. */
+void cmd_variables_manual(FILE *out);
+/* docs/environment.md. */
+void cmd_variables_page(FILE *out);
+
+/* ---- environment.c: the environment of a program that is to find one of our CUDA drivers */
 
 /* The CUDA driver that the options ask for: the client library, or the software GPU (--local). Puts
  * into the environment what it reads there. 0, or the exit status after saying what is wrong. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `gpuaas`: starts programs so that they find our client library and the servers, and
- * says what there is. What a reader would get wrong: it links nothing of the client library (which
- * may be missing), and `gpuaas run` stays out of the program's way, for it is replaced by it
- * (exec). */
+ * shows servers and devices. A reader would get wrong: it links nothing of the client library
+ * (which may be missing), and `gpuaas run` is replaced by the program (exec). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,10 +48,12 @@ static int print_usage(FILE *out, int status)
         fprintf(out, "%s gpuaas %-8s %s\n", i == 0 ? "usage:" : "      ", cmd_subs[i].name,
                 cmd_subs[i].arguments);
     }
-    fputs("       gpuaas --help | --version\n\n", out);
+    fputs("       gpuaas --help | --version | --environment-page | --environment-manual\n\n", out);
     for (size_t i = 0; i < cmd_sub_count; i++) {
         fprintf(out, "  %-8s  %s\n", cmd_subs[i].name, cmd_subs[i].summary);
     }
+    fputs("\nEnvironment variables of programs and of gpuaas itself:\n\n", out);
+    cmd_variables_help(out);
     fputs("\n`gpuaas run --help` shows the options of run, and so on; gpuaas(1) says more.\n", out);
     return status;
 }
@@ -83,6 +84,40 @@ static const struct cmd_sub *sub_find(const char *name)
     return NULL;
 }
 
+static void print_version(FILE *out)
+{
+    fputs("gpuaas " GPUAAS_VERSION "\n", out);
+}
+
+/* Options in the place of a sub-command; --help is another one. */
+static const struct {
+    const char *name;
+    void (*print)(FILE *out);
+} pages[] = {{"--version", print_version},
+             {"--environment-page", cmd_variables_page},
+             {"--environment-manual", cmd_variables_manual}};
+enum { PAGES = sizeof pages / sizeof pages[0] };
+
+static int option_take(const char *name)
+{
+    struct ga_nearest nearest = ga_nearest_to(name, strlen(name));
+    ga_nearest_offer(&nearest, "--help");
+    for (size_t i = 0; i < PAGES; i++) {
+        if (strcmp(name, pages[i].name) == 0) {
+            pages[i].print(stdout);
+            return written(0);
+        }
+        ga_nearest_offer(&nearest, pages[i].name);
+    }
+    if (nearest.word != NULL) {
+        return cmd_wrong(CMD_FAILED, "there is no option %s, did you mean %s?", name, nearest.word);
+    }
+    return cmd_wrong(CMD_FAILED,
+                     "the sub-command comes first, as in gpuaas run %s ... "
+                     "(gpuaas --help)",
+                     name);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -95,22 +130,8 @@ int main(int argc, char **argv)
     } else if (help) {
         return written(print_usage(stdout, 0));
     }
-    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
-        puts("gpuaas " GPUAAS_VERSION);
-        return written(0);
-    }
-    if (name[0] == '-') {
-        struct ga_nearest nearest = ga_nearest_to(name, strlen(name));
-        ga_nearest_offer(&nearest, "--help");
-        ga_nearest_offer(&nearest, "--version");
-        if (nearest.word != NULL) {
-            return cmd_wrong(CMD_FAILED, "there is no option %s, did you mean %s?", name,
-                             nearest.word);
-        }
-        return cmd_wrong(CMD_FAILED,
-                         "the sub-command comes first, as in gpuaas run %s ... "
-                         "(gpuaas --help)",
-                         name);
+    if (name[0] == '-' || strcmp(name, "version") == 0) {
+        return option_take(name[0] == '-' ? name : "--version");
     }
     const struct cmd_sub *sub = sub_find(name);
     if (sub == NULL) {

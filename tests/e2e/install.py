@@ -104,15 +104,33 @@ def test_manuals_name_every_option(build):
             expect(option in text, f"{page} does not have {option}")
 
 
-def test_manual_names_every_variable(_):
-    """Those of the table in docs/environment.md."""
+def printed(build, option):
+    process = harness.run([build.path("bin", "gpuaas"), option], build.environment(preload=False))
+    return process.out.text + "\n"
+
+
+def test_environment_page_is_of_this_build(build):
     with open(os.path.join(DOCS, "environment.md"), encoding="utf-8") as file:
-        rows = re.findall(r"(?m)^\| ((?:`[A-Z_]+`(?:, )?)+) \|", file.read())
-    names = set(re.findall(r"[A-Z_]+", " ".join(rows)))
-    expect({"GPUAAS_SERVERS", "GPUAAS_KEY", "SOFTGPU_NODE"} <= names, f"in the table: {names}")
-    text = manual("gpuaas.1")
-    missing = {name for name in names if not re.search(rf"\b{name}\b", text)}
-    expect(not missing, f"gpuaas.1 does not have {missing}")
+        expect(file.read() == printed(build, "--environment-page"),
+               "docs/environment.md is old: write it with gpuaas --environment-page")
+
+
+def test_manual_has_the_environment_of_this_build(build):
+    section = re.search(r"(?ms)^\.\\\" Written by gpuaas.*?(?=^\.SH EXIT STATUS)",
+                        manual("gpuaas.1"))
+    expect(section and section.group() == printed(build, "--environment-manual"),
+           "gpuaas.1 has an old section ENVIRONMENT: write it with gpuaas --environment-manual")
+
+
+def test_readme_has_the_help_of_variables(build):
+    """The README shows some of the variables, as --help has them."""
+    variables = dict(re.findall(r"(?m)^  ([A-Z_]+) +(\S.*)$", printed(build, "--help")))
+    expect({"GPUAAS_SERVERS", "GPUAAS_KEY", "SOFTGPU_NODE"} <= set(variables), f"{variables}")
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        rows = re.findall(r"(?m)^\| `([A-Z_]+)` \| (.*) \|$", file.read())
+    expect(rows, "the README has a table of variables")
+    for name, text in rows:
+        expect(variables.get(name) == text, f"README: {text}; --help: {variables.get(name)}")
 
 
 def test_manuals_render(build):

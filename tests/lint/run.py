@@ -11,6 +11,7 @@ import sys
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
+import rule_environment
 import rule_includes
 import rule_licence
 import rule_limits
@@ -27,6 +28,7 @@ SOURCE_RULES = {
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
     "clocks": rule_clocks.check,
+    "environment": rule_environment.check,
     "semantics": rule_semantics.check,
 }
 

@@ -11,6 +11,7 @@ import folders
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
+import rule_environment
 import rule_includes
 import rule_licence
 import rule_limits
@@ -124,6 +125,20 @@ class Clocks(RuleTest):
         self.breaks(rule_clocks, "server/a.c", wait, "pthread_cond_timedwait")
         self.breaks(rule_clocks, "base/wait.h", "    clock_gettime(CLOCK_REALTIME, &at);\n",
                     "by the wall clock")
+
+
+class Environment(RuleTest):
+    def test_table_and_code(self):
+        row = 'ENVIRONMENT(GPUAAS_CA, CLIENT, TEXT, "", 0, 0, "", "a path", "file", "It.")\n'
+        self.write("base/a.c", 'getenv("GPUAAS_CA"); getenv("SOFTGPU_ISA"); getenv("HOME");\n')
+        self.keeps(rule_environment, "api/environment.def", row)
+        self.breaks(rule_environment, "api/environment.def",
+                    row + row.replace("_CA", "_CERT"), "no code reads GPUAAS_CERT")
+        self.write("api/environment.def", row)
+        self.keeps(rule_environment, "base/tests/b.c", 'setenv("GPUAAS_TEST_X", "1", 1);\n')
+        self.keeps(rule_environment, "client/b.h", "#ifndef GPUAAS_OTHER\n")
+        self.breaks(rule_environment, "client/b.c", 'say("set GPUAAS_OTHER");\n',
+                    "GPUAAS_OTHER is not in api/environment.def")
 
 
 class Licence(RuleTest):
