@@ -18,7 +18,7 @@ struct header {
     uint32_t count, zero;
 };
 
-static size_t aligned(size_t size)
+static size_t bundle_aligned(size_t size)
 {
     return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -31,13 +31,13 @@ enum ga_status api_bundle_make(uint32_t flags, const struct api_bundle_item *ite
     if (count == 0 || count > COUNT_MAX) {
         return GA_INVALID;
     }
-    size_t total = aligned(HEADER + count * ITEM);
+    size_t total = bundle_aligned(HEADER + count * ITEM);
     for (size_t i = 0; i < count; i++) {
         if (items[i].size == 0 || items[i].size > API_IMAGE_BYTES_MAX ||
-            total > API_IMAGE_BYTES_MAX - aligned(items[i].size)) {
+            total > API_IMAGE_BYTES_MAX - bundle_aligned(items[i].size)) {
             return GA_INVALID;
         }
-        total += aligned(items[i].size);
+        total += bundle_aligned(items[i].size);
     }
     uint8_t *made = calloc(1, total);
     if (made == NULL) {
@@ -46,12 +46,12 @@ enum ga_status api_bundle_make(uint32_t flags, const struct api_bundle_item *ite
     struct header header = {.flags = flags, .size = total, .count = (uint32_t)count};
     memcpy(header.magic, API_BUNDLE_MAGIC, sizeof header.magic);
     memcpy(made, &header, sizeof header);
-    size_t at = aligned(HEADER + count * ITEM);
+    size_t at = bundle_aligned(HEADER + count * ITEM);
     for (size_t i = 0; i < count; i++) {
         uint64_t place[2] = {at, items[i].size};
         memcpy(made + HEADER + i * ITEM, place, sizeof place);
         memcpy(made + at, items[i].bytes, items[i].size);
-        at += aligned(items[i].size);
+        at += bundle_aligned(items[i].size);
     }
     *bundle = made;
     *size = total;
@@ -102,7 +102,7 @@ enum ga_status api_bundle_open(const uint8_t *bytes, size_t bound, struct api_im
         header.count > COUNT_MAX || header.zero != 0 || (header.flags & ~API_BUNDLE_LINKED) != 0) {
         return GA_INVALID;
     }
-    uint64_t at = aligned(HEADER + header.count * ITEM);
+    uint64_t at = bundle_aligned(HEADER + header.count * ITEM);
     if (at > header.size) {
         return GA_INVALID;
     }

@@ -10,7 +10,7 @@
 
 #include "api/cuda_driver.h"
 
-static void fill(struct cuda_driver *driver, void *library)
+static void driver_fill(struct cuda_driver *driver, void *library)
 {
     for (size_t i = 0; i < cuda_driver_symbol_count; i++) {
         const struct cuda_driver_symbol *symbol = &cuda_driver_symbols[i];
@@ -30,7 +30,7 @@ static bool forwards(const struct cuda_driver *driver)
 {
     static const CUuuid uuid = {.bytes = CUDA_DRIVER_FORWARDS_UUID};
     const void *table = NULL;
-    /* NOLINTNEXTLINE: fill() leaves no member NULL */
+    /* NOLINTNEXTLINE: driver_fill() leaves no member NULL */
     return driver->cuGetExportTable(&table, &uuid) == 0 && table != NULL;
 }
 
@@ -48,7 +48,7 @@ enum ga_status cuda_driver_open(struct cuda_driver *driver, const char *path, ch
         return GA_INVALID;
     }
     struct cuda_driver opened = {.library = library};
-    fill(&opened, library);
+    driver_fill(&opened, library);
     const char *problem = NULL;
     if (dlsym(library, "cuInit") == NULL || dlsym(library, "cuDeviceGetCount") == NULL) {
         problem = "is not a CUDA driver: no cuInit, cuDeviceGetCount";

@@ -15,7 +15,7 @@ static void bytes_read(struct ga_reader *r, uint8_t *to, size_t size)
 }
 
 /* A string that must be there; "" after a failure, so that callers need no check of their own. */
-static const char *text_read(struct ga_reader *r)
+static const char *handshake_text_read(struct ga_reader *r)
 {
     const char *text = ga_read_string(r, HANDSHAKE_STRING_MAX);
     if (text == NULL) {
@@ -66,13 +66,13 @@ enum ga_status handshake_hello_read(struct ga_reader *r, struct handshake_hello 
     }
     m->pid = ga_read_u32(r);
     bytes_read(r, m->application, sizeof m->application);
-    m->build = text_read(r);
+    m->build = handshake_text_read(r);
     if (m->major != WIRE_MAJOR) { /* what follows may have another shape */
         m->program = "";
         m->token = NULL;
         return r->failed ? GA_INVALID : GA_OK;
     }
-    m->program = text_read(r);
+    m->program = handshake_text_read(r);
     m->token = ga_read_string(r, HANDSHAKE_STRING_MAX);
     return read_end(r);
 }
@@ -114,7 +114,7 @@ static void device_read(struct ga_reader *r, struct handshake_device *d)
     if (d->attributes == NULL) {
         d->attribute_count = 0;
     }
-    d->name = text_read(r);
+    d->name = handshake_text_read(r);
 }
 
 void handshake_welcome_write(struct ga_writer *w, const struct handshake_welcome *m)
@@ -146,14 +146,14 @@ enum ga_status handshake_welcome_read(struct ga_reader *r, struct handshake_welc
     m->minor = ga_read_u32(r);
     m->driver_version = ga_read_i32(r);
     m->device_count = ga_read_u32(r);
-    m->build = text_read(r);
+    m->build = handshake_text_read(r);
     if (m->major != WIRE_MAJOR) { /* what follows may have another shape */
         m->pool = m->node = "";
         m->device_count = 0;
         return r->failed ? GA_INVALID : GA_OK;
     }
-    m->pool = text_read(r);
-    m->node = text_read(r);
+    m->pool = handshake_text_read(r);
+    m->node = handshake_text_read(r);
     if (r->failed || m->device_count > HANDSHAKE_DEVICES_MAX) {
         return GA_INVALID;
     }
@@ -181,7 +181,7 @@ void handshake_refused_write(struct ga_writer *w, const struct handshake_refused
 enum ga_status handshake_refused_read(struct ga_reader *r, struct handshake_refused *m)
 {
     m->result = ga_read_i32(r);
-    m->reason = text_read(r);
+    m->reason = handshake_text_read(r);
     return m->result == 0 ? GA_INVALID : read_end(r);
 }
 
@@ -215,8 +215,8 @@ enum ga_status handshake_ticket_read(struct ga_reader *r, struct handshake_ticke
     m->process = ga_read_u64(r);
     bytes_read(r, m->id, sizeof m->id);
     bytes_read(r, m->key, sizeof m->key);
-    m->address = text_read(r);
-    m->local = tail_read(r) ? text_read(r) : "";
+    m->address = handshake_text_read(r);
+    m->local = tail_read(r) ? handshake_text_read(r) : "";
     m->ways = tail_read(r) ? ga_read_u32(r) : 0;
     return read_end(r);
 }

@@ -12,7 +12,7 @@
 #define ELF_SECTION  64u
 #define MACHINE_CUDA 190u
 
-static uint64_t get(const uint8_t *at, size_t bytes)
+static uint64_t object_get(const uint8_t *at, size_t bytes)
 {
     uint64_t value = 0;
     memcpy(&value, at, bytes);
@@ -31,7 +31,7 @@ struct elf {
 static bool section_bytes(const struct elf *elf, size_t index, const uint8_t **at, size_t *size)
 {
     const uint8_t *section = elf->sections + index * ELF_SECTION;
-    uint64_t offset = get(section + 24, 8), bytes = get(section + 32, 8);
+    uint64_t offset = object_get(section + 24, 8), bytes = object_get(section + 32, 8);
     if (offset > elf->size || bytes > elf->size - offset) {
         return false;
     }
@@ -45,8 +45,9 @@ static bool elf_read(const uint8_t *bytes, size_t size, struct elf *elf)
     if (size < ELF_HEADER || memcmp(bytes, "\177ELF\2\1", 6) != 0) { /* 64 bit, little endian */
         return false;
     }
-    uint64_t sections = get(bytes + 40, 8), count = get(bytes + 60, 2), names = get(bytes + 62, 2);
-    if (get(bytes + 58, 2) != ELF_SECTION || sections > size ||
+    uint64_t sections = object_get(bytes + 40, 8), count = object_get(bytes + 60, 2),
+             names = object_get(bytes + 62, 2);
+    if (object_get(bytes + 58, 2) != ELF_SECTION || sections > size ||
         count > (size - sections) / ELF_SECTION || names >= count) {
         return false;
     }
@@ -60,7 +61,7 @@ static bool elf_read(const uint8_t *bytes, size_t size, struct elf *elf)
 
 static bool holds_device_code(const struct elf *elf, size_t index)
 {
-    uint64_t name = get(elf->sections + index * ELF_SECTION, 4);
+    uint64_t name = object_get(elf->sections + index * ELF_SECTION, 4);
     return name < elf->names_size && (strcmp(elf->names + name, ".nv_fatbin") == 0 ||
                                       strcmp(elf->names + name, "__nv_relfatbin") == 0);
 }
@@ -90,7 +91,7 @@ enum ga_status api_object_next(const uint8_t *bytes, size_t size, struct api_obj
     if (!elf_read(bytes, size, &elf)) {
         return GA_INVALID;
     }
-    if (get(bytes + 18, 2) == MACHINE_CUDA) {
+    if (object_get(bytes + 18, 2) == MACHINE_CUDA) {
         return walk->section++ == 0 ? api_image_open(bytes, size, found) : GA_AGAIN;
     }
     for (; walk->section < elf.count; walk->section++, walk->at = 0) {

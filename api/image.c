@@ -103,7 +103,7 @@ static enum ga_status fatbin_open(const uint8_t *bytes, size_t bound, struct api
 #define ELF_SEGMENT    56u
 #define SECTION_NOBITS 8u
 
-static void reach(uint64_t offset, uint64_t bytes, uint64_t *end)
+static void image_extend(uint64_t offset, uint64_t bytes, uint64_t *end)
 {
     uint64_t to = offset + bytes < offset ? UINT64_MAX : offset + bytes;
     *end = to > *end ? to : *end;
@@ -124,22 +124,22 @@ static enum ga_status elf_open(const uint8_t *bytes, size_t bound, struct api_im
     size_t most = bound < API_IMAGE_BYTES_MAX ? bound : API_IMAGE_BYTES_MAX;
     uint64_t end = ELF_HEADER;
     if (segment_count != 0) {
-        reach(segments, segment_count * ELF_SEGMENT, &end);
+        image_extend(segments, segment_count * ELF_SEGMENT, &end);
     }
     if (section_count != 0) {
-        reach(sections, section_count * ELF_SECTION, &end);
+        image_extend(sections, section_count * ELF_SECTION, &end);
     }
     if (end > most) {
         return GA_INVALID;
     }
     for (uint64_t i = 0; i < segment_count; i++) {
         const uint8_t *segment = bytes + segments + i * ELF_SEGMENT;
-        reach(get_u64(segment + 8), get_u64(segment + 32), &end);
+        image_extend(get_u64(segment + 8), get_u64(segment + 32), &end);
     }
     for (uint64_t i = 0; i < section_count; i++) {
         const uint8_t *section = bytes + sections + i * ELF_SECTION;
         if (get_u32(section + 4) != SECTION_NOBITS) {
-            reach(get_u64(section + 24), get_u64(section + 32), &end);
+            image_extend(get_u64(section + 24), get_u64(section + 32), &end);
         }
     }
     if (end > most) {

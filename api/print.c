@@ -14,10 +14,10 @@ size_t api_string_bytes(const char *text)
     return text != NULL ? strlen(text) + 1 : 0;
 }
 
-static void append(struct api_print *print, const char *format, ...)
+static void print_append(struct api_print *print, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void append(struct api_print *print, const char *format, ...)
+static void print_append(struct api_print *print, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -34,23 +34,23 @@ static const char *separator(struct api_print *print)
 
 void api_print_number(struct api_print *print, const char *name, uint64_t value)
 {
-    append(print, "%s%s=%" PRIu64, separator(print), name, value);
+    print_append(print, "%s%s=%" PRIu64, separator(print), name, value);
 }
 
 void api_print_handle(struct api_print *print, const char *name, uint64_t value)
 {
-    append(print, "%s%s=0x%" PRIx64, separator(print), name, value);
+    print_append(print, "%s%s=0x%" PRIx64, separator(print), name, value);
 }
 
 void api_print_text(struct api_print *print, const char *name, const char *value)
 {
-    append(print, "%s%s=%s%.200s%s", separator(print), name, value != NULL ? "\"" : "",
-           value != NULL ? value : "NULL", value != NULL ? "\"" : "");
+    print_append(print, "%s%s=%s%.200s%s", separator(print), name, value != NULL ? "\"" : "",
+                 value != NULL ? value : "NULL", value != NULL ? "\"" : "");
 }
 
 void api_print_bytes(struct api_print *print, const char *name, uint64_t count)
 {
-    append(print, "%s%s=[%" PRIu64 "]", separator(print), name, count);
+    print_append(print, "%s%s=[%" PRIu64 "]", separator(print), name, count);
 }
 
 const struct api_call_info *api_call_find(uint16_t op)
@@ -82,11 +82,11 @@ int api_call_print(char *text, size_t size, uint16_t op, struct ga_reader *args)
     struct api_print print = {.text = text, .size = size};
     const struct api_call_info *info = api_call_find(op);
     if (info == NULL) {
-        append(&print, "op %u(", (unsigned)op);
+        print_append(&print, "op %u(", (unsigned)op);
     } else {
-        append(&print, "%s(", info->name);
+        print_append(&print, "%s(", info->name);
         info->print(&print, args);
     }
-    append(&print, args->failed ? ", cut short)" : ")");
+    print_append(&print, args->failed ? ", cut short)" : ")");
     return (int)print.used;
 }

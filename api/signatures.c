@@ -6,7 +6,7 @@
 
 #include "api/call_info.h"
 
-static const struct api_signature *find(uint16_t op)
+static const struct api_signature *signature_find(uint16_t op)
 {
     size_t low = 0, high = api_signature_count;
     while (low < high) {
@@ -27,7 +27,7 @@ size_t api_signatures_compare(const struct api_signature *theirs, size_t count,
     memset(lacking, 0, sizeof *lacking);
     memset(silent, 0, sizeof *silent);
     for (size_t i = 0; i < count; i++) {
-        const struct api_signature *ours = find(theirs[i].op);
+        const struct api_signature *ours = signature_find(theirs[i].op);
         if (ours == NULL || ours->hash != theirs[i].hash) {
             api_op_set_add(lacking, theirs[i].op);
             if (theirs[i].reply == API_REPLY_ASYNC) {

@@ -112,7 +112,7 @@ static bool capability_read(const char *text, uint32_t *capability)
     return false;
 }
 
-static bool flag_read(const char *text, bool *flag)
+static bool soft_flag_read(const char *text, bool *flag)
 {
     bool yes = strcmp(text, "yes") == 0;
     if (!yes && strcmp(text, "no") != 0) {
@@ -148,7 +148,7 @@ bool soft_key_read(const struct soft_key *key, const char *text, struct soft_dev
         *(uint64_t *)member = number;
         return true;
     case SOFT_TYPE_FLAG:
-        return flag_read(text, member);
+        return soft_flag_read(text, member);
     case SOFT_TYPE_CAPABILITY:
         return capability_read(text, member);
     case SOFT_TYPE_MODEL:
@@ -157,7 +157,7 @@ bool soft_key_read(const struct soft_key *key, const char *text, struct soft_dev
     return false;
 }
 
-static void key_write(FILE *out, const struct soft_key *key, const struct soft_device *device)
+static void soft_key_write(FILE *out, const struct soft_key *key, const struct soft_device *device)
 {
     const void *member = (const char *)device + key->offset;
     fprintf(out, "%s=", key->name);
@@ -209,7 +209,7 @@ void soft_device_write(FILE *out, const struct soft_device *device, uint64_t giv
     for (size_t i = 0; i < soft_key_count; i++) {
         if ((given >> i & 1) != 0 && !goes_without_saying(&soft_keys[i], device)) {
             fputs(separator, out);
-            key_write(out, &soft_keys[i], device);
+            soft_key_write(out, &soft_keys[i], device);
             separator = ",";
         }
     }

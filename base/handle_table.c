@@ -19,7 +19,7 @@ void ga_handle_table_fini(struct ga_handle_table *table)
 }
 
 /* Block 0 has the slots 0 to 15, block n those from 16 * 2^(n - 1) on, as many. */
-static unsigned block_of(uint32_t index)
+static unsigned handle_block_of(uint32_t index)
 {
     uint32_t sixteens = index / 16;
     return sixteens != 0 ? 32 - (unsigned)__builtin_clz(sixteens) : 0;
@@ -31,9 +31,9 @@ static uint32_t block_start(unsigned block)
 }
 
 /* NULL: there has never been an object. */
-static struct ga_handle_slot *slot_at(const struct ga_handle_table *table, uint32_t index)
+static struct ga_handle_slot *handle_slot_at(const struct ga_handle_table *table, uint32_t index)
 {
-    unsigned block = block_of(index);
+    unsigned block = handle_block_of(index);
     struct ga_handle_slot *slots =
         atomic_load_explicit(&table->blocks[block], memory_order_acquire);
     return slots != NULL ? &slots[index - block_start(block)] : NULL;
@@ -42,7 +42,7 @@ static struct ga_handle_slot *slot_at(const struct ga_handle_table *table, uint3
 static enum ga_status slot_need(struct ga_handle_table *table, uint32_t index,
                                 struct ga_handle_slot **out)
 {
-    unsigned block = block_of(index);
+    unsigned block = handle_block_of(index);
     if (atomic_load(&table->blocks[block]) == NULL) {
         struct ga_handle_slot *slots =
             calloc(block != 0 ? block_start(block) : 16, sizeof(struct ga_handle_slot));
@@ -51,7 +51,7 @@ static enum ga_status slot_need(struct ga_handle_table *table, uint32_t index,
         }
         atomic_store_explicit(&table->blocks[block], slots, memory_order_release);
     }
-    *out = slot_at(table, index);
+    *out = handle_slot_at(table, index);
     return GA_OK;
 }
 
@@ -67,7 +67,7 @@ enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
         GA_TRY(slot_need(table, index, &slot));
         table->used++;
     } else {
-        slot = slot_at(table, index);
+        slot = handle_slot_at(table, index);
         table->free_head = slot->next_free;
     }
     uint32_t generation = (atomic_load(&slot->generation) + 1) & 0xffffffu;
@@ -110,7 +110,7 @@ static struct ga_handle_slot *live_slot(const struct ga_handle_table *table, uin
     if (ga_handle_type_of(handle) != table->type || index == 0) {
         return NULL;
     }
-    struct ga_handle_slot *slot = slot_at(table, index);
+    struct ga_handle_slot *slot = handle_slot_at(table, index);
     *object = slot != NULL ? atomic_load_explicit(&slot->object, memory_order_acquire) : NULL;
     return *object != NULL && atomic_load_explicit(&slot->generation, memory_order_relaxed) ==
                                   ga_handle_generation(handle)
@@ -141,7 +141,7 @@ void *ga_handle_table_remove(struct ga_handle_table *table, uint64_t handle)
 void *ga_handle_table_next(const struct ga_handle_table *table, uint32_t *index, uint64_t *handle)
 {
     for (uint32_t i = *index + 1; i < table->used; i++) {
-        const struct ga_handle_slot *slot = slot_at(table, i);
+        const struct ga_handle_slot *slot = handle_slot_at(table, i);
         void *object = slot != NULL ? atomic_load(&slot->object) : NULL;
         if (object != NULL) {
             *index = i;

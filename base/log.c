@@ -134,7 +134,7 @@ static size_t line_make(enum ga_log_level level, const char *client, const char 
 
 /* Whoever reads stderr may have stopped reading: that must not stop us. Then lines are counted
  * instead, and the count is told when there is room again. */
-static void line_write(enum ga_log_level level, const char *client, const char *text)
+static void log_text_write(enum ga_log_level level, const char *client, const char *text)
 {
     static atomic_uint lost;
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -205,7 +205,7 @@ static void left_out_tell(uint64_t now)
             snprintf(text, sizeof text, "%u lines of this kind were left out: %s", count,
                      atomic_load(&place->format));
             log_text_clean(text);
-            line_write(GA_LOG_WARN, NULL, text);
+            log_text_write(GA_LOG_WARN, NULL, text);
         }
     }
 }
@@ -244,7 +244,7 @@ void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const cha
         if (enabled) {
             const char *about = client != NULL ? client : atomic_load(&log_client);
             about = about != NULL && *about != 0 ? about : NULL;
-            line_write(level, about, last ? strcat(text, more) : text);
+            log_text_write(level, about, last ? strcat(text, more) : text);
         }
     }
     errno = saved_errno;

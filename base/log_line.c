@@ -72,7 +72,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writing *writing, c
 }
 
 /* A string of JSON. The text is clean: what is left to escape are two characters. */
-static void put_string(struct writing *writing, const char *key, const char *text)
+static void log_line_put_string(struct writing *writing, const char *key, const char *text)
 {
     put(writing, ",\"%s\":\"", key);
     for (; *text != 0; text++) {
@@ -91,9 +91,9 @@ size_t log_line_write(enum ga_log_format format, const struct log_record *record
         put(&writing, "{\"time\":\"%s\",\"level\":\"%s\",\"process\":\"%s\",\"pid\":%d", time,
             log_level_names[record->level], record->name, record->pid);
         if (record->client != NULL) {
-            put_string(&writing, "client", record->client);
+            log_line_put_string(&writing, "client", record->client);
         }
-        put_string(&writing, "msg", record->text);
+        log_line_put_string(&writing, "msg", record->text);
         put(&writing, "}");
     } else {
         put(&writing, "%s %s[%d] %s: %s%s%s", time, record->name, record->pid,

@@ -16,14 +16,14 @@ struct ga_nearest ga_nearest_to(const char *text, size_t length)
     return (struct ga_nearest){.text = text, .length = length, .edits = (unsigned)edits + 1};
 }
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
+static unsigned nearest_least(unsigned a, unsigned b, unsigned c)
 {
     a = b < a ? b : a;
     return c < a ? c : a;
 }
 
 /* Both are at most GA_NEAREST_MAX long. */
-static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
+static unsigned nearest_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     unsigned rows[3][GA_NEAREST_MAX + 1];
     for (unsigned j = 0; j <= b_length; j++) {
@@ -35,9 +35,9 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
         now[0] = (unsigned)i;
         for (size_t j = 1; j <= b_length; j++) {
             unsigned other = a[i - 1] != b[j - 1];
-            now[j] = least(last[j] + 1, now[j - 1] + 1, last[j - 1] + other);
+            now[j] = nearest_least(last[j] + 1, now[j - 1] + 1, last[j - 1] + other);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                now[j] = least(now[j], before[j - 2] + 1, now[j]);
+                now[j] = nearest_least(now[j], before[j - 2] + 1, now[j]);
             }
         }
     }
@@ -50,7 +50,7 @@ void ga_nearest_offer(struct ga_nearest *nearest, const char *word)
     if (length > GA_NEAREST_MAX || nearest->length > GA_NEAREST_MAX) {
         return;
     }
-    unsigned edits = distance(nearest->text, nearest->length, word, length);
+    unsigned edits = nearest_distance(nearest->text, nearest->length, word, length);
     if (nearest->length >= BEGINNING && length > nearest->length &&
         strncmp(word, nearest->text, nearest->length) == 0) {
         edits = 1;

@@ -36,7 +36,7 @@ static struct ga_pool_item *item_make(const struct ga_pool *pool, void *object)
 }
 
 /* By the owner, who has none. */
-static void grow(struct ga_pool *pool)
+static void pool_grow(struct ga_pool *pool)
 {
     void *object;
     for (unsigned i = 0; i < pool->batch && (object = aligned_alloc(16, pool->size)) != NULL; i++) {
@@ -53,7 +53,7 @@ void *ga_pool_take(struct ga_pool *pool)
         pool->mine = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
     }
     if (pool->mine == NULL) {
-        grow(pool);
+        pool_grow(pool);
     }
     struct ga_pool_item *item = pool->mine;
     if (item != NULL) {
@@ -81,7 +81,7 @@ void ga_pool_give(struct ga_pool *pool, void *object)
     }
 }
 
-static void stack_free(struct ga_pool *pool, struct ga_pool_item *item)
+static void pool_stack_free(struct ga_pool *pool, struct ga_pool_item *item)
 {
     while (item != NULL) {
         struct ga_pool_item *next = item->next;
@@ -93,7 +93,7 @@ static void stack_free(struct ga_pool *pool, struct ga_pool_item *item)
 
 void ga_pool_fini(struct ga_pool *pool)
 {
-    stack_free(pool, pool->mine);
-    stack_free(pool, atomic_load(&pool->returned));
+    pool_stack_free(pool, pool->mine);
+    pool_stack_free(pool, atomic_load(&pool->returned));
     ga_pool_init(pool, pool->size, pool->batch, pool->keep);
 }

@@ -26,7 +26,7 @@ static void comment_write(FILE *out, const char *text)
     }
 }
 
-static void section_write(FILE *out, enum conf_section section)
+static void example_section_write(FILE *out, enum conf_section section)
 {
     for (size_t i = 0; i < conf_key_count; i++) {
         const struct conf_key *key = &conf_keys[i];
@@ -56,11 +56,11 @@ void conf_example_write(FILE *out)
     comment_write(out, "Configuration of gpuaasd. What is not commented out must be given; the "
                        "rest shows the defaults. Written by gpuaasd --example-config.");
     fprintf(out, "\n[server]\n");
-    section_write(out, CONF_SECTION_SERVER);
+    example_section_write(out, CONF_SECTION_SERVER);
     fputc('\n', out);
     snprintf(line, sizeof line, "One section for each GPU, [gpu.0] to [gpu.%u].",
              CONF_GPUS_MAX - 1);
     comment_write(out, line);
     fprintf(out, "[gpu.0]\n");
-    section_write(out, CONF_SECTION_GPU);
+    example_section_write(out, CONF_SECTION_GPU);
 }

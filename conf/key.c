@@ -105,7 +105,7 @@ static bool text_is_allowed(const struct conf_key *key, const char *text)
     return true;
 }
 
-static bool text_read(const struct conf_key *key, const char *text, char *into)
+static bool key_text_read(const struct conf_key *key, const char *text, char *into)
 {
     size_t length = strlen(text);
     if (length > key->most || (length != 0 && !text_is_allowed(key, text))) {
@@ -128,7 +128,7 @@ static bool driver_read(const char *text, enum conf_driver *driver)
     return false;
 }
 
-static bool flag_read(const char *text, const char *yes, const char *no, bool *flag)
+static bool key_flag_read(const char *text, const char *yes, const char *no, bool *flag)
 {
     bool is_yes = strcmp(text, yes) == 0;
     if (!is_yes && strcmp(text, no) != 0) {
@@ -156,7 +156,7 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
     const char *end;
     switch (key->type) {
     case CONF_TYPE_TEXT:
-        return text_read(key, text, member);
+        return key_text_read(key, text, member);
     case CONF_TYPE_NUMBER:
         if (!ga_digits_read(text, &end, &number) || *end != 0 || number < key->least ||
             number > key->most) {
@@ -173,9 +173,9 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
     case CONF_TYPE_PORTS:
         return ports_read(text, member);
     case CONF_TYPE_FLAG:
-        return flag_read(text, "yes", "no", member);
+        return key_flag_read(text, "yes", "no", member);
     case CONF_TYPE_AUTO:
-        return flag_read(text, "auto", "off", member);
+        return key_flag_read(text, "auto", "off", member);
     case CONF_TYPE_LEVEL:
         return ga_log_level_parse(text, member);
     case CONF_TYPE_FORMAT:

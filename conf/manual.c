@@ -25,7 +25,7 @@ static void text_write(FILE *out, const char *text)
     }
 }
 
-static void key_write(FILE *out, const struct conf_key *key)
+static void manual_key_write(FILE *out, const struct conf_key *key)
 {
     fputs(".TP\n.B ", out);
     text_write(out, key->name);
@@ -50,11 +50,11 @@ static void key_write(FILE *out, const struct conf_key *key)
     }
 }
 
-static void section_write(FILE *out, enum conf_section section)
+static void manual_section_write(FILE *out, enum conf_section section)
 {
     for (size_t i = 0; i < conf_key_count; i++) {
         if (conf_keys[i].section == section) {
-            key_write(out, &conf_keys[i]);
+            manual_key_write(out, &conf_keys[i]);
         }
     }
 }
@@ -75,9 +75,9 @@ void conf_manual_write(FILE *out)
           ".B gpuaasd \\-\\-example\\-config\nwrites a commented file to begin with.\n"
           ".SH [server]\n",
           out);
-    section_write(out, CONF_SECTION_SERVER);
+    manual_section_write(out, CONF_SECTION_SERVER);
     fputs(".SH [gpu.N]\n", out);
-    section_write(out, CONF_SECTION_GPU);
+    manual_section_write(out, CONF_SECTION_GPU);
     fputs(".SH EXAMPLE\n.nf\n[server]\nlisten = tcp://127.0.0.1:9955\n\n[gpu.0]\ndriver = soft\n"
           "memory = 2GiB\n.fi\n.SH SEE ALSO\n.BR gpuaasd (8),\n.BR gpuaas (1)\n",
           out);

@@ -25,21 +25,21 @@ struct real {
     TYPE_OF(nvJitLinkGetErrorLog) log;
 };
 
-static void *find(const char *name)
+static void *lto_find(const char *name)
 {
     return jit_real_find("nvJitLink", name);
 }
 
 static bool real_find(struct real *real)
 {
-    real->create = (TYPE_OF(nvJitLinkCreate))find("nvJitLinkCreate");
-    real->destroy = (TYPE_OF(nvJitLinkDestroy))find("nvJitLinkDestroy");
-    real->add = (TYPE_OF(nvJitLinkAddData))find("nvJitLinkAddData");
-    real->complete = (TYPE_OF(nvJitLinkComplete))find("nvJitLinkComplete");
-    real->ptx_size = (TYPE_OF(nvJitLinkGetLinkedPtxSize))find("nvJitLinkGetLinkedPtxSize");
-    real->ptx = (TYPE_OF(nvJitLinkGetLinkedPtx))find("nvJitLinkGetLinkedPtx");
-    real->log_size = (TYPE_OF(nvJitLinkGetErrorLogSize))find("nvJitLinkGetErrorLogSize");
-    real->log = (TYPE_OF(nvJitLinkGetErrorLog))find("nvJitLinkGetErrorLog");
+    real->create = (TYPE_OF(nvJitLinkCreate))lto_find("nvJitLinkCreate");
+    real->destroy = (TYPE_OF(nvJitLinkDestroy))lto_find("nvJitLinkDestroy");
+    real->add = (TYPE_OF(nvJitLinkAddData))lto_find("nvJitLinkAddData");
+    real->complete = (TYPE_OF(nvJitLinkComplete))lto_find("nvJitLinkComplete");
+    real->ptx_size = (TYPE_OF(nvJitLinkGetLinkedPtxSize))lto_find("nvJitLinkGetLinkedPtxSize");
+    real->ptx = (TYPE_OF(nvJitLinkGetLinkedPtx))lto_find("nvJitLinkGetLinkedPtx");
+    real->log_size = (TYPE_OF(nvJitLinkGetErrorLogSize))lto_find("nvJitLinkGetErrorLogSize");
+    real->log = (TYPE_OF(nvJitLinkGetErrorLog))lto_find("nvJitLinkGetErrorLog");
     return real->create != NULL && real->destroy != NULL && real->add != NULL &&
            real->complete != NULL && real->ptx_size != NULL && real->ptx != NULL &&
            real->log_size != NULL && real->log != NULL;

@@ -43,7 +43,7 @@ static void inputs_free(struct nvJitLink *link)
     free(link->lto);
 }
 
-static void destroy(struct nvJitLink *link)
+static void nvjitlink_destroy(struct nvJitLink *link)
 {
     inputs_free(link);
     for (uint32_t i = 0; i < link->option_count; i++) {
@@ -55,7 +55,8 @@ static void destroy(struct nvJitLink *link)
     free(link);
 }
 
-static nvJitLinkResult create(nvJitLinkHandle *handle, uint32_t count, const char *const *options)
+static nvJitLinkResult nvjitlink_create(nvJitLinkHandle *handle, uint32_t count,
+                                        const char *const *options)
 {
     bool arch = false;
     if (handle == NULL || (count != 0 && options == NULL)) {
@@ -73,13 +74,13 @@ static nvJitLinkResult create(nvJitLinkHandle *handle, uint32_t count, const cha
         arch = arch || strncmp(options[i], "-arch=", 6) == 0;
         copies[i] = strdup(options[i]);
         if (copies[i] == NULL) {
-            destroy(link);
+            nvjitlink_destroy(link);
             return NVJITLINK_ERROR_INTERNAL;
         }
         link->option_count++;
     }
     if (!arch) {
-        destroy(link);
+        nvjitlink_destroy(link);
         return NVJITLINK_ERROR_MISSING_ARCH;
     }
     *handle = link;
@@ -107,8 +108,8 @@ static nvJitLinkInputType type_of(const void *data, size_t size)
     return NVJITLINK_INPUT_PTX;
 }
 
-static nvJitLinkResult add(struct nvJitLink *link, nvJitLinkInputType type, const void *data,
-                           size_t size, const char *name)
+static nvJitLinkResult nvjitlink_add(struct nvJitLink *link, nvJitLinkInputType type,
+                                     const void *data, size_t size, const char *name)
 {
     static const CUjitInputType types[] = {
         [NVJITLINK_INPUT_CUBIN] = CU_JIT_INPUT_CUBIN,
@@ -159,7 +160,7 @@ static nvJitLinkResult add_file(struct nvJitLink *link, nvJitLinkInputType type,
     rewind(file);
     if (size > 0 && (bytes = malloc((size_t)size)) != NULL &&
         fread(bytes, 1, (size_t)size, file) == (size_t)size) {
-        rc = add(link, type, bytes, (size_t)size, path);
+        rc = nvjitlink_add(link, type, bytes, (size_t)size, path);
     }
     free(bytes);
     (void)fclose(file);
@@ -187,7 +188,7 @@ static nvJitLinkResult lto_link(struct nvJitLink *link)
 }
 
 /* What is left to link, the PTX of LTO-IR among it. */
-static size_t gather(const struct nvJitLink *link, struct jit_input *room)
+static size_t nvjitlink_gather(const struct nvJitLink *link, struct jit_input *room)
 {
     size_t count = 0;
     if (link->ptx != NULL) {
@@ -204,7 +205,7 @@ static size_t gather(const struct nvJitLink *link, struct jit_input *room)
     return count;
 }
 
-static nvJitLinkResult complete(struct nvJitLink *link)
+static nvJitLinkResult nvjitlink_complete(struct nvJitLink *link)
 {
     bool lto = false;
     if (link == NULL) {
@@ -224,7 +225,7 @@ static nvJitLinkResult complete(struct nvJitLink *link)
     if (inputs == NULL) {
         return NVJITLINK_ERROR_INTERNAL;
     }
-    size_t count = gather(link, inputs);
+    size_t count = nvjitlink_gather(link, inputs);
     if (count == 1 && inputs[0].type == CU_JIT_INPUT_PTX) {
         link->image = malloc(inputs[0].size);
         link->image_size = inputs[0].size;
@@ -287,28 +288,28 @@ static nvJitLinkResult tell_size(const struct nvJitLink *link, bool there, size_
         return value;                                                                              \
     }
 
-static nvJitLinkResult end(nvJitLinkHandle *handle)
+static nvJitLinkResult nvjitlink_end(nvJitLinkHandle *handle)
 {
     if (handle == NULL || *handle == NULL) {
         return NVJITLINK_ERROR_NULL_INPUT;
     }
-    destroy(*handle);
+    nvjitlink_destroy(*handle);
     *handle = NULL;
     return NVJITLINK_SUCCESS;
 }
 
 EXPORTED(nvJitLinkCreate,
          (nvJitLinkHandle * handle, uint32_t numOptions, const char *const *options),
-         create(handle, numOptions, options))
-EXPORTED(nvJitLinkDestroy, (nvJitLinkHandle * handle), end(handle))
+         nvjitlink_create(handle, numOptions, options))
+EXPORTED(nvJitLinkDestroy, (nvJitLinkHandle * handle), nvjitlink_end(handle))
 EXPORTED(nvJitLinkAddData,
          (nvJitLinkHandle handle, nvJitLinkInputType inputType, const void *data, size_t size,
           const char *name),
-         add(handle, inputType, data, size, name))
+         nvjitlink_add(handle, inputType, data, size, name))
 EXPORTED(nvJitLinkAddFile,
          (nvJitLinkHandle handle, nvJitLinkInputType inputType, const char *fileName),
          add_file(handle, inputType, fileName))
-EXPORTED(nvJitLinkComplete, (nvJitLinkHandle handle), complete(handle))
+EXPORTED(nvJitLinkComplete, (nvJitLinkHandle handle), nvjitlink_complete(handle))
 EXPORTED(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle handle, size_t *size),
          tell_size(handle, handle != NULL && handle->complete,
                    handle != NULL ? handle->image_size : 0, size))

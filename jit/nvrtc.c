@@ -34,7 +34,7 @@ static struct kept {
     nvrtcProgram program;
 } * kept;
 
-static struct kept **find(nvrtcProgram program)
+static struct kept **nvrtc_find(nvrtcProgram program)
 {
     struct kept **at = &kept;
     while (*at != NULL && (*at)->program != program) {
@@ -46,15 +46,15 @@ static struct kept **find(nvrtcProgram program)
 static bool is_kept(nvrtcProgram program)
 {
     pthread_mutex_lock(&lock);
-    bool found = *find(program) != NULL;
+    bool found = *nvrtc_find(program) != NULL;
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-static void forget(nvrtcProgram program)
+static void nvrtc_forget(nvrtcProgram program)
 {
     pthread_mutex_lock(&lock);
-    struct kept **at = find(program);
+    struct kept **at = nvrtc_find(program);
     struct kept *old = *at;
     if (old != NULL) {
         *at = old->next;
@@ -63,7 +63,7 @@ static void forget(nvrtcProgram program)
     free(old);
 }
 
-static bool keep(nvrtcProgram program)
+static bool nvrtc_keep(nvrtcProgram program)
 {
     struct kept *made = malloc(sizeof *made);
     if (made == NULL) {
@@ -84,13 +84,13 @@ JIT_EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram prog, int numOptions,
     if (real == NULL) {
         return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
     }
-    forget(prog);
+    nvrtc_forget(prog);
     if (numOptions <= 0 || options == NULL) {
         return real(prog, numOptions, options);
     }
     bool machine;
     const char **changed = jit_arch_for_ptx(options, (size_t)numOptions, &machine);
-    if (changed == NULL || (machine && !keep(prog))) {
+    if (changed == NULL || (machine && !nvrtc_keep(prog))) {
         free(changed);
         return NVRTC_ERROR_OUT_OF_MEMORY;
     }
@@ -103,7 +103,7 @@ JIT_EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *prog)
 {
     __typeof__(&nvrtcDestroyProgram) real = REAL(nvrtcDestroyProgram);
     if (prog != NULL) {
-        forget(*prog);
+        nvrtc_forget(*prog);
     }
     return real != NULL ? real(prog) : NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
 }

@@ -75,7 +75,7 @@ static int wrong_option(const char *word)
 }
 
 /* A full disk must not look like a configuration. */
-static int written(void)
+static int main_written(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) {
         return 0;
@@ -127,16 +127,16 @@ int main(int argc, char **argv)
             break;
         case 'e':
             conf_example_write(stdout);
-            return written();
+            return main_written();
         case 'm':
             conf_manual_write(stdout);
-            return written();
+            return main_written();
         case 'h':
             usage();
-            return written();
+            return main_written();
         case 'v':
             printf("gpuaasd %s\n", GPUAAS_VERSION);
-            return written();
+            return main_written();
         case 'b':
             return backend_main();
         case ':':

@@ -31,7 +31,7 @@ void transport_side_fini(struct transport_side *side)
 
 /* ---- sending; under the lock */
 
-static enum ga_status out_send(struct transport_side *side)
+static enum ga_status side_out_send(struct transport_side *side)
 {
     while (side->out_bytes != 0) {
         struct iovec piece = {side->out, side->out_bytes};
@@ -56,7 +56,7 @@ static enum ga_status out_append(struct transport_side *side, uint16_t opcode, u
         memcpy(side->out + side->out_bytes + sizeof header, values, size);
     }
     side->out_bytes += sizeof header + size;
-    enum ga_status status = out_send(side);
+    enum ga_status status = side_out_send(side);
     return status == GA_AGAIN ? GA_OK : status;
 }
 
@@ -81,7 +81,7 @@ unsigned transport_side_await(struct transport_side *side, struct pollfd *fds)
 static enum ga_status flush(struct transport_side *side)
 {
     pthread_mutex_lock(&side->lock);
-    enum ga_status status = out_send(side);
+    enum ga_status status = side_out_send(side);
     pthread_mutex_unlock(&side->lock);
     return status == GA_AGAIN ? GA_OK : status;
 }
@@ -136,7 +136,7 @@ enum ga_status transport_side_beat(struct transport_side *side, uint64_t now_ns)
         return GA_TIMEOUT;
     }
     pthread_mutex_lock(&side->lock);
-    enum ga_status status = out_send(side);
+    enum ga_status status = side_out_send(side);
     if (status == GA_OK && answer == GA_LIVENESS_PING) {
         status = out_append(side, WIRE_PING, 0, NULL, 0);
     }

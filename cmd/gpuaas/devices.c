@@ -15,7 +15,7 @@ static void device_print(const struct cmd_device *device)
            device->major, device->minor, device->ptx_only ? ", software: runs PTX" : "");
 }
 
-static int print_all(const struct cmd_driver *driver, int count, struct cmd_json *json)
+static int devices_print_all(const struct cmd_driver *driver, int count, struct cmd_json *json)
 {
     for (int i = 0; i < count; i++) {
         struct cmd_device device;
@@ -52,12 +52,12 @@ int cmd_devices(const struct cmd_options *options)
                    : cmd_wrong(EXIT_FAILURE, "%s is set and empty: it chooses no device", empty);
     }
     if (!options->json) {
-        return print_all(&driver, count, NULL);
+        return devices_print_all(&driver, count, NULL);
     }
     struct cmd_json json = {.out = stdout};
     cmd_json_open(&json, NULL, '{');
     cmd_json_open(&json, "devices", '[');
-    status = print_all(&driver, count, &json);
+    status = devices_print_all(&driver, count, &json);
     cmd_json_close(&json, ']');
     cmd_json_close(&json, '}');
     return status;

@@ -8,7 +8,7 @@
 
 #include "cmd/gpuaas/cmd.h"
 
-static int set(const char *variable, const char *value)
+static int environment_set(const char *variable, const char *value)
 {
     return value == NULL || setenv(variable, value, 1) == 0
                ? 0
@@ -16,7 +16,7 @@ static int set(const char *variable, const char *value)
 }
 
 /* Our libraries lie beside this command, in ../lib: in a build as in an installation. */
-static int library_find(const char *folder, char *library, size_t size)
+static int environment_library_find(const char *folder, char *library, size_t size)
 {
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -74,19 +74,20 @@ int cmd_environment_driver(const struct cmd_options *options, char *library, siz
 {
     int status = local_check(options);
     if (status == 0) {
-        status = set("GPUAAS_SERVERS", options->servers);
+        status = environment_set("GPUAAS_SERVERS", options->servers);
     }
     if (status == 0) {
-        status = set("GPUAAS_DEVICES", options->devices);
+        status = environment_set("GPUAAS_DEVICES", options->devices);
     }
     if (status == 0) {
-        status = set("SOFTGPU_DEVICES", options->gpus);
+        status = environment_set("SOFTGPU_DEVICES", options->gpus);
     }
     if (status == 0 && !options->local) {
         status = servers_check(options->sub->run != cmd_status);
     }
-    return status != 0 ? status
-                       : library_find(options->local ? "softgpu" : "gpuaas", library, size);
+    return status != 0
+               ? status
+               : environment_library_find(options->local ? "softgpu" : "gpuaas", library, size);
 }
 
 /* Adds to a list with colons between, in front or at its end. */

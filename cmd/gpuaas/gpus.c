@@ -10,7 +10,7 @@
 
 #include "cmd/gpuaas/driver.h"
 
-static enum cmd_gpus ask(const char *library)
+static enum cmd_gpus gpus_ask(const char *library)
 {
     struct cmd_driver driver;
     int count = 0;
@@ -36,7 +36,7 @@ enum cmd_gpus cmd_gpus_ask(const char *library, bool aloud)
         }
         (void)unsetenv("SOFTGPU_TRACE"); /* the program's, not ours */
         (void)unsetenv("GPUAAS_TRACE");
-        _exit((int)ask(library));
+        _exit((int)gpus_ask(library));
     }
     bool known = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
     enum cmd_gpus gpus = known ? (enum cmd_gpus)WEXITSTATUS(status) : CMD_GPUS_NONE;

@@ -67,7 +67,7 @@ static int print_help(const struct cmd_sub *sub)
 }
 
 /* A full disk must not look like an answer. */
-static int written(int status)
+static int main_written(int status)
 {
     return fflush(stdout) == 0 && !ferror(stdout)
                ? status
@@ -105,7 +105,7 @@ static int option_take(const char *name)
     for (size_t i = 0; i < PAGES; i++) {
         if (strcmp(name, pages[i].name) == 0) {
             pages[i].print(stdout);
-            return written(0);
+            return main_written(0);
         }
         ga_nearest_offer(&nearest, pages[i].name);
     }
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     if (help && argc > 2) {
         name = argv[2];
     } else if (help) {
-        return written(print_usage(stdout, 0));
+        return main_written(print_usage(stdout, 0));
     }
     if (name[0] == '-' || strcmp(name, "version") == 0) {
         return option_take(name[0] == '-' ? name : "--version");
@@ -144,11 +144,11 @@ int main(int argc, char **argv)
         return status;
     }
     if (help || options.help) {
-        return written(print_help(sub));
+        return main_written(print_help(sub));
     }
     if (sub->run != cmd_run && *options.rest != NULL) {
         return cmd_wrong(CMD_FAILED, "%s takes no argument %s (gpuaas %s --help)", name,
                          *options.rest, name);
     }
-    return written(sub->run(&options));
+    return main_written(sub->run(&options));
 }

@@ -80,7 +80,7 @@ static void server_print(const struct cuda_driver_server *server)
            server->why[0] != 0 ? "; " : "", clean(server->why));
 }
 
-static void device_print(const struct used *used)
+static void status_device_print(const struct used *used)
 {
     unsigned long long mib = used->device.memory_bytes >> 20;
     printf("  GPU %d: %s, ", used->device.number, used->device.name);
@@ -150,7 +150,7 @@ static bool server_show(const struct cmd_driver *driver, unsigned index, int cou
         if (json != NULL) {
             device_json(&used, json);
         } else {
-            device_print(&used);
+            status_device_print(&used);
             fflush(stdout);
         }
     }

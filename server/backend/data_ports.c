@@ -11,9 +11,10 @@ static const char *bracket(const char *host, const char *text)
     return strchr(host, ':') != NULL ? text : "";
 }
 
-static enum ga_status listen_at(const char *scheme, const char *host, unsigned port,
-                                const struct transport_secret *secret,
-                                struct transport_listener *listener, char *why, size_t why_size)
+static enum ga_status data_port_listen(const char *scheme, const char *host, unsigned port,
+                                       const struct transport_secret *secret,
+                                       struct transport_listener *listener, char *why,
+                                       size_t why_size)
 {
     char url[CONF_TEXT_MAX + 32];
     struct transport_address address;
@@ -39,8 +40,9 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
     bool rdma = setup->rdma != 0 && !application->tls && transport_is_useful("rdma");
     (void)!getrandom(&start, sizeof start, 0);
     for (unsigned i = 0; i < count && status != GA_OK; i++) {
-        status = listen_at(rdma ? "rdma" : scheme, application->bind_host,
-                           first + (start % count + i) % count, secret, listener, why, why_size);
+        status =
+            data_port_listen(rdma ? "rdma" : scheme, application->bind_host,
+                             first + (start % count + i) % count, secret, listener, why, why_size);
     }
     if (status != GA_OK) {
         char last_why[200];

@@ -185,8 +185,8 @@ static enum ga_status process_start(struct control_client *client, enum conf_dri
 
 /* Answers an open, at once or when a backend process is ready and has room. One that is ending gets
  * no tickets, though its exit has not been reported yet: another takes its place. */
-static void open_device(struct control_client *client, enum conf_driver driver,
-                        const struct control_client_open *wanted)
+static void client_open_device(struct control_client *client, enum conf_driver driver,
+                               const struct control_client_open *wanted)
 {
     char why[300];
     struct backend_process *process = client->processes[driver];
@@ -228,6 +228,6 @@ bool control_client_open(struct control_client *client, const struct wire_header
         return true;
     }
     enum conf_driver driver = devices_visible(&control->devices, wanted.gpu)->gpu->driver;
-    open_device(client, driver, &wanted);
+    client_open_device(client, driver, &wanted);
     return true;
 }

@@ -9,7 +9,7 @@
 
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */
 
-static void ask(struct backend_process *process, uint64_t now)
+static void reclaim_ask(struct backend_process *process, uint64_t now)
 {
     const struct channel_exchange packet = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIM};
     if (channel_send(process->fd, &packet, sizeof packet) == GA_OK) {
@@ -18,7 +18,7 @@ static void ask(struct backend_process *process, uint64_t now)
 }
 
 /* How many others have not given theirs back. */
-static uint64_t others(const struct backend_process *asker, bool start)
+static uint64_t reclaim_others(const struct backend_process *asker, bool start)
 {
     uint64_t pending = 0, now = ga_clock_ns();
     ga_list_each (at, next, &asker->table->processes) {
@@ -29,7 +29,7 @@ static uint64_t others(const struct backend_process *asker, bool start)
         }
         bool asked = process->trim_ns != 0 && now - process->trim_ns < PATIENCE_NS;
         if (start && !asked) {
-            ask(process, now);
+            reclaim_ask(process, now);
             asked = process->trim_ns == now;
         }
         pending += asked;
@@ -47,7 +47,7 @@ bool trim_answer(struct backend_process *process, struct channel_exchange *packe
         *fd = -1;
     }
     if (packet->verb == CHANNEL_TRIM) {
-        packet->bytes = others(process, packet->bytes != 0);
+        packet->bytes = reclaim_others(process, packet->bytes != 0);
     } else {
         process->trim_ns = 0;
     }

@@ -56,7 +56,7 @@ static bool key_same(const uint8_t *one, const uint8_t *other)
     return difference == 0;
 }
 
-static struct sharing_entry *find(const struct sharing *sharing, const uint8_t *key)
+static struct sharing_entry *sharing_find(const struct sharing *sharing, const uint8_t *key)
 {
     ga_list_each (at, next, &sharing->entries) {
         struct sharing_entry *entry = ga_container(at, struct sharing_entry, link);
@@ -74,8 +74,8 @@ static int32_t sharing_may(const struct sharing_entry *entry, const struct shari
 }
 
 /* Takes `fd` if it answers CUDA_SUCCESS. */
-static int32_t put(struct sharing *sharing, struct sharing_share *share,
-                   struct channel_exchange *packet, int fd)
+static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
+                           struct channel_exchange *packet, int fd)
 {
     bool memory = packet->what == CHANNEL_MEMORY || packet->what == CHANNEL_PHYSICAL;
     if ((!memory && packet->what != CHANNEL_EVENT) || memory != (fd >= 0)) {
@@ -96,10 +96,10 @@ static int32_t put(struct sharing *sharing, struct sharing_share *share,
     return CUDA_SUCCESS;
 }
 
-static int32_t get(const struct sharing *sharing, const struct sharing_share *share,
-                   struct channel_exchange *packet, int *fd)
+static int32_t sharing_get(const struct sharing *sharing, const struct sharing_share *share,
+                           struct channel_exchange *packet, int *fd)
 {
-    const struct sharing_entry *entry = find(sharing, packet->key);
+    const struct sharing_entry *entry = sharing_find(sharing, packet->key);
     if (entry == NULL || entry->what.what != packet->what) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -133,11 +133,11 @@ void sharing_answer(struct sharing *sharing, struct sharing_share *share,
     *fd = -1;
     switch (packet->verb) {
     case CHANNEL_SHARE:
-        packet->result = put(sharing, share, packet, given);
+        packet->result = sharing_put(sharing, share, packet, given);
         taken = packet->result == CUDA_SUCCESS;
         break;
     case CHANNEL_OPEN:
-        packet->result = get(sharing, share, packet, fd);
+        packet->result = sharing_get(sharing, share, packet, fd);
         break;
     case CHANNEL_WITHDRAW:
         withdraw(share, packet);

@@ -95,7 +95,7 @@ static void refill(uv_timer_t *timer)
     }
 }
 
-static void forget(struct warm_pool *spares, unsigned index)
+static void warm_pool_forget(struct warm_pool *spares, unsigned index)
 {
     spares->count--;
     for (unsigned i = index; i < spares->count; i++) {
@@ -109,7 +109,7 @@ static void spare_ended(struct backend_process *process, const char *why)
     (void)why; /* logged in backend_process.c */
     for (unsigned i = 0; i < spares->count; i++) {
         if (spares->processes[i] == process) {
-            forget(spares, i);
+            warm_pool_forget(spares, i);
             spare_died(spares, ga_clock_ns() - process->started_ns < YOUNG_NS);
             return;
         }
@@ -143,7 +143,7 @@ enum ga_status warm_pool_take(struct warm_pool *spares, struct backend_process *
         return spare_start(spares, process, why, why_size);
     }
     *process = spares->processes[0];
-    forget(spares, 0);
+    warm_pool_forget(spares, 0);
     spares->deaths = (*process)->warm ? 0 : spares->deaths;
     refill_later(spares);
     return GA_OK;

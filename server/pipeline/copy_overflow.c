@@ -132,7 +132,7 @@ struct line_slots {
     struct overflow_turn *newest;
 };
 
-static struct line_slots line_find(const struct overflow *overflow, uint64_t line)
+static struct line_slots overflow_line_find(const struct overflow *overflow, uint64_t line)
 {
     struct line_slots found = {0};
     ga_list_each (at, next, &overflow->slots) {
@@ -205,7 +205,7 @@ static CUresult room_find(struct staging *staging, CUdevice device, uint64_t lin
                           bool in, struct overflow_room *room)
 {
     struct overflow *overflow = &staging->overflow;
-    struct line_slots found = line_find(overflow, line);
+    struct line_slots found = overflow_line_find(overflow, line);
     struct overflow_turn *turn = found.newest;
     bool fresh = found.count == 0 || bytes > OVERFLOW_BYTES - turn->used;
     if (fresh) {

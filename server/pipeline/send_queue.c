@@ -131,7 +131,8 @@ static void bulk_frame_done(struct send_queue *out, struct send_queue_bulk *bulk
     frame_done(out, frame);
 }
 
-static enum ga_status bulk_send(struct send_queue *out, struct send_queue_bulk *bulk, bool *some)
+static enum ga_status send_queue_bulk_send(struct send_queue *out, struct send_queue_bulk *bulk,
+                                           bool *some)
 {
     while (!ga_list_empty(&bulk->frames)) {
         const struct send_queue_frame *frame =
@@ -277,7 +278,7 @@ bool send_queue_is_storing(struct send_queue *out)
 
 /* ---- sending */
 
-static enum ga_status frames_send(struct send_queue *out, bool *some)
+static enum ga_status send_queue_frames_send(struct send_queue *out, bool *some)
 {
     while (!ga_list_empty(&out->frames)) {
         struct send_queue_frame *first =
@@ -308,7 +309,7 @@ static enum ga_status frames_send(struct send_queue *out, bool *some)
     return GA_OK;
 }
 
-static void append(struct send_queue *out, struct send_queue_frame *frame, bool hurries)
+static void send_queue_put(struct send_queue *out, struct send_queue_frame *frame, bool hurries)
 {
     ga_writer_finish(&frame->writer);
     bool packed = frame->start == frame->prefix;
@@ -327,20 +328,21 @@ static void append(struct send_queue *out, struct send_queue_frame *frame, bool 
     if (out->lost) {
         all_done(out);
     } else if (hurries && alone && out->conn->ops->send_is_cheap) {
-        bool some = false;              /* nobody waits for room: nothing was here */
-        (void)!frames_send(out, &some); /* what it says, whoever flushes is told as well */
+        bool some = false; /* nobody waits for room: nothing was here */
+        (void)!send_queue_frames_send(out,
+                                      &some); /* what it says, whoever flushes is told as well */
     }
     pthread_mutex_unlock(&out->lock);
 }
 
 void send_queue_append(struct send_queue *out, struct send_queue_frame *frame)
 {
-    append(out, frame, false);
+    send_queue_put(out, frame, false);
 }
 
 void send_queue_hurry(struct send_queue *out, struct send_queue_frame *frame)
 {
-    append(out, frame, true);
+    send_queue_put(out, frame, true);
 }
 
 /* ---- packing */
@@ -393,9 +395,9 @@ enum ga_status send_queue_flush(struct send_queue *out)
         return GA_OK;
     }
     pthread_mutex_lock(&out->lock);
-    enum ga_status status = out->lost ? GA_LOST : frames_send(out, &some);
+    enum ga_status status = out->lost ? GA_LOST : send_queue_frames_send(out, &some);
     for (unsigned i = 0; i < out->bulk_count && status != GA_LOST; i++) {
-        enum ga_status bulk = bulk_send(out, &out->bulks[i], &some);
+        enum ga_status bulk = send_queue_bulk_send(out, &out->bulks[i], &some);
         status = bulk == GA_OK ? status : bulk;
     }
     if (out->bulk_count != 0 && out->compression.mode != COMPRESSION_OFF) {

@@ -8,7 +8,7 @@
 #include "base/shared_memory.h"
 #include "server/pipeline/staging.h"
 
-static CUresult map(int fd, uint64_t bytes, uint8_t **memory)
+static CUresult shared_buffer_map(int fd, uint64_t bytes, uint8_t **memory)
 {
     void *at = ga_shared_memory_map(fd, bytes, NULL);
     if (at == NULL) { /* or it has been made read-only */
@@ -49,7 +49,7 @@ CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct 
     CUresult rc = piece_new(shared_buffers, number, bytes, &piece);
     uint8_t *memory = NULL;
     if (rc == CUDA_SUCCESS) {
-        rc = map(fd, bytes, &memory);
+        rc = shared_buffer_map(fd, bytes, &memory);
     }
     if (rc == CUDA_SUCCESS) {
         rc = staging_register(driver, device, memory, bytes);

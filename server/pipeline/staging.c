@@ -90,7 +90,7 @@ CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, v
 }
 
 /* `ordinary`: not pinned. */
-static CUresult slots_make(struct staging *staging, CUdevice device, bool ordinary)
+static CUresult staging_slots_make(struct staging *staging, CUdevice device, bool ordinary)
 {
     size_t bytes = (size_t)staging->count * WIRE_CHUNK;
     struct staging_slot *slots = calloc(staging->count, sizeof *slots);
@@ -123,12 +123,12 @@ static CUresult slots_make(struct staging *staging, CUdevice device, bool ordina
 
 CUresult staging_make(struct staging *staging, CUdevice device)
 {
-    return staging->slots != NULL ? CUDA_SUCCESS : slots_make(staging, device, false);
+    return staging->slots != NULL ? CUDA_SUCCESS : staging_slots_make(staging, device, false);
 }
 
 CUresult staging_make_ordinary(struct staging *staging)
 {
-    return staging->slots != NULL ? CUDA_SUCCESS : slots_make(staging, 0, true);
+    return staging->slots != NULL ? CUDA_SUCCESS : staging_slots_make(staging, 0, true);
 }
 
 void *staging_memory(const struct staging *staging, size_t *bytes)

@@ -309,7 +309,7 @@ void completer_hurry(struct completer *completer)
 /* ---- the thread */
 
 /* How long to sleep; 0: not at all. */
-static uint64_t nap_ns(const struct completer *completer)
+static uint64_t completer_sleep_ns(const struct completer *completer)
 {
     uint64_t now = ga_clock_ns(), newest = atomic_load(&completer->newest_ns);
     uint64_t age = now > newest ? now - newest : 0;
@@ -325,7 +325,7 @@ static void completer_sleep(struct completer *completer, bool writable)
     const struct timespec *timeout = NULL;
     struct timespec nap;
     if (completer->entries.count != 0 || send_queue_is_storing(&completer->conn->out)) {
-        uint64_t ns = nap_ns(completer);
+        uint64_t ns = completer_sleep_ns(completer);
         if (ns == 0 && !writable) {
             sched_yield();
             return;

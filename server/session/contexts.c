@@ -35,7 +35,7 @@ static size_t count_marks(const struct server_context *context)
     return count;
 }
 
-static CUresult marks_make(struct completer_entry *entry, size_t count)
+static CUresult context_marks_make(struct completer_entry *entry, size_t count)
 {
     entry->events = count <= COMPLETER_FEW ? entry->few : calloc(count, sizeof *entry->events);
     return entry->events != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -66,7 +66,7 @@ static CUresult mark_all(struct server_conn *conn, struct server_context *contex
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry)
 {
-    CUresult rc = marks_make(entry, count_marks(context));
+    CUresult rc = context_marks_make(entry, count_marks(context));
     return rc == CUDA_SUCCESS ? mark_all(conn, context, entry) : rc;
 }
 
@@ -85,7 +85,7 @@ CUresult context_mark_users(struct server_conn *conn, const struct server_contex
         const struct server_context *user = ga_container(at, struct server_context, link);
         count += may_use(conn, user, owner, everybody) ? count_marks(user) : 0;
     }
-    CUresult rc = marks_make(entry, count);
+    CUresult rc = context_marks_make(entry, count);
     ga_list_each (at, next, &conn->objects.context_list) {
         struct server_context *user = ga_container(at, struct server_context, link);
         if (rc == CUDA_SUCCESS && may_use(conn, user, owner, everybody)) {

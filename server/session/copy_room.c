@@ -24,7 +24,7 @@ uint8_t *conn_scratch(struct server_conn *conn)
 /* ---- staging slots, without waiting */
 
 /* Many small copies behind a long kernel must not use up all slots: they share one. */
-static struct staging_slot *share(struct server_conn *conn, uint32_t bytes, uint8_t **at)
+static struct staging_slot *copy_room_share(struct server_conn *conn, uint32_t bytes, uint8_t **at)
 {
     struct staging *staging = &conn->staging;
     if (conn->shared != NULL && staging_leases(staging, conn->shared) == 1) {
@@ -51,7 +51,7 @@ static bool slot_find(struct server_conn *conn, uint64_t bytes, struct conn_room
     uint32_t part = (uint32_t)(bytes < WIRE_CHUNK ? bytes : WIRE_CHUNK);
     *room = (struct conn_room){.bytes = part};
     if (part <= SMALL_BYTES) {
-        room->slot = share(conn, wire_padded(part), &room->at);
+        room->slot = copy_room_share(conn, wire_padded(part), &room->at);
     } else {
         room->slot = staging_try(&conn->staging);
         room->at = room->slot != NULL ? room->slot->bytes : NULL;
@@ -134,7 +134,7 @@ static bool program_is_awaited(struct server_conn *conn)
 }
 
 /* The user is told, and so is the log: what goes to stdio's stderr is both (kernel_output.h). */
-static CUresult give_up(struct server_conn *conn, struct staging_moves seen)
+static CUresult copy_room_give_up(struct server_conn *conn, struct staging_moves seen)
 {
     if (conn->hopeless != seen.all) {
         (void)fprintf(stderr,
@@ -171,7 +171,7 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
                 return rc;
             }
             if (seen.all == conn->hopeless) {
-                return give_up(conn, seen);
+                return copy_room_give_up(conn, seen);
             }
         }
         if (staging_wait(&conn->staging, seen, still ? conn->overflow_wait_ns : STILL_NS)) {
@@ -180,7 +180,7 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
         if (!still) {
             conn->still = seen.slots;
         } else if (program_is_awaited(conn)) {
-            return give_up(conn, seen);
+            return copy_room_give_up(conn, seen);
         }
     }
     return CUDA_ERROR_UNKNOWN;

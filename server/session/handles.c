@@ -97,7 +97,7 @@ CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t
                                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult stream_put(struct server_conn *conn, uint64_t wire, CUstream real)
+static CUresult handle_stream_put(struct server_conn *conn, uint64_t wire, CUstream real)
 {
     struct server_stream *stream = calloc(1, sizeof *stream);
     enum ga_status status = GA_NO_MEMORY;
@@ -121,7 +121,8 @@ CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, u
                            void *real)
 {
     /* Events, modules, functions, arrays and textures are made by hand-written calls. */
-    return type == GA_HANDLE_STREAM ? stream_put(conn, wire, real) : CUDA_ERROR_INVALID_HANDLE;
+    return type == GA_HANDLE_STREAM ? handle_stream_put(conn, wire, real)
+                                    : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void stream_drop(struct server_conn *conn, struct server_stream *stream)

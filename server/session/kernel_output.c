@@ -28,7 +28,7 @@ static struct {
 
 /* ---- to the client; with the lock */
 
-static void tell(enum to to, const char *text, size_t bytes)
+static void kernel_output_tell(enum to to, const char *text, size_t bytes)
 {
     struct send_queue_frame *frame = send_queue_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
     if (frame == NULL) {
@@ -41,7 +41,7 @@ static void tell(enum to to, const char *text, size_t bytes)
     send_queue_append(&output.conn->out, frame);
 }
 
-static void put(enum to to, const char *text, size_t bytes)
+static void kernel_output_put(enum to to, const char *text, size_t bytes)
 {
     if (output.conn == NULL || !output.taken) {
         if (!output.told) {
@@ -53,7 +53,7 @@ static void put(enum to to, const char *text, size_t bytes)
         return;
     }
     for (size_t at = 0; at < bytes; at += PIECE) {
-        tell(to, text + at, bytes - at < PIECE ? bytes - at : PIECE);
+        kernel_output_tell(to, text + at, bytes - at < PIECE ? bytes - at : PIECE);
     }
 }
 
@@ -63,7 +63,7 @@ static ssize_t write_stdout(void *unused, const char *text, size_t bytes)
 {
     (void)unused;
     pthread_mutex_lock(&output.lock);
-    put(TO_STDOUT, text, bytes);
+    kernel_output_put(TO_STDOUT, text, bytes);
     pthread_mutex_unlock(&output.lock);
     return (ssize_t)bytes;
 }
@@ -83,7 +83,7 @@ static ssize_t write_stderr(void *unused, const char *text, size_t bytes)
         ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
     }
     pthread_mutex_lock(&output.lock);
-    put(TO_STDERR, text, bytes);
+    kernel_output_put(TO_STDERR, text, bytes);
     pthread_mutex_unlock(&output.lock);
     return (ssize_t)bytes;
 }
@@ -105,7 +105,7 @@ static void pipe_drain(void)
     char text[PIECE];
     ssize_t got;
     while ((got = read(output.pipe, text, sizeof text)) > 0) {
-        put(TO_STDOUT, text, (size_t)got);
+        kernel_output_put(TO_STDOUT, text, (size_t)got);
     }
 }
 
@@ -171,7 +171,7 @@ void output_begin(struct server_conn *conn, bool taken)
  * that drivers write in them. */
 
 /* What has been written to descriptor 1 is told before anything else. */
-static void written(void)
+static void kernel_output_written(void)
 {
     if (output.pipe >= 0) {
         pthread_mutex_lock(&output.lock);
@@ -184,7 +184,7 @@ void output_of_event(struct server_conn *conn, const struct event_ref *ref)
 {
     if (atomic_load_explicit(&ref->context->launched, memory_order_relaxed)) {
         (void)conn->driver->cuEventSynchronize(ref->real);
-        written();
+        kernel_output_written();
     }
 }
 
@@ -193,12 +193,12 @@ void output_of_stream(struct server_conn *conn, const struct server_context *con
 {
     if (context != NULL && atomic_load_explicit(&context->launched, memory_order_relaxed)) {
         (void)conn->driver->cuStreamSynchronize(stream);
-        written();
+        kernel_output_written();
     }
 }
 
 void output_of_context(struct server_conn *conn)
 {
     (void)conn->driver->cuCtxSynchronize();
-    written();
+    kernel_output_written();
 }

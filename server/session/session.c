@@ -187,7 +187,7 @@ static bool device_is_open(const struct server_conn *conn, uint32_t device)
 }
 
 /* The smallest free number; 0: there is none, or no memory. */
-static uint16_t number_take(struct server_conn *conn)
+static uint16_t session_number_take(struct server_conn *conn)
 {
     for (uint16_t i = 1; i <= CONF_GPUS_MAX; i++) {
         if (conn->sessions[i] == NULL) {
@@ -212,7 +212,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
         return session_refuse(conn, sequence, CUDA_ERROR_INVALID_DEVICE,
                               "the application has this device already");
     }
-    uint16_t number = number_take(conn);
+    uint16_t number = session_number_take(conn);
     struct server_session *session = number != 0 ? conn->sessions[number] : NULL;
     int ordinal = conn->host->ordinal(conn->host->user, hello);
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;

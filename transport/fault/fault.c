@@ -282,8 +282,8 @@ static enum ga_status frames_put(struct fault_conn *state, enum direction way, c
     return fault_frames_put(frames, bytes, size);
 }
 
-static enum ga_status frames_send(struct fault_conn *state, const struct iovec *pieces, int count,
-                                  size_t *sent)
+static enum ga_status fault_send_frames(struct fault_conn *state, const struct iovec *pieces,
+                                        int count, size_t *sent)
 {
     *sent = 0;
     for (int i = 0; i < count; i++) {
@@ -330,7 +330,7 @@ static enum ga_status fault_send(struct transport_conn *conn, const struct iovec
         return GA_OK;
     }
     if (fault_frames_armed(&state->faults.frames[OUT])) {
-        return frames_send(state, pieces, count, sent);
+        return fault_send_frames(state, pieces, count, sent);
     }
     for (int i = 0; i < count && used < PIECES_MAX && most != 0; i++) {
         less[used] = pieces[i];

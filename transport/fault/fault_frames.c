@@ -13,7 +13,7 @@
 #define PAUSE_US  500
 #define PAUSES    10000u
 
-static enum ga_status append(struct fault_bytes *to, const uint8_t *bytes, size_t size)
+static enum ga_status frames_append(struct fault_bytes *to, const uint8_t *bytes, size_t size)
 {
     if (to->size + size > to->room) {
         size_t room = 2 * (to->size + size) + ROOM_MIN;
@@ -32,15 +32,15 @@ static enum ga_status append(struct fault_bytes *to, const uint8_t *bytes, size_
 }
 
 /* Some bytes of the current frame. */
-static enum ga_status emit(struct fault_frames *frames, const uint8_t *bytes, size_t size)
+static enum ga_status frames_emit(struct fault_frames *frames, const uint8_t *bytes, size_t size)
 {
     if (frames->frame == frames->swap) {
-        return append(&frames->kept, bytes, size);
+        return frames_append(&frames->kept, bytes, size);
     }
     if (frames->frame == frames->twice) {
-        GA_TRY(append(&frames->kept, bytes, size));
+        GA_TRY(frames_append(&frames->kept, bytes, size));
     }
-    return append(&frames->out, bytes, size);
+    return frames_append(&frames->out, bytes, size);
 }
 
 static enum ga_status begin_frame(struct fault_frames *frames)
@@ -54,12 +54,12 @@ static enum ga_status begin_frame(struct fault_frames *frames)
         header.length |= TOO_LONG;
     }
     bool cut = frames->frame == frames->cut && header.length == 0;
-    return emit(frames, (const uint8_t *)&header, cut ? sizeof header / 2 : sizeof header);
+    return frames_emit(frames, (const uint8_t *)&header, cut ? sizeof header / 2 : sizeof header);
 }
 
-static enum ga_status release(struct fault_frames *frames)
+static enum ga_status frames_release(struct fault_frames *frames)
 {
-    GA_TRY(append(&frames->out, frames->kept.at, frames->kept.size));
+    GA_TRY(frames_append(&frames->out, frames->kept.at, frames->kept.size));
     frames->kept.size = 0;
     return GA_OK;
 }
@@ -70,10 +70,10 @@ static enum ga_status end_frame(struct fault_frames *frames)
     frames->ended = frames->frame == frames->cut;
     bool due =
         frames->frame == frames->twice || (frames->swap != 0 && frames->frame == frames->swap + 1);
-    return due ? release(frames) : GA_OK;
+    return due ? frames_release(frames) : GA_OK;
 }
 
-static enum ga_status body(struct fault_frames *frames, const uint8_t *bytes, size_t size)
+static enum ga_status frames_body(struct fault_frames *frames, const uint8_t *bytes, size_t size)
 {
     uint32_t whole = frames->length;
     if (frames->frame == frames->cut && whole != 0) {
@@ -81,7 +81,7 @@ static enum ga_status body(struct fault_frames *frames, const uint8_t *bytes, si
     }
     size_t kept = frames->at < whole ? whole - frames->at : 0;
     frames->at += (uint32_t)size;
-    return emit(frames, bytes, kept < size ? kept : size);
+    return frames_emit(frames, bytes, kept < size ? kept : size);
 }
 
 enum ga_status fault_frames_put(struct fault_frames *frames, const uint8_t *bytes, size_t size)
@@ -100,7 +100,7 @@ enum ga_status fault_frames_put(struct fault_frames *frames, const uint8_t *byte
         } else {
             part = frames->length - frames->at;
             part = part < size ? part : size;
-            GA_TRY(body(frames, bytes, part));
+            GA_TRY(frames_body(frames, bytes, part));
         }
         bytes += part;
         size -= part;
@@ -110,7 +110,7 @@ enum ga_status fault_frames_put(struct fault_frames *frames, const uint8_t *byte
     }
     if (frames->swap != 0 && frames->frame == frames->swap && frames->header_bytes == 0) {
         frames->swap++; /* nothing stands behind it */
-        return release(frames);
+        return frames_release(frames);
     }
     return GA_OK;
 }

@@ -14,8 +14,8 @@
 
 /* ---- plain connections */
 
-static enum ga_status conn_make(const struct transport_conn *tcp, enum rdma_phase phase,
-                                struct transport_conn *out)
+static enum ga_status rdma_conn_make(const struct transport_conn *tcp, enum rdma_phase phase,
+                                     struct transport_conn *out)
 {
     struct transport_conn inner = *tcp;
     struct rdma_conn *state = calloc(1, sizeof *state);
@@ -60,7 +60,7 @@ static enum ga_status rdma_accept(struct transport_listener *listener, struct tr
 {
     struct transport_conn tcp;
     GA_TRY(transport_tcp.accept(listener, &tcp));
-    return conn_make(&tcp, RDMA_NEW, out);
+    return rdma_conn_make(&tcp, RDMA_NEW, out);
 }
 
 static enum ga_status rdma_connect_begin(const struct transport_address *address,
@@ -68,7 +68,7 @@ static enum ga_status rdma_connect_begin(const struct transport_address *address
 {
     struct transport_conn tcp;
     GA_TRY(transport_tcp.connect_begin(address, &tcp, why, why_size));
-    enum ga_status status = conn_make(&tcp, RDMA_PLAIN, out);
+    enum ga_status status = rdma_conn_make(&tcp, RDMA_PLAIN, out);
     if (status != GA_OK) {
         snprintf(why, why_size, "no memory");
     }

@@ -11,14 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static enum ga_status failed(char *why, size_t why_size, const char *what)
+static enum ga_status endpoint_failed(char *why, size_t why_size, const char *what)
 {
     snprintf(why, why_size, "%s: %s", what, strerror(errno));
     return GA_NO_MEMORY;
 }
 
 /* A child after fork has none of it: its copy of a page would not be what the card writes into. */
-static uint8_t *memory_make(void)
+static uint8_t *endpoint_memory_make(void)
 {
     void *at = mmap(NULL, (size_t)2 * RDMA_RING, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -32,13 +32,13 @@ static uint8_t *memory_make(void)
 static enum ga_status memory_register(struct rdma_wide *wide, char *why, size_t why_size)
 {
     const struct rdma_verbs *verbs = wide->card.verbs;
-    wide->memory = memory_make();
+    wide->memory = endpoint_memory_make();
     if (wide->memory == NULL) {
-        return failed(why, why_size, "no memory");
+        return endpoint_failed(why, why_size, "no memory");
     }
     wide->pd = verbs->alloc_pd(wide->card.context);
     if (wide->pd == NULL) {
-        return failed(why, why_size, "no protection domain");
+        return endpoint_failed(why, why_size, "no protection domain");
     }
     wide->mr_in = verbs->reg_mr(wide->pd, rdma_ring_in(wide), RDMA_RING,
                                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -46,9 +46,10 @@ static enum ga_status memory_register(struct rdma_wide *wide, char *why, size_t 
         wide->mr_out = verbs->reg_mr(wide->pd, rdma_ring_out(wide), RDMA_RING, 0);
     }
     if (wide->mr_out == NULL) {
-        return failed(why, why_size,
-                      "memory cannot be registered (is `ulimit -l`, the limit of locked memory, at "
-                      "least 2 MiB for each connection?)");
+        return endpoint_failed(
+            why, why_size,
+            "memory cannot be registered (is `ulimit -l`, the limit of locked memory, at "
+            "least 2 MiB for each connection?)");
     }
     return GA_OK;
 }
@@ -62,7 +63,7 @@ static enum ga_status wide_make(int fd, bool readable, struct rdma_wide **out, c
     struct rdma_wide *wide = calloc(1, sizeof *wide);
     if (wide == NULL) {
         rdma_card_close(&card);
-        return failed(why, why_size, "no memory");
+        return endpoint_failed(why, why_size, "no memory");
     }
     wide->card = card;
     enum ga_status status = memory_register(wide, why, why_size);

@@ -24,7 +24,7 @@
 
 /* ---- life */
 
-static enum ga_status failed(char *why, size_t why_size, const char *what)
+static enum ga_status qp_failed(char *why, size_t why_size, const char *what)
 {
     snprintf(why, why_size, "%s: %s", what, strerror(errno));
     return GA_NO_MEMORY;
@@ -78,16 +78,16 @@ enum ga_status rdma_qp_init(struct rdma_qp *qp, const struct rdma_card *card, st
     qp->channel = verbs->create_comp_channel(card->context);
     if (qp->channel == NULL ||
         fcntl(qp->channel->fd, F_SETFL, fcntl(qp->channel->fd, F_GETFL) | O_NONBLOCK) != 0) {
-        status = failed(why, why_size, "no completion channel");
+        status = qp_failed(why, why_size, "no completion channel");
     }
     if (status == GA_OK) {
         qp->cq =
             verbs->create_cq(card->context, (int)(LANE_DEPTH + LANE_SENDS), NULL, qp->channel, 0);
-        status = qp->cq != NULL ? GA_OK : failed(why, why_size, "no completion queue");
+        status = qp->cq != NULL ? GA_OK : qp_failed(why, why_size, "no completion queue");
     }
     if (status == GA_OK && (!qp_make(qp, pd, access) || receives_post(qp, LANE_DEPTH) != GA_OK ||
                             getrandom(&qp->psn, sizeof qp->psn, 0) != sizeof qp->psn)) {
-        status = failed(why, why_size, "no queue pair");
+        status = qp_failed(why, why_size, "no queue pair");
     }
     qp->psn &= 0xffffff;
     if (status != GA_OK) {

@@ -14,15 +14,15 @@
 #define TELL_EACH (RDMA_RING / 4) /* bytes read */
 #define TELL_MANY (RDMA_MESSAGES / 4)
 
-static size_t smaller(size_t a, size_t b)
+static size_t rdma_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Up to `size` bytes from this position to the end of the ring. */
-static size_t straight(uint64_t at, size_t size)
+static size_t rdma_straight(uint64_t at, size_t size)
 {
-    return smaller(size, RDMA_RING - (size_t)(at % RDMA_RING));
+    return rdma_smaller(size, RDMA_RING - (size_t)(at % RDMA_RING));
 }
 
 bool rdma_stream_tcp_ended(struct rdma_conn *state)
@@ -97,10 +97,10 @@ static enum ga_status out_post(struct rdma_conn *state, size_t bytes)
 static size_t out_fill(struct rdma_conn *state, struct iovec *pieces, int count, size_t room)
 {
     uint64_t at = state->out.written;
-    size_t most = straight(at, smaller(room, CHUNK)), done = 0;
+    size_t most = rdma_straight(at, rdma_smaller(room, CHUNK)), done = 0;
     uint8_t *to = rdma_ring_out(state->wide) + at % RDMA_RING;
     for (int i = 0; i < count && done < most; i++) {
-        size_t part = smaller(pieces[i].iov_len, most - done);
+        size_t part = rdma_smaller(pieces[i].iov_len, most - done);
         memcpy(to + done, pieces[i].iov_base, part);
         pieces[i].iov_base = (uint8_t *)pieces[i].iov_base + part;
         pieces[i].iov_len -= part;
@@ -111,8 +111,8 @@ static size_t out_fill(struct rdma_conn *state, struct iovec *pieces, int count,
 
 #define PIECES_MAX 64
 
-static enum ga_status out_send(struct rdma_conn *state, const struct iovec *pieces, int count,
-                               size_t *sent)
+static enum ga_status rdma_out_send(struct rdma_conn *state, const struct iovec *pieces, int count,
+                                    size_t *sent)
 {
     struct rdma_out *out = &state->out;
     struct iovec left[PIECES_MAX];
@@ -164,7 +164,7 @@ enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pie
         out->tcp_bytes += status == GA_OK ? *sent : 0;
     } else {
         status = out_switch(state);
-        status = status == GA_OK ? out_send(state, pieces, count, sent) : status;
+        status = status == GA_OK ? rdma_out_send(state, pieces, count, sent) : status;
     }
     pthread_mutex_unlock(&out->lock);
     return out_told(state, status);
@@ -189,7 +189,7 @@ static bool stores_full(const struct rdma_out *out)
     return out->stores_begun - out->stores_ended == RDMA_STORES;
 }
 
-static enum ga_status store(struct rdma_conn *state, const struct rdma_qp_write *write)
+static enum ga_status rdma_store(struct rdma_conn *state, const struct rdma_qp_write *write)
 {
     struct rdma_out *out = &state->out;
     struct rdma_qp *qp = &state->wide->out;
@@ -213,7 +213,7 @@ enum ga_status rdma_stream_store(struct rdma_conn *state, const struct rdma_qp_w
     enum ga_status status = GA_LOST;
     if (!atomic_load_explicit(&state->ended, memory_order_relaxed)) {
         pthread_mutex_lock(&state->out.lock);
-        status = store(state, write);
+        status = rdma_store(state, write);
         pthread_mutex_unlock(&state->out.lock);
     }
     return out_told(state, status);
@@ -306,9 +306,9 @@ static enum ga_status in_receive(struct rdma_conn *state, void *to, size_t size,
             return status == GA_OK && !in->end ? GA_AGAIN : GA_LOST;
         }
     }
-    size = smaller(size, (size_t)(in->arrived - in->read));
+    size = rdma_smaller(size, (size_t)(in->arrived - in->read));
     for (size_t done = 0; done < size;) {
-        size_t part = straight(in->read, size - done);
+        size_t part = rdma_straight(in->read, size - done);
         memcpy((uint8_t *)to + done, rdma_ring_in(state->wide) + in->read % RDMA_RING, part);
         in->read += part;
         done += part;
@@ -326,7 +326,7 @@ static enum ga_status in_receive_tcp(struct rdma_conn *state, void *to, size_t s
     if (atomic_load(&in->switched)) {
         return in_receive(state, to, size, got);
     }
-    size = in->known ? smaller(size, in->tcp_left) : size;
+    size = in->known ? rdma_smaller(size, in->tcp_left) : size;
     enum ga_status status = state->tcp.ops->receive(&state->tcp, to, size, got);
     if (status == GA_LOST && !in->known) { /* it may have switched just before its end */
         GA_TRY(in_poll(state));

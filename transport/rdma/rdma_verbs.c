@@ -23,7 +23,7 @@ static struct rdma_verbs library;
 static bool loaded;
 static char load_why[256];
 
-static void load(void)
+static void verbs_load(void)
 {
     const struct {
         const char *name;
@@ -160,7 +160,7 @@ enum ga_status rdma_card_open(int fd, struct rdma_card *out, char *why, size_t w
         snprintf(why, why_size, "this machine has no RDMA device");
         return GA_UNSUPPORTED;
     }
-    pthread_once(&once, load);
+    pthread_once(&once, verbs_load);
     if (!loaded) {
         snprintf(why, why_size, "%s", load_why);
         return GA_UNSUPPORTED;

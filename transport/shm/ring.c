@@ -10,15 +10,15 @@
 #define PAGE       4096u
 #define WORTH_WAKE (RING_BYTES / 4) /* of room: a writer that is woken for less sleeps again */
 
-static size_t smaller(size_t a, size_t b)
+static size_t ring_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* What one copy can move: up to the end of the ring's memory. */
-static size_t straight(uint64_t at, size_t size)
+static size_t ring_straight(uint64_t at, size_t size)
 {
-    return smaller(size, RING_BYTES - (size_t)(at % RING_BYTES));
+    return ring_smaller(size, RING_BYTES - (size_t)(at % RING_BYTES));
 }
 
 /* The counter is published, then we look whether the other side sleeps; it says that it sleeps, and
@@ -71,13 +71,13 @@ static enum ga_status filled(struct ring_end *end, size_t *bytes)
 }
 
 /* The last piece is published by the caller, with those behind it. */
-static uint64_t put(struct ring_end *end, uint64_t at, const uint8_t *from, size_t size)
+static uint64_t ring_put(struct ring_end *end, uint64_t at, const uint8_t *from, size_t size)
 {
     for (size_t done = 0; done < size;) {
         if (done != 0) {
             publish(end, &end->ring->written, at);
         }
-        size_t part = straight(at, smaller(size - done, PIECE));
+        size_t part = ring_straight(at, ring_smaller(size - done, PIECE));
         memcpy(end->ring->bytes + at % RING_BYTES, from + done, part);
         at += part;
         done += part;
@@ -96,8 +96,8 @@ enum ga_status ring_write(struct ring_end *end, const struct iovec *pieces, int 
     const uint64_t before = position(end);
     uint64_t at = before;
     for (int i = 0; i < count && bytes != 0; i++) {
-        size_t part = smaller(pieces[i].iov_len, bytes);
-        at = put(end, at, pieces[i].iov_base, part);
+        size_t part = ring_smaller(pieces[i].iov_len, bytes);
+        at = ring_put(end, at, pieces[i].iov_base, part);
         bytes -= part;
     }
     publish(end, &end->ring->written, at);
@@ -127,11 +127,11 @@ enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *go
 {
     size_t bytes = 0;
     GA_TRY(filled(end, &bytes));
-    bytes = smaller(bytes, size);
+    bytes = ring_smaller(bytes, size);
     const uint64_t before = position(end);
     uint64_t at = before;
     for (size_t done = 0; done < bytes;) {
-        size_t part = straight(at, smaller(bytes - done, PIECE));
+        size_t part = ring_straight(at, ring_smaller(bytes - done, PIECE));
         memcpy((uint8_t *)to + done, end->ring->bytes + at % RING_BYTES, part);
         at += part;
         done += part;

@@ -53,7 +53,7 @@ static int shm_socket(void)
         socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-static enum ga_status conn_make(int fd, bool server, struct transport_conn *out)
+static enum ga_status shm_conn_make(int fd, bool server, struct transport_conn *out)
 {
     struct shm_conn *state = calloc(1, sizeof *state);
     if (state == NULL) {
@@ -67,7 +67,7 @@ static enum ga_status conn_make(int fd, bool server, struct transport_conn *out)
 }
 
 /* "0" is any name that is free. */
-static enum ga_status listen_at(int fd, const char *name)
+static enum ga_status shm_listen_at(int fd, const char *name)
 {
     struct sockaddr_un at;
     socklen_t size;
@@ -91,7 +91,7 @@ static enum ga_status shm_listen(const struct transport_address *address,
                                  struct transport_listener *out, char *why, size_t why_size)
 {
     int fd = shm_socket();
-    if (fd < 0 || listen_at(fd, address->host) != GA_OK) {
+    if (fd < 0 || shm_listen_at(fd, address->host) != GA_OK) {
         snprintf(why, why_size, "cannot listen on shm:%s: %s%s", address->host, strerror(errno),
                  errno == EADDRINUSE ? "; another gpuaasd does" : "");
         if (fd >= 0) {
@@ -107,7 +107,7 @@ static enum ga_status shm_accept(struct transport_listener *listener, struct tra
 {
     int fd;
     GA_TRY(socket_accept(listener->fd, &fd));
-    return conn_make(fd, true, out);
+    return shm_conn_make(fd, true, out);
 }
 
 static enum ga_status shm_connect_begin(const struct transport_address *address,
@@ -131,7 +131,7 @@ static enum ga_status shm_connect_begin(const struct transport_address *address,
         close(fd);
         return GA_LOST;
     }
-    enum ga_status status = conn_make(fd, false, out);
+    enum ga_status status = shm_conn_make(fd, false, out);
     if (status != GA_OK) {
         snprintf(why, why_size, "no memory");
     }

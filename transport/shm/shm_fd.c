@@ -34,7 +34,7 @@ enum ga_status shm_pass_send(int socket, int fd)
     return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? GA_AGAIN : GA_LOST;
 }
 
-static void keep(struct shm_passed *passed, const struct cmsghdr *header)
+static void shm_fd_keep(struct shm_passed *passed, const struct cmsghdr *header)
 {
     for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= header->cmsg_len; i++) {
         int fd;
@@ -65,7 +65,7 @@ enum ga_status shm_pass_receive(int socket, struct shm_passed *passed)
     }
     for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at != NULL; at = CMSG_NXTHDR(&message, at)) {
         if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS) {
-            keep(passed, at);
+            shm_fd_keep(passed, at);
         }
     }
     return GA_OK;

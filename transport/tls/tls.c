@@ -27,8 +27,8 @@ static void state_free(struct tls_conn *state)
 }
 
 /* Takes the TCP connection over. */
-static enum ga_status conn_make(const struct transport_conn *tcp, struct tls_conn *state,
-                                SSL_CTX *context, struct transport_conn *out)
+static enum ga_status tls_conn_make(const struct transport_conn *tcp, struct tls_conn *state,
+                                    SSL_CTX *context, struct transport_conn *out)
 {
     state->tcp = *tcp;
     pthread_mutex_init(&state->flush, NULL);
@@ -79,7 +79,7 @@ static enum ga_status tls_accept(struct transport_listener *listener, struct tra
     state->server = true;
     state->secret = from->secret;
     state->ticketed = from->secret.ticket != NULL;
-    return conn_make(&tcp, state, from->context, out);
+    return tls_conn_make(&tcp, state, from->context, out);
 }
 
 static enum ga_status tls_connect_begin(const struct transport_address *address,
@@ -101,7 +101,7 @@ static enum ga_status tls_connect_begin(const struct transport_address *address,
             memcpy(state->ticket, secret->ticket_id, TRANSPORT_TICKET_ID);
             memcpy(state->ticket + TRANSPORT_TICKET_ID, secret->ticket_key, TRANSPORT_TICKET_KEY);
         }
-        status = conn_make(&tcp, state, context, out);
+        status = tls_conn_make(&tcp, state, context, out);
     } else {
         free(state);
     }

@@ -140,7 +140,7 @@ static int ticket_show(SSL *ssl, const EVP_MD *digest, const unsigned char **id,
     return *session != NULL;
 }
 
-static int ticket_find(SSL *ssl, const unsigned char *id, size_t id_size, SSL_SESSION **session)
+static int tls_ticket_find(SSL *ssl, const unsigned char *id, size_t id_size, SSL_SESSION **session)
 {
     const struct tls_conn *state = SSL_get_app_data(ssl);
     uint8_t key[TRANSPORT_TICKET_KEY];
@@ -166,7 +166,7 @@ enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX
     SSL_CTX *context = context_new(true, why, why_size);
     enum ga_status status = context != NULL ? GA_OK : GA_INVALID;
     if (status == GA_OK && secret->ticket != NULL) {
-        SSL_CTX_set_psk_find_session_callback(context, ticket_find);
+        SSL_CTX_set_psk_find_session_callback(context, tls_ticket_find);
     } else if (status == GA_OK) {
         status = certificates_load(context, secret, true, why, why_size);
     }

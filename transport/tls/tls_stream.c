@@ -66,7 +66,7 @@ enum ga_status tls_fill(struct tls_conn *state)
 }
 
 /* A larger buffer; it must be empty. Without memory the small one goes on. */
-static void grow(struct tls_bytes *buffer)
+static void tls_bytes_grow(struct tls_bytes *buffer)
 {
     uint8_t *bytes = malloc(LARGE_BYTES);
     if (bytes != NULL) {
@@ -76,7 +76,7 @@ static void grow(struct tls_bytes *buffer)
 }
 
 /* With the crypto lock. */
-static void count(struct tls_conn *state, size_t bytes)
+static void tls_count(struct tls_conn *state, size_t bytes)
 {
     size_t before = atomic_load_explicit(&state->carried, memory_order_relaxed);
     if (before < LARGE_FROM) {
@@ -124,7 +124,7 @@ static enum ga_status encrypt(struct tls_conn *state, const uint8_t *from, size_
         return GA_LOST;
     }
     state->accepted += (size_t)rc;
-    count(state, (size_t)rc);
+    tls_count(state, (size_t)rc);
     return GA_OK;
 }
 
@@ -177,7 +177,7 @@ static enum ga_status encrypt_all(struct tls_conn *state, const struct iovec *pi
         }
         pthread_mutex_lock(&state->crypto);
         if (state->out.end == 0 && state->out.capacity < LARGE_BYTES && carries_much(state)) {
-            grow(&state->out);
+            tls_bytes_grow(&state->out);
         }
         enum ga_status status = encrypt(state, at, bytes);
         bool full =
@@ -243,7 +243,7 @@ static enum ga_status decrypt(struct tls_conn *state, uint8_t *to, size_t size, 
             error = SSL_get_error(state->ssl, rc);
         }
     }
-    count(state, done);
+    tls_count(state, done);
     bool stuck = error == SSL_ERROR_WANT_WRITE;
     bool failed = error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && !stuck;
     if (failed && error != SSL_ERROR_ZERO_RETURN) {
