@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a configuration: inih finds sections and keys, the table says what they mean.
+/* Parser of a configuration file. inih finds sections and keys; the table of keys says what values
+ * they can have.
  *
- * inih as packaged tells its handler no line numbers, and cuts long lines into two: both are cured
- * in the function that hands it the lines. */
+ * inih as packaged gives its handler no line numbers and cuts long lines in two. line_give, which
+ * feeds it the lines, counts them and refuses long ones. */
 #include "conf/conf.h"
 
 #include <errno.h>
@@ -23,8 +24,8 @@ struct reading {
     const char *next; /* text not yet given to inih */
     unsigned line;
     unsigned errors;
-    bool sections_lost; /* there are such, so what seems to be missing may stand there */
-    bool skipping; /* behind a section's line that is none: whose keys these are is not known */
+    bool sections_lost; /* some section lines were wrong: a missing key may be in such a section */
+    bool skipping;      /* behind a wrong section line: the section of the keys is unknown */
     conf_complain *complain;
     void *user;
     unsigned server_seen[CONF_KEYS_MAX]; /* line of each key; 0: not given */
@@ -47,8 +48,8 @@ __attribute__((format(printf, 3, 4))) static void complain_at(struct reading *r,
     r->complain(r->user, text);
 }
 
-/* A line that begins a section, and does not end it. inih would tell of it last, and take the keys
- * behind it for the section before. */
+/* A section line without its closing bracket. inih would report it last, and count the keys behind
+ * it to the section before. */
 static bool section_is_open(const char *line, size_t length)
 {
     size_t comment = 1;
@@ -59,7 +60,8 @@ static bool section_is_open(const char *line, size_t length)
     return length != 0 && line[0] == '[' && memchr(line, ']', comment) == NULL;
 }
 
-/* What inih tells of when it has read all is told here, in the order of the lines. */
+/* Finds the errors that inih reports only at the end, so that they are told in the order of lines.
+ */
 static bool line_is_wrong(struct reading *r, const char *line, size_t length)
 {
     int shown = (int)strcspn(line, "\r\n");
@@ -71,8 +73,7 @@ static bool line_is_wrong(struct reading *r, const char *line, size_t length)
         }
         return r->skipping;
     }
-    /* An indented line goes on with the one before, and the first may begin with a byte order
-     * mark. */
+    /* An indented line continues the one before; the first may begin with a byte order mark. */
     bool plain = shown != 0 && strchr(" \t;#\xef", line[0]) == NULL;
     bool wrong = plain && !r->skipping && strcspn(line, "=:") >= (size_t)shown;
     if (wrong) {
@@ -81,7 +82,7 @@ static bool line_is_wrong(struct reading *r, const char *line, size_t length)
     return wrong;
 }
 
-/* What inih calls for each line, with the manners of fgets. */
+/* The line reader that inih calls, with the contract of fgets. */
 static char *line_give(char *to, int size, void *stream)
 {
     struct reading *r = stream;
@@ -115,7 +116,7 @@ static const struct conf_key *key_find(enum conf_section section, const char *na
     return NULL;
 }
 
-/* Says which key was probably meant, or all that there are. */
+/* Names the key that was probably meant, or all keys. */
 static void complain_unknown_key(struct reading *r, const char *section, enum conf_section kind,
                                  const char *name)
 {
@@ -213,7 +214,7 @@ static void defaults_set(enum conf_section section, void *into)
     }
 }
 
-/* What must be there, and what may not stand together. */
+/* Checks that required keys are given, and that no two keys contradict each other. */
 static void section_check(struct reading *r, const char *section, enum conf_section kind,
                           const unsigned *seen, unsigned line, unsigned drivers)
 {
@@ -236,7 +237,7 @@ static void section_check(struct reading *r, const char *section, enum conf_sect
 static void soft_complete(struct conf_gpu *gpu)
 {
     soft_device_complete(&gpu->soft, gpu->soft_given);
-    if (gpu->soft.model == 0) { /* what the machine has is found once, here, and handed on */
+    if (gpu->soft.model == 0) { /* the machine's own properties are found once, here */
         gpu->soft_given = ~UINT64_C(0);
     }
 }
@@ -283,7 +284,7 @@ static void gpus_check(struct reading *r)
     }
 }
 
-/* Each application has a process; spares, and the one that looks at the GPUs first, count too. */
+/* Each application has a backend process; spares and the probe at the start count as well. */
 static void processes_check(struct reading *r)
 {
     const struct conf *conf = r->conf;

@@ -2,8 +2,8 @@
 /* The configuration of gpuaasd: an INI file with one [server] section and a [gpu.N] for each GPU.
  *
  * keys.def is the only list of keys, with api/soft_keys.def for those of software GPUs. Reading
- * goes on after an error, so that one run names them all; a struct conf is only usable when no
- * error was found. */
+ * goes on after an error, so that one run names all errors; a struct conf is usable only if there
+ * was none. */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
 
@@ -22,8 +22,8 @@
 enum conf_driver { CONF_DRIVER_SOFT, CONF_DRIVER_NVIDIA };
 
 struct conf_listen {
-    char url[CONF_TEXT_MAX]; /* as written; whoever listens checks what it means */
-    unsigned line;           /* of the file, for that check's error */
+    char url[CONF_TEXT_MAX]; /* as written; the listener checks it */
+    unsigned line;           /* of the file, for the listener's error */
 };
 
 struct conf_ports {
@@ -57,7 +57,7 @@ struct conf_gpu {
     char driver_path[CONF_TEXT_MAX];
     uint32_t device;
     char name[CONF_TEXT_MAX];
-    struct soft_device soft; /* of a software GPU; but for name and uuid */
+    struct soft_device soft; /* of a software GPU; without name and uuid */
     uint64_t soft_given;     /* a bit for each of soft_keys */
 };
 
@@ -67,21 +67,20 @@ struct conf {
     unsigned gpu_count;
 };
 
-/* Gets each error as one line of text: "file:line: [section] key: what is wrong; what is allowed".
- */
+/* Receives each error as one line: "file:line: [section] key: what is wrong; what is allowed". */
 typedef void conf_complain(void *user, const char *line);
 
 /* GA_INVALID after at least one complaint. */
 GA_CHECKED enum ga_status conf_read_file(const char *path, struct conf *conf,
                                          conf_complain *complain, void *user);
-/* The same for a text in memory; `name` stands for the file in complaints. */
+/* Reads a text in memory; complaints have `name` in the place of the file. */
 GA_CHECKED enum ga_status conf_read_text(const char *name, const char *text, struct conf *conf,
                                          conf_complain *complain, void *user);
 
-/* The example file: every key with its help, its default and what is allowed. It is itself a valid
- * configuration: the smallest one. */
+/* The example file: every key with its help, its default and the allowed values. It is a valid
+ * configuration, equal to the smallest one. */
 void conf_example_write(FILE *out);
-/* The man page gpuaasd.conf(5): the same table as roff. */
+/* The man page gpuaasd.conf(5), as roff. */
 void conf_manual_write(FILE *out);
 
 #endif

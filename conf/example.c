@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The example file, written from the table of keys. What must be given is given; the rest stands
- * there commented out with its default. */
+/* The example file, written from the table of keys. Keys that must be given are given; the others
+ * are commented out and show their defaults. */
 #include <string.h>
 
 #include "conf/key.h"
@@ -53,8 +53,9 @@ static void example_section_write(FILE *out, enum conf_section section)
 void conf_example_write(FILE *out)
 {
     char line[80];
-    comment_write(out, "Configuration of gpuaasd. What is not commented out must be given; the "
-                       "rest shows the defaults. Written by gpuaasd --example-config.");
+    comment_write(out,
+                  "Configuration of gpuaasd. Keys that are not commented out must be given; the "
+                  "others show their defaults. Written by gpuaasd --example-config.");
     fprintf(out, "\n[server]\n");
     example_section_write(out, CONF_SECTION_SERVER);
     fputc('\n', out);

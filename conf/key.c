@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of keys and the reading of single values. */
+/* The table of keys, and the parser of single values. */
 #include "conf/key.h"
 
 #include <ctype.h>

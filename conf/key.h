@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One key of the table keys.def, and reading a value of each type. */
+/* A key of the tables keys.def and api/soft_keys.def, and the parser of its value. */
 #ifndef CONF_KEY_H
 #define CONF_KEY_H
 
@@ -21,7 +21,7 @@ enum conf_type {
     CONF_TYPE_FORMAT, /* enum ga_log_format */
     CONF_TYPE_DRIVER, /* enum conf_driver */
     CONF_TYPE_LISTEN, /* appended to struct conf_server's list */
-    CONF_TYPE_SOFT,   /* one of soft_keys: joins struct conf_gpu's soft and soft_given */
+    CONF_TYPE_SOFT,   /* one of soft_keys: goes into soft and soft_given of struct conf_gpu */
 };
 
 /* Bits of conf_key.drivers. */

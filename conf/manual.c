@@ -4,8 +4,7 @@
 
 #include "conf/key.h"
 
-/* Text as roff takes it: no hyphenation where a user would copy, no line that looks like a request.
- */
+/* Escapes text for roff: hyphens can be copied, and no line looks like a request. */
 static void text_write(FILE *out, const char *text)
 {
     if (*text == '.' || *text == '\'') {

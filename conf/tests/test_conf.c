@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration: the smallest file, every kind of value, and what wrong files are told. */
+/* The configuration: the smallest file, values of every type, and the complaints about wrong files.
+ */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>
