@@ -60,8 +60,8 @@ struct writing {
     size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct writing *writing, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void log_line_put(struct writing *writing,
+                                                               const char *format, ...)
 {
     const size_t room = LOG_LINE_BYTES - 1 - writing->used; /* but for the newline */
     va_list args;
@@ -74,11 +74,11 @@ __attribute__((format(printf, 2, 3))) static void put(struct writing *writing, c
 /* A string of JSON. The text is clean: what is left to escape are two characters. */
 static void log_line_put_string(struct writing *writing, const char *key, const char *text)
 {
-    put(writing, ",\"%s\":\"", key);
+    log_line_put(writing, ",\"%s\":\"", key);
     for (; *text != 0; text++) {
-        put(writing, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+        log_line_put(writing, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
     }
-    put(writing, "\"");
+    log_line_put(writing, "\"");
 }
 
 size_t log_line_write(enum ga_log_format format, const struct log_record *record,
@@ -88,17 +88,17 @@ size_t log_line_write(enum ga_log_format format, const struct log_record *record
     time_write(&record->time, time);
     struct writing writing = {.line = line};
     if (format == GA_LOG_JSON) {
-        put(&writing, "{\"time\":\"%s\",\"level\":\"%s\",\"process\":\"%s\",\"pid\":%d", time,
-            log_level_names[record->level], record->name, record->pid);
+        log_line_put(&writing, "{\"time\":\"%s\",\"level\":\"%s\",\"process\":\"%s\",\"pid\":%d",
+                     time, log_level_names[record->level], record->name, record->pid);
         if (record->client != NULL) {
             log_line_put_string(&writing, "client", record->client);
         }
         log_line_put_string(&writing, "msg", record->text);
-        put(&writing, "}");
+        log_line_put(&writing, "}");
     } else {
-        put(&writing, "%s %s[%d] %s: %s%s%s", time, record->name, record->pid,
-            log_level_names[record->level], record->client != NULL ? record->client : "",
-            record->client != NULL ? ": " : "", record->text);
+        log_line_put(&writing, "%s %s[%d] %s: %s%s%s", time, record->name, record->pid,
+                     log_level_names[record->level], record->client != NULL ? record->client : "",
+                     record->client != NULL ? ": " : "", record->text);
     }
     line[writing.used++] = '\n';
     return writing.used;

@@ -98,7 +98,7 @@ static const struct {
              {"--environment-manual", cmd_variables_manual}};
 enum { PAGES = sizeof pages / sizeof pages[0] };
 
-static int option_take(const char *name)
+static int main_option_take(const char *name)
 {
     struct ga_nearest nearest = ga_nearest_to(name, strlen(name));
     ga_nearest_offer(&nearest, "--help");
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         return main_written(print_usage(stdout, 0));
     }
     if (name[0] == '-' || strcmp(name, "version") == 0) {
-        return option_take(name[0] == '-' ? name : "--version");
+        return main_option_take(name[0] == '-' ? name : "--version");
     }
     const struct cmd_sub *sub = sub_find(name);
     if (sub == NULL) {

@@ -17,6 +17,7 @@ import rule_licence
 import rule_limits
 import rule_names
 import rule_semantics
+import rule_statics
 import rule_words
 from tree import Tree
 
@@ -25,6 +26,7 @@ SOURCE_RULES = {
     "licence": rule_licence.check,
     "limits": rule_limits.check,
     "names": rule_names.check,
+    "statics": rule_statics.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
     "clocks": rule_clocks.check,

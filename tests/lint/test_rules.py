@@ -17,6 +17,7 @@ import rule_licence
 import rule_limits
 import rule_names
 import rule_semantics
+import rule_statics
 import rule_words
 from tree import Tree
 
@@ -192,6 +193,21 @@ class Names(RuleTest):
         text = "#ifndef {0}\n#define {0}\n#endif\n"
         self.keeps(rule_names, "client/copy/copy.h", text.format("CLIENT_COPY_COPY_H"))
         self.breaks(rule_names, "client/copy/copy.h", text.format("COPY_H"), "CLIENT_COPY_COPY_H")
+
+
+class Statics(RuleTest):
+    def test_nouns(self):
+        text = "static int {0}(int a,\n               int b)\n{{\n    return a;\n}}\n"
+        self.write("softgpu/a.c", text.format("find") + text.format("ticket_find"))
+        self.keeps(rule_statics, "server/control/sharing.c", text.format("sharing_find"))
+        self.keeps(rule_statics, "server/backend/tickets.c", text.format("ticket_find"))
+        self.keeps(rule_statics, "server/control/sharing.c", text.format("find")[7:])
+        self.keeps(rule_statics, "server/tests/test_sharing.c", text.format("find"))
+        self.breaks(rule_statics, "server/control/sharing.c", text.format("find"), "softgpu/a.c")
+        self.breaks(rule_statics, "base/log_line.c", "static int find(int a) { return a; }\n",
+                    "base/log_line.c:1: find")
+        self.breaks(rule_statics, "conf/conf.c", "__attribute__((format(printf, 1, 2))) "
+                    + text.format("find"), "find")
 
 
 class Semantics(RuleTest):
