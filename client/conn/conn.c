@@ -9,12 +9,13 @@
 #include "base/log.h"
 
 enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn data,
-                                struct frame_reader reader)
+                                struct frame_reader reader, const struct client_conn_hooks *hooks)
 {
     conn->out = aligned_alloc(64, CONN_BUFFER);
     if (conn->out == NULL) {
         return GA_NO_MEMORY;
     }
+    conn->hooks = hooks;
     conn->data = data;
     conn->reader = reader;
     uint64_t eighth_ns = transport_round_trip_ns(&data) / 8;
@@ -49,7 +50,7 @@ static void die(struct client_conn *conn, int result, bool lost, const char *why
         for (unsigned i = 0; i < client_conn_bulks(conn); i++) {
             (void)shutdown(conn->bulks[i].transport.fd, SHUT_RDWR);
         }
-        conn_read_try(conn); /* completes everything outstanding, unless the reader does */
+        client_conn_read(conn); /* completes everything outstanding, unless the reader does */
     }
 }
 

@@ -13,6 +13,7 @@
 #ifndef CLIENT_CONN_CONN_H
 #define CLIENT_CONN_CONN_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -56,6 +57,27 @@ struct reply_action {
     uint64_t watch_value;
     struct client_host_call *host; /* a host call: the answer says that its turn has come */
 };
+
+/* What a connection tells the rooms above it. Any thread; none of these may wait. */
+struct client_conn_hooks {
+    /* A call has failed that no thread waits for. `context`: its handle. */
+    void (*failed)(uint64_t context, int result, uint16_t opcode);
+    /* The turn of a host call has come; its id (`ticket`) goes back to the server when it has
+     * returned. */
+    void (*host_due)(struct client_host_call *call, int status, uint32_t ticket);
+    /* Its turn never comes: the connection has ended with `status`. */
+    void (*host_lost)(struct client_host_call *call, int status);
+    /* Another program lacks memory: cached memory shall go back. The service thread. */
+    void (*trim)(struct client_conn *conn);
+    /* Now and then: memory that has been idle may be given back. The service thread. */
+    void (*rest)(const struct client_conn *conn, uint64_t now_ns);
+    /* Bytes wait in the buffer, or replies are pending that no thread waits for: the service thread
+     * has to look. */
+    void (*armed)(void);
+};
+
+/* Those of the library (client/conn_hooks.c). */
+extern const struct client_conn_hooks client_conn_hooks;
 
 /* Raises *value to `least` if it is smaller. Threads may learn about completed work in another
  * order than that of the work, so the value must never fall. */
@@ -114,8 +136,7 @@ struct client_conn {
     atomic_bool quiet;    /* the end of the connection is not logged (exit, fork) */
     bool lacks;           /* the server lacks some of our calls: see `lacking` */
     struct api_op_set lacking;
-    /* Called for each failed call that no thread waits for: context handle, result, opcode. */
-    void (*on_error)(uint64_t context, int result, uint16_t opcode);
+    const struct client_conn_hooks *hooks;
 
     pthread_mutex_t end_lock; /* held while `dead` is decided; no other lock is taken under it */
     pthread_mutex_t mirrors_lock; /* see mirror_list.h */
@@ -188,7 +209,8 @@ static inline void client_conn_count(atomic_ullong *counter, uint64_t more)
 
 /* Takes ownership of the data connection, after its handshake; `reader` may hold bytes already. */
 GA_CHECKED enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn data,
-                                           struct frame_reader reader);
+                                           struct frame_reader reader,
+                                           const struct client_conn_hooks *hooks);
 
 /* ---- sending. Frames are appended between lock and unlock. */
 
@@ -200,6 +222,8 @@ uint8_t *client_conn_at(struct client_conn *conn);
 /* Appends WIRE_CONTEXT if the next call runs in another context than the last one. Needs 32 bytes
  * of room. */
 void client_conn_context(struct client_conn *conn, uint16_t session, uint64_t context);
+/* The context has ended: its handle is none that the server knows. */
+void client_conn_context_gone(struct client_conn *conn, uint64_t context);
 /* Completes the frame at client_conn_at with header and padding. `values` bytes are written behind
  * the header; `bulk` bytes follow (16-aligned behind the values; not part of the buffer). Returns
  * its sequence. */
@@ -227,8 +251,6 @@ unsigned client_conn_bulks(const struct client_conn *conn);
 void client_conn_unlock(struct client_conn *conn, bool now);
 /* Sends as much as the sockets take, without waiting. */
 void client_conn_flush(struct client_conn *conn);
-/* Call now and then: gives back memory of an idle connection. */
-void client_conn_rest(struct client_conn *conn, uint64_t now_ns);
 
 /* ---- expecting and receiving */
 
@@ -249,7 +271,9 @@ void client_conn_release(struct client_conn *conn, struct pending_reply *record)
  * read from it. */
 void client_conn_wait_range(struct client_conn *conn, const void *start, uint64_t bytes,
                             bool reads);
-/* Flushes, and reads the bytes that are there, without waiting. */
+/* Reads the bytes that are there, unless another thread does, without waiting; client_conn_drain
+ * flushes before that. */
+void client_conn_read(struct client_conn *conn);
 void client_conn_drain(struct client_conn *conn);
 
 /* Declares the connection lost: pending replies complete with CONN_LOST, and all later calls get
@@ -257,6 +281,16 @@ void client_conn_drain(struct client_conn *conn);
 void client_conn_lose(struct client_conn *conn, const char *why);
 /* As client_conn_lose with another CUresult: an execution fault has condemned the process. */
 void client_conn_condemn(struct client_conn *conn, int result, const char *why);
+
+/* ---- for the service thread (conn_service.c); only it calls these */
+
+/* Does everything that is due; returns when it has to be called again. */
+uint64_t client_conn_serve(struct client_conn *conn, uint64_t now_ns);
+/* Which descriptors to poll; none if the connection is lost. */
+#define CONN_POLLS_MAX (2 * TRANSPORT_POLL_MAX)
+unsigned client_conn_polls(struct client_conn *conn, struct pollfd *at);
+/* One of them has an event. */
+void client_conn_polled(struct client_conn *conn, int fd);
 
 /* ---- inside the connection (conn_send.c, conn_bulk.c, conn_receive.c, conn_answer.c,
  * conn_pending.c) */
@@ -277,8 +311,6 @@ void conn_table_free(struct client_conn *conn, struct pending_reply *record);
 /* Takes one answer, or a part of a copy's chunk, out of the reader. GA_AGAIN: more bytes must come.
  * GA_INVALID: nonsense. GA_LOST. The caller has the reader role. */
 GA_CHECKED enum ga_status conn_answer_take(struct client_conn *conn);
-/* Reads if the role is free and bytes are there. */
-void conn_read_try(struct client_conn *conn);
 /* Whether no thread reads just now. */
 bool conn_read_free(struct client_conn *conn);
 /* Sends until `target` bytes of the buffer have left, reading meanwhile. */
@@ -288,8 +320,5 @@ uint64_t conn_context_of(struct client_conn *conn, uint64_t sequence);
 /* Completes a record and wakes the threads that wait for it. Under read_lock. */
 void conn_complete(struct client_conn *conn, struct pending_reply *record, uint16_t opcode,
                    int result);
-/* Wakes the service thread: bytes wait in the buffer, or replies are pending that no thread waits
- * for. */
-extern void (*client_conn_armed)(void);
 
 #endif

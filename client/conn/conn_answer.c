@@ -9,7 +9,6 @@
 
 #include "base/failpoint.h"
 #include "client/conn/conn.h"
-#include "client/stream/host_function.h"
 #include "front/front.h"
 
 static int32_t result_read(const uint8_t *values)
@@ -54,7 +53,7 @@ static enum ga_status take_reply(struct client_conn *conn, const struct wire_hea
         if (record->want.host != NULL) {
             uint32_t ticket;
             memcpy(&ticket, values + 4, sizeof ticket);
-            client_host_call_due(record->want.host, result, ticket);
+            conn->hooks->host_due(record->want.host, result, ticket);
         }
         conn_complete(conn, record, header->opcode, result);
         pthread_mutex_unlock(&conn->read_lock);
@@ -84,8 +83,8 @@ static enum ga_status take_reply(struct client_conn *conn, const struct wire_hea
     bool late = !record->waited && result != 0;
     conn_complete(conn, record, header->opcode, result);
     pthread_mutex_unlock(&conn->read_lock);
-    if (late && conn->on_error != NULL) {
-        conn->on_error(context, result, header->opcode);
+    if (late) {
+        conn->hooks->failed(context, result, header->opcode);
     }
     return GA_OK;
 }
@@ -100,9 +99,9 @@ static enum ga_status take_error(struct client_conn *conn, const struct wire_hea
     if (r.failed) {
         return GA_INVALID;
     }
-    if (conn->on_error != NULL && result != 0) {
+    if (result != 0) {
         context = context != 0 ? context : conn_context_of(conn, header->sequence);
-        conn->on_error(context, result, (uint16_t)opcode);
+        conn->hooks->failed(context, result, (uint16_t)opcode);
     }
     return GA_OK;
 }

@@ -14,7 +14,6 @@
 #include "base/failpoint.h"
 #include "client/conn/conn.h"
 #include "client/process/trace.h"
-#include "client/stream/host_function.h"
 #include "front/front.h"
 
 #define PASSING_BYTES (8u << 20)
@@ -53,7 +52,7 @@ void conn_complete(struct client_conn *conn, struct pending_reply *record, uint1
         atomic_fetch_sub(&conn->unwaited, 1);
     }
     if (record->want.host != NULL && opcode == 0) {
-        client_host_call_lost(record->want.host, result);
+        conn->hooks->host_lost(record->want.host, result);
     }
     if (atomic_load_explicit(&record->references, memory_order_relaxed) == 0) {
         conn_table_free(conn, record);
@@ -212,7 +211,7 @@ static void lead(struct client_conn *conn, const struct pending_reply *record)
     note_read(conn);
 }
 
-void conn_read_try(struct client_conn *conn)
+void client_conn_read(struct client_conn *conn)
 {
     if (role_take(conn)) {
         (void)read_all(conn, NULL);
@@ -229,7 +228,7 @@ bool conn_read_free(struct client_conn *conn)
 void client_conn_drain(struct client_conn *conn)
 {
     client_conn_flush(conn);
-    conn_read_try(conn);
+    client_conn_read(conn);
 }
 
 /* ---- waiting */

@@ -10,8 +10,6 @@
 #include "base/failpoint.h"
 #include "client/conn/conn.h"
 
-void (*client_conn_armed)(void);
-
 static size_t buffered(const struct client_conn *conn)
 {
     return conn->out_end - conn->out_start;
@@ -118,7 +116,7 @@ void conn_wait_for_room(struct client_conn *conn)
         (void)poll(polls.at, polls.count, timeout_ms);
     }
     if (reads) {
-        conn_read_try(conn);
+        client_conn_read(conn);
     }
     pthread_mutex_lock(&conn->send_lock);
     conn->pumping = false;
@@ -184,6 +182,14 @@ void client_conn_context(struct client_conn *conn, uint16_t session, uint64_t co
     memcpy(client_conn_at(conn) + sizeof(struct wire_header), &context, sizeof context);
     (void)client_conn_frame(conn, WIRE_CONTEXT, session, sizeof context, 0, false);
     remember_switch(conn, context);
+}
+
+void client_conn_context_gone(struct client_conn *conn, uint64_t context)
+{
+    if (client_conn_lock(conn, 0) == 0) {
+        conn->context = conn->context == context ? 0 : conn->context;
+        client_conn_unlock(conn, false);
+    }
 }
 
 uint64_t conn_context_of(struct client_conn *conn, uint64_t sequence)
@@ -296,8 +302,8 @@ void client_conn_unlock(struct client_conn *conn, bool now)
         arm = true;
     }
     pthread_mutex_unlock(&conn->send_lock);
-    if (arm && client_conn_armed != NULL) {
-        client_conn_armed();
+    if (arm) {
+        conn->hooks->armed();
     }
 }
 
@@ -306,18 +312,6 @@ void client_conn_flush(struct client_conn *conn)
     pthread_mutex_lock(&conn->send_lock);
     if (atomic_load(&conn->dead) == 0 && !conn->exclusive) {
         (void)conn_push(conn);
-    }
-    pthread_mutex_unlock(&conn->send_lock);
-}
-
-void client_conn_rest(struct client_conn *conn, uint64_t now_ns)
-{
-    if (conn->data.ops->idle == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&conn->send_lock);
-    if (!conn->exclusive && buffered(conn) == 0) {
-        conn->data.ops->idle(&conn->data, now_ns);
     }
     pthread_mutex_unlock(&conn->send_lock);
 }

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "client/conn/conn.h"
+#include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
-#include "client/stream/context.h"
 
 #define PAGE        4096u
 #define STRIDE      (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)

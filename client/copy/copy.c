@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/call/bulk_open.h"
 #include "client/call/payload.h"
-#include "client/conn/bulk_open.h"
+#include "client/conn/conn_list.h"
+#include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
@@ -15,7 +17,6 @@
 #include "client/memory/sync_memops.h"
 #include "client/process/trace.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "client/stream/stream.h"
 
 bool client_copy_host_side(const void *host)

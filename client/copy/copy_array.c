@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/call/bulk_open.h"
 #include "client/call/payload.h"
-#include "client/conn/bulk_open.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/memory/host_memory.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "client/texture/array.h"
 
 /* One side, at the slice that is being copied. */

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "client/conn/conn_list.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
+#include "client/memory/context_wait.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "client/stream/stream.h"
 #include "client/texture/array.h"
 

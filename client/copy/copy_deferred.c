@@ -9,11 +9,11 @@
  * threads sees the other. Waiting uses an event that is recorded right behind the copies, so later
  * work is not waited for. */
 #include "api/calls.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
-#include "client/stream/context.h"
 #include "client/stream/event.h"
 #include "client/stream/stream.h"
 #include "front/front.h"

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/call/bulk_open.h"
 #include "client/call/payload.h"
-#include "client/conn/bulk_open.h"
+#include "client/context/context.h"
 #include "client/copy/copy.h"
 #include "client/memory/host_memory.h"
-#include "client/stream/context.h"
 #include "client/stream/stream.h"
 
 static const uint8_t *host_row(const struct copy_side *side, uint64_t row)

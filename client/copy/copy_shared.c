@@ -6,10 +6,10 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
 #include "client/memory/mirror.h"
 #include "client/process/trace.h"
-#include "client/stream/context.h"
 
 static CUresult call_begin(struct client_call *call, struct client_buffer_place place,
                            uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool waits)

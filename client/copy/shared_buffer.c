@@ -18,8 +18,8 @@
 #include "base/shared_memory.h"
 #include "base/spin.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 
 #define PIECES_MAX 1024u /* as the server's, whose numbers they are */
 #define PAGE       UINT64_C(4096)

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/graph/graph.h"
 #include "client/module/function.h"
 #include "client/module/launch.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "client/stream/host_function.h"
 #include "client/stream/stream.h"
 #include "client/stream/stream_value.h"

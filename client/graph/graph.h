@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/context/object.h"
 #include "front/front.h"
 
 struct graph_step {
@@ -51,6 +52,8 @@ void client_graph_drop(struct client_graph *graph);
 /* Whether the node is one call of the driver, which the server makes by itself. Of a conditional
  * one the bodies are not looked at. */
 bool client_graph_inside(const struct front_node_params *params);
+/* A segment on the server. */
+extern const struct client_object_type client_exec_type;
 /* Makes the call that the node is, in the stream. */
 CUresult client_graph_call(const struct front_node_params *params, CUstream stream);
 /* Makes of the nodes at the wanted positions the segment of a step. */

@@ -11,9 +11,9 @@
 #include "api/calls.h"
 #include "base/list.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
 #include "client/graph/graph.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 
 struct condition {
     struct ga_list at; /* `all`, or `aside` */

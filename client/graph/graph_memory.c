@@ -14,6 +14,7 @@
 #include "base/number_map.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
+#include "client/memory/context_wait.h"
 #include "client/memory/vmm.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"

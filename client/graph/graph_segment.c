@@ -5,15 +5,17 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/graph/graph.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "client/stream/stream_value.h"
 #include "front/front.h"
 
 #define AFTER_MAX 4096u /* of ga_graph_node */
+
+const struct client_object_type client_exec_type = {.bytes = sizeof(struct client_object)};
 
 /* ---- what nodes are as calls ---- */
 

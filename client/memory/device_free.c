@@ -8,7 +8,10 @@
 #include "api/wire.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/graph/graph.h"
+#include "client/memory/context_wait.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/ipc.h"
 #include "client/memory/mempool.h"
@@ -16,11 +19,9 @@
 #include "client/memory/reclaim.h"
 #include "client/memory/sync_memops.h"
 #include "client/memory/vmm.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 
 /* Up to which call all work is known to be done that may use memory of the context. */
 static uint64_t unused(const struct client_context *context)
@@ -97,7 +98,7 @@ CUresult client_memory_unmap(struct client_context *context, uint64_t address, u
 static void look(struct client_conn *conn)
 {
     if (atomic_load(&conn->unwaited) != 0) {
-        conn_read_try(conn);
+        client_conn_read(conn);
     }
 }
 

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/graph/graph.h"
 #include "client/memory/device_free.h"
 #include "client/memory/host_memory.h"
@@ -17,10 +19,8 @@
 #include "client/memory/mirror.h"
 #include "client/memory/vmm.h"
 #include "client/module/module.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 
 #define ASKED_MAX 8u /* pieces of memory tried where there is no window */
 

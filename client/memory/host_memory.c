@@ -11,13 +11,14 @@
 
 #include "client/alloc/window.h"
 #include "client/conn/conn.h"
+#include "client/conn/conn_list.h"
+#include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
 #include "client/memory/device_free.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
 #include "client/process/process.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 /* Each allocation with addresses of its own counts twice for the kernel (vm.max_map_count). */

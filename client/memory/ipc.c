@@ -11,13 +11,13 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/memory/device_free.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "client/stream/event.h"
 #include "front/front.h"
 

@@ -7,12 +7,12 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/mirror.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
 #include "client/module/module_globals.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/context/object.h"
 #include "client/memory/device_memory.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
 

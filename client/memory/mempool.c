@@ -10,12 +10,13 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
+#include "client/memory/context_wait.h"
 #include "client/memory/device_free.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "client/stream/stream.h"
 #include "front/front.h"
 

@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "client/alloc/window.h"
 #include "client/conn/conn.h"
+#include "client/context/context.h"
 #include "client/memory/device_free.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/mirror_list.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 #define PAGE UINT64_C(4096)

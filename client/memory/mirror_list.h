@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
+#include "client/context/context.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 
 /* Two locks; code that processes replies may take neither of them.
  * mirrors_lock of a connection is taken first. It guards the base copies and the uses of the

@@ -7,14 +7,16 @@
  * all of them, in the memory of the one that asked first; the others are let in when they ask. */
 #include "client/alloc/window.h"
 #include "client/call/call.h"
+#include "client/conn/conn_list.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
+#include "client/memory/context_wait.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
 #include "client/memory/vmm.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 
 /* One at a time is made. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;

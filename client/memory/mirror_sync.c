@@ -5,11 +5,11 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/memory/mirror_list.h"
-#include "client/process/handles.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "client/stream/stream.h"
 
 #define PAGE UINT64_C(4096)

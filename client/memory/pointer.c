@@ -4,14 +4,14 @@
 
 #include <string.h>
 
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/ipc.h"
 #include "client/memory/mirror.h"
 #include "client/memory/sync_memops.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 static CUdevice ordinal_of(const struct client_memory *memory, const struct client_context *context)

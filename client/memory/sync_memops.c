@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
+#include "client/context/context.h"
 #include "client/copy/copy.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 struct marked {

@@ -8,18 +8,21 @@
 #include "api/calls.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
+#include "client/conn/conn_list.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mappings.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 #define SPACE_MAX (UINT64_C(1) << 44)
 
 /* One call at a time: they wait for servers. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+const struct client_object_type client_physical_type = {.bytes = sizeof(struct client_physical)};
 
 /* No current context is needed; one whose connection is lost says so. */
 CUresult client_vmm_enter(void)

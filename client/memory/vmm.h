@@ -6,6 +6,8 @@
 
 #include "client/memory/mappings.h"
 
+extern const struct client_object_type client_physical_type;
+
 /* Lock and unlock the program's reservations, memory and mappings for one call. They need no
  * current context; if there is one and its connection is lost, client_vmm_enter returns that error.
  */

@@ -16,6 +16,7 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
 #include "client/copy/copy.h"
 #include "client/memory/vmm.h"
 #include "front/front.h"

@@ -7,13 +7,13 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/module/image.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
 #include "client/module/module_functions.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 static CUresult kernel_of(CUkernel handle, struct client_kernel **kernel)

@@ -11,12 +11,12 @@
 #include "base/readable.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
 #include "client/memory/mirror.h"
 #include "client/module/function.h"
 #include "client/module/image.h"
 #include "client/module/module.h"
 #include "client/session/server_devices.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 /* Of ga_launch (api/cuda/messages.api). */

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/managed.h"
 #include "client/module/image.h"
 #include "client/module/module.h"
 #include "client/module/module_functions.h"
 #include "client/module/module_names.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 static CUresult library_of(CUlibrary handle, struct client_library **library)
@@ -209,8 +209,9 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     return rc;
 }
 
-void client_library_release(struct client_library *library)
+static void library_release(void *at)
 {
+    struct client_library *library = at;
     for (struct client_kernel *at = library->kernels, *next; at != NULL; at = next) {
         next = at->next;
         client_object_drop(at);
@@ -220,6 +221,17 @@ void client_library_release(struct client_library *library)
     library->owned = NULL;
     library->kernels = NULL;
 }
+
+static void kernel_release(void *at)
+{
+    struct client_kernel *kernel = at;
+    free(kernel->name);
+}
+
+const struct client_object_type client_library_type = {.bytes = sizeof(struct client_library),
+                                                       .release = library_release};
+const struct client_object_type client_kernel_type = {.bytes = sizeof(struct client_kernel),
+                                                      .release = kernel_release};
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 
 struct client_context;
 struct client_function;
@@ -43,6 +43,8 @@ struct client_kernel {
     char *name;
 };
 
+extern const struct client_object_type client_library_type, client_kernel_type;
+
 CUresult client_library_module(struct client_library *library, struct client_context *context,
                                struct client_module **module);
 /* The same in the current context, or in any if there is none: for what is the same in all. */
@@ -50,6 +52,5 @@ CUresult client_library_module(struct client_library *library, struct client_con
 CUresult client_library_kernel(const struct client_function *function, CUkernel *kernel);
 CUresult client_library_module_anywhere(struct client_library *library,
                                         struct client_module **module);
-void client_library_release(struct client_library *library);
 
 #endif

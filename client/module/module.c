@@ -8,12 +8,12 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/device_memory.h"
 #include "client/module/image.h"
 #include "client/module/library.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 /* ---- loading */
@@ -173,15 +173,19 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     return rc;
 }
 
-/* ---- what belongs to a module; see client_object_drop */
+/* ---- what belongs to a module */
 
-void client_function_release(struct client_function *function)
+static void function_release(void *at)
 {
+    struct client_function *function = at;
     free(function->name);
     free(function->params);
     function->name = NULL;
     function->params = NULL;
 }
+
+const struct client_object_type client_function_type = {.bytes = sizeof(struct client_function),
+                                                        .release = function_release};
 
 static void leave_library(struct client_module *module)
 {
@@ -199,8 +203,9 @@ static void leave_library(struct client_module *module)
     pthread_mutex_unlock(&client_state_lock);
 }
 
-void client_module_release(struct client_module *module)
+static void module_release(void *at)
 {
+    struct client_module *module = at;
     leave_library(module);
     client_globals_forget(module);
     for (struct client_function *at = module->functions, *next; at != NULL; at = next) {
@@ -219,6 +224,9 @@ void client_module_release(struct client_module *module)
     module->globals = NULL;
     module->names = NULL;
 }
+
+const struct client_object_type client_module_type = {.bytes = sizeof(struct client_module),
+                                                      .release = module_release};
 
 CUresult client_module_of(CUmodule handle, struct client_module **module)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 
 struct client_library;
 
@@ -49,9 +49,9 @@ struct client_function {
     struct client_param *params;
 };
 
+extern const struct client_object_type client_module_type, client_function_type;
+
 /* A handle of a program; its own context counts, not the current one. */
 CUresult client_module_of(CUmodule handle, struct client_module **module);
-void client_module_release(struct client_module *module);
-void client_function_release(struct client_function *function);
 
 #endif

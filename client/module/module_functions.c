@@ -8,11 +8,11 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/module/image.h"
 #include "client/module/module.h"
 #include "client/module/module_names.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 /* ---- functions */

@@ -7,12 +7,12 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/device_memory.h"
 #include "client/module/image.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 static struct client_global *known_global(struct client_module *module, const char *name)

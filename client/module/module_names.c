@@ -7,9 +7,9 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/module/module.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 struct names {

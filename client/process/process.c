@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the process around the library: first use, fork, exit.
- *
- * Nothing is torn down at exit: calls of the program's destructors may come after our own. */
+/* The process around the library: what it says, and the child of a fork. */
 #include "client/process/process.h"
 
-#include <stdlib.h>
+#include <pthread.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "client/conn/conn.h"
 #include "client/process/environment.h"
-#include "client/process/trace.h"
-#include "client/session/servers.h"
-#include "client/session/session.h"
 
 #define DESCRIPTORS_MAX 4096
 
@@ -43,28 +36,8 @@ static void in_child(void)
     }
 }
 
-/* From here on unload and destroy calls do nothing: the end of the connections does it all. */
-static void at_exit(void)
+void client_process_begin(void)
 {
-    if (atomic_load(&client_dead)) {
-        return;
-    }
-    client_trace_summary();
-    atomic_store(&client_exiting, true);
-    struct client_conn *conn;
-    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        atomic_store(&conn->quiet, true);
-    }
-}
-
-CUresult client_process_start(void)
-{
-    static bool once;
-    if (!once) {
-        once = true;
-        client_environment_apply();
-        (void)pthread_atfork(NULL, NULL, in_child);
-        (void)atexit(at_exit);
-    }
-    return client_servers_connect();
+    client_environment_apply();
+    (void)pthread_atfork(NULL, NULL, in_child);
 }

@@ -11,13 +11,12 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "client/conn/conn.h"
+#include "client/conn/conn_list.h"
 #include "client/conn/greeting.h"
-#include "client/conn/service.h"
 #include "client/process/environment.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
 #include "client/session/opening.h"
-#include "client/stream/context.h"
+#include "client/session/service.h"
 
 #define READ_BUFFER (512u << 10)
 
@@ -215,7 +214,8 @@ static enum ga_status conn_start(struct opening *opening, const struct making *m
                                  struct client_conn **out)
 {
     struct client_conn *conn = calloc(1, sizeof *conn);
-    if (conn == NULL || client_conn_init(conn, making->data, making->reader) != GA_OK) {
+    if (conn == NULL ||
+        client_conn_init(conn, making->data, making->reader, &client_conn_hooks) != GA_OK) {
         free(conn);
         return GA_NO_MEMORY;
     }
@@ -224,7 +224,6 @@ static enum ga_status conn_start(struct opening *opening, const struct making *m
                         client_environment_dead_after_s() * 1000);
     conn->owner = opening->device->server;
     conn->process = opening->ticket.process;
-    conn->on_error = client_context_late;
     conn->lacks = opening->lacking_count != 0;
     conn->lacking = opening->lacking;
     snprintf(conn->name, sizeof conn->name, "%s", opening->device->server->address);
@@ -240,10 +239,7 @@ static enum ga_status conn_start(struct opening *opening, const struct making *m
 /* Before anything is asked of the server: it may be what fails. */
 static enum ga_status service_ready(struct opening *opening)
 {
-    pthread_mutex_lock(&client_state_lock);
-    bool ready = client_service_start();
-    pthread_mutex_unlock(&client_state_lock);
-    if (!ready) {
+    if (!client_service_start()) {
         snprintf(opening->why, sizeof opening->why,
                  "no threads or descriptors are left to watch the connection");
         return GA_NO_MEMORY;

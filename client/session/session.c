@@ -10,58 +10,19 @@
 #include "base/log.h"
 #include "client/alloc/window.h"
 #include "client/conn/conn.h"
+#include "client/conn/conn_list.h"
 #include "client/conn/greeting.h"
-#include "client/conn/service.h"
 #include "client/process/environment.h"
-#include "client/process/handles.h"
 #include "client/process/trace.h"
 #include "client/session/opening.h"
 #include "client/session/server_answers.h"
 #include "client/session/servers.h"
-#include "client/stream/context.h"
-#include "client/stream/context_remote.h"
+#include "client/session/service.h"
 #include "front/front.h"
 
-#define CONNS_MAX     256
 #define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
 #define WINDOW_ROUNDS 3
 #define CACHE_SHARE   8u /* of a device's memory may be kept: one in so many bytes */
-
-static struct client_conn *_Atomic conns[CONNS_MAX];
-static atomic_uint conn_count;
-
-struct client_conn *client_conn_at_index(unsigned index)
-{
-    return index < atomic_load(&conn_count) ? atomic_load(&conns[index]) : NULL;
-}
-
-void client_conn_add(struct client_conn *conn)
-{
-    pthread_mutex_lock(&client_state_lock);
-    unsigned at = atomic_load(&conn_count);
-    bool room = at < CONNS_MAX;
-    if (room) {
-        conn->index = at;
-        atomic_store(&conns[at], conn);
-        atomic_store(&conn_count, at + 1);
-    }
-    (void)client_service_start(); /* it runs already, and shall look at this connection */
-    pthread_mutex_unlock(&client_state_lock);
-    if (!room) {
-        client_conn_lose(conn, "this program has too many connections already");
-    }
-}
-
-struct client_conn *client_conn_of_process(const struct client_server *server, uint64_t process)
-{
-    struct client_conn *conn;
-    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (conn->owner == server && conn->process == process && atomic_load(&conn->dead) == 0) {
-            return conn;
-        }
-    }
-    return NULL;
-}
 
 /* The error that has ended this program's connection to a backend process of the server: that of an
  * execution fault, or CONN_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
@@ -298,10 +259,9 @@ static uint64_t smallest(uint64_t a, uint64_t b, uint64_t c)
     return c < a ? c : a;
 }
 
-CUresult client_session_open(const struct client_context *context, struct client_session **out,
-                             struct client_first *first)
+CUresult client_session_open(struct client_device *device, const struct handshake_context *wish,
+                             struct client_session **out, struct client_first *first)
 {
-    struct client_device *device = context->device;
     struct client_server *server = device->server;
     struct client_session *session = calloc(1, sizeof *session);
     if (session == NULL) {
@@ -309,9 +269,9 @@ CUresult client_session_open(const struct client_context *context, struct client
     }
     struct opening opening = {.device = device,
                               .deadline_ns = ga_clock_ns() + OPEN_NS,
+                              .context = *wish,
                               .result = CUDA_ERROR_DEVICE_UNAVAILABLE,
                               .why = "no memory"};
-    client_context_wish(context, &opening.context);
     struct client_conn *conn = NULL;
     pthread_mutex_lock(&server->control_lock);
     enum ga_status status = open_device(&opening, &conn);
@@ -343,32 +303,4 @@ CUresult client_session_open(const struct client_context *context, struct client
     *out = session;
     *first = opening.first;
     return CUDA_SUCCESS;
-}
-
-CUresult client_session_need(CUdevice device, struct client_session **session)
-{
-    CUcontext context;
-    *session = atomic_load(&client_devices[device]->session);
-    if (*session != NULL) {
-        return CUDA_SUCCESS;
-    }
-    CUresult rc = cuDevicePrimaryCtxRetain(&context, device);
-    if (rc == CUDA_SUCCESS) {
-        rc = cuDevicePrimaryCtxRelease_v2(device);
-        *session = atomic_load(&client_devices[device]->session);
-    }
-    return rc;
-}
-
-CUresult client_session_wait(const struct client_session *session)
-{
-    CUresult rc = CUDA_SUCCESS;
-    uint32_t index = 0;
-    struct client_context *context;
-    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
-            rc = client_context_synchronize(context);
-        }
-    }
-    return rc;
 }

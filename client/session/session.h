@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: this application on one device. A session is opened with the device's first context,
- * under the device's `open_lock`. Also the connections that sessions use. */
+ * under the device's `open_lock`. */
 #ifndef CLIENT_SESSION_SESSION_H
 #define CLIENT_SESSION_SESSION_H
 
@@ -12,8 +12,9 @@
 #include "client/alloc/allocator.h"
 
 struct client_conn;
-struct client_context;
+struct client_device;
 struct client_server;
+struct handshake_context;
 
 /* A session: this application on one device. */
 struct client_session {
@@ -40,15 +41,8 @@ struct client_first {
     uint64_t block_bytes; /* mapped at the start of the window */
 };
 
-CUresult client_session_open(const struct client_context *context, struct client_session **out,
-                             struct client_first *first);
-/* The session of a device, opened if no context has done so. Call without `open_lock`. */
-CUresult client_session_need(CUdevice device, struct client_session **session);
-/* Waits for the work of all contexts of the session; NULL: there is no session. */
-CUresult client_session_wait(const struct client_session *session);
-/* The n-th connection; NULL: there are no more. Connections are never removed. */
-struct client_conn *client_conn_at_index(unsigned index);
-struct client_conn *client_conn_of_process(const struct client_server *server, uint64_t process);
-void client_conn_add(struct client_conn *conn);
+/* `wish`: the context to make together with the session; `first`: how that went. */
+CUresult client_session_open(struct client_device *device, const struct handshake_context *wish,
+                             struct client_session **out, struct client_first *first);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: primary and explicit ones. A context is a handle here and a real context in the backend
  * process, which is never reset: its objects go instead. */
-#include "client/stream/context.h"
+#include "client/context/context.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -9,9 +9,10 @@
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/call/call.h"
+#include "client/context/object.h"
+#include "client/memory/context_wait.h"
 #include "client/memory/mempool.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
@@ -32,136 +33,12 @@ static CUresult flags_check(unsigned flags)
     return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult client_context_find(CUcontext handle, struct client_context **context)
-{
-    struct front_green green;
-    if (front_green_is(handle)) {
-        handle = front_green_context(handle, &green) ? green.primary : NULL;
-    }
-    struct client_context *found =
-        client_object_find(GA_HANDLE_CONTEXT, (uint64_t)(uintptr_t)handle);
-    if (found == NULL) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    *context = found;
-    return CUDA_SUCCESS;
-}
-
-/* Counts contexts that were destroyed: what a thread remembers may be one of them. (Green ones are
- * not remembered.) */
-static atomic_uint destroyed;
-
-CUresult client_context_current(struct client_context **context)
-{
-    static _Thread_local struct client_context *last;
-    static _Thread_local CUcontext last_handle;
-    static _Thread_local unsigned last_destroyed;
-    CUcontext handle;
-    CUresult rc = front_context_need(&handle);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct client_context *found = last;
-    unsigned now = atomic_load_explicit(&destroyed, memory_order_acquire);
-    if (last_handle != handle || last_destroyed != now) {
-        if (client_context_find(handle, &found) != CUDA_SUCCESS) {
-            return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-        }
-        last = found;
-        last_handle = front_green_is(handle) ? NULL : handle;
-        last_destroyed = now;
-    }
-    if (!atomic_load_explicit(&found->active, memory_order_acquire)) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    }
-    *context = found;
-    /* NOLINTNEXTLINE: `found` was kept with the handle */
-    return (CUresult)atomic_load_explicit(&client_session_conn(found->session)->dead,
-                                          memory_order_relaxed);
-}
-
-CUresult client_usable(void)
-{
-    struct client_context *context;
-    return client_context_current(&context);
-}
-
-void client_context_late(uint64_t handle, int result, uint16_t opcode)
-{
-    struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, handle);
-    int none = 0;
-    bool first = context != NULL && atomic_compare_exchange_strong(&context->late, &none, result);
-    ga_log(first ? GA_LOG_WARN : GA_LOG_DEBUG, "%s failed with CUDA error %d after it had returned",
-           api_op_name(opcode), result);
-}
-
-/* ---- whether there is work */
-
-void client_context_quiet(struct client_context *context, uint64_t sequence)
-{
-    uint64_t before = atomic_load(&context->quiet);
-    while (before < sequence && !atomic_compare_exchange_weak(&context->quiet, &before, sequence)) {
-    }
-}
-
-uint64_t client_context_done(const struct client_context *context)
-{
-    uint64_t quiet = atomic_load(&context->quiet), unused = atomic_load(&context->unused);
-    return quiet > unused ? quiet : unused;
-}
-
-bool client_context_idle(const struct client_context *context)
-{
-    return client_context_done(context) >=
-           atomic_load(&client_session_conn(context->session)->worked);
-}
-
-CUresult client_context_told(struct client_context *context)
-{
-    struct client_conn *conn = client_session_conn(context->session);
-    conn_read_try(conn); /* errors, and that the server is gone */
-    front_output_write();
-    int dead = atomic_load(&conn->dead);
-    return (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
-}
-
 /* ---- primary contexts */
-
-static CUresult primary_of(CUdevice ordinal, struct client_context **context)
-{
-    struct client_device *device;
-    CUresult rc = client_device_find(ordinal, &device);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    pthread_mutex_lock(&device->open_lock);
-    if (device->primary == NULL) {
-        struct client_context *made = client_object_make(GA_HANDLE_CONTEXT, NULL);
-        if (made != NULL) {
-            made->device = device;
-            made->primary = true;
-            device->primary = made;
-        }
-    }
-    *context = device->primary;
-    pthread_mutex_unlock(&device->open_lock);
-    return *context != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
 
 static CUresult ready_primary(CUdevice dev, struct client_context **context)
 {
     CUresult rc = front_ready();
-    return rc == CUDA_SUCCESS ? primary_of(dev, context) : rc;
-}
-
-CUresult client_primary_handle(CUdevice dev, CUcontext *handle)
-{
-    struct client_context *context;
-    CUresult rc = primary_of(dev, &context);
-    if (rc == CUDA_SUCCESS) {
-        *handle = handle_of(context);
-    }
-    return rc;
+    return rc == CUDA_SUCCESS ? client_primary_context(dev, context) : rc;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
@@ -377,14 +254,10 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     client_context_clear(context);
     atomic_store(&context->active, false);
     struct client_conn *conn = client_session_conn(context->session);
-    if (client_conn_lock(conn, 0) == 0) {
-        conn->context = conn->context == context->object.handle ? 0 : conn->context;
-        client_conn_unlock(conn, false);
-    }
+    client_conn_context_gone(conn, context->object.handle);
     pthread_mutex_unlock(&context->device->open_lock);
     front_context_gone(ctx);
-    atomic_fetch_add(&destroyed, 1);
-    client_object_drop(context);
+    client_context_drop(context);
     return rc;
 }
 
@@ -414,35 +287,6 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
         context->flags = flags;
     }
     return rc;
-}
-
-static CUresult synchronize(struct client_call *call)
-{
-    struct ga_reader reader;
-    if (client_context_idle(call->context)) {
-        return client_context_told(call->context);
-    }
-    CUresult rc = client_call_begin(call, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = client_call_wait(call, &reader);
-    client_call_end(call);
-    if (rc == CUDA_SUCCESS) {
-        client_context_quiet(call->context, call->sequence);
-    }
-    return rc;
-}
-
-CUresult client_context_synchronize(struct client_context *context)
-{
-    struct client_call call;
-    uint64_t mark = client_mirrors_mark();
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_context_synchronize, context);
-    if (rc == CUDA_SUCCESS) {
-        rc = synchronize(&call);
-    }
-    return rc == CUDA_SUCCESS ? client_mirrors_after(context, MIRROR_ALL, mark) : rc;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)

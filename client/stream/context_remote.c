@@ -4,19 +4,20 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 enum context_kind { KIND_PRIMARY = 0, KIND_EXPLICIT = 1 };
 
-void client_context_wish(const struct client_context *context, struct handshake_context *wish)
+/* The message that makes the context together with a session. */
+static struct handshake_context wish_of(const struct client_context *context)
 {
-    *wish = (struct handshake_context){
+    return (struct handshake_context){
         .handle = context->object.handle,
         .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
         .flags = context->flags,
@@ -85,7 +86,8 @@ CUresult client_context_activate(struct client_context *context)
     struct client_session *session = atomic_load(&context->device->session);
     struct client_first first = {0};
     if (session == NULL) {
-        CUresult rc = client_session_open(context, &session, &first);
+        const struct handshake_context wish = wish_of(context);
+        CUresult rc = client_session_open(context->device, &wish, &session, &first);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }

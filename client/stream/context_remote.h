@@ -6,10 +6,8 @@
 #include <stdbool.h>
 
 #include "api/cuda_names.h"
-#include "api/handshake.h"
 
 struct client_context;
-struct handshake_context;
 
 /* Make the context on the server, after opening the session of its device if that is not open; and
  * end it (`destroy`), or only everything in it. */
@@ -17,7 +15,5 @@ CUresult client_context_activate(struct client_context *context);
 CUresult client_context_end(struct client_context *context, bool destroy);
 /* Frees the client's half of everything in the context, after the server's half; libraries stay. */
 void client_context_clear(struct client_context *context);
-/* Fills in the message that makes the context together with a session. */
-void client_context_wish(const struct client_context *context, struct handshake_context *wish);
 
 #endif

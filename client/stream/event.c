@@ -4,14 +4,28 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "client/stream/green_context.h"
 #include "client/stream/stream.h"
 #include "front/front.h"
 
 #define ASKED_KEPT 4u /* recordings that are watched after the program has asked */
+
+/* A watch that began in the object's last life may still end: the count of recordings goes on, so
+ * that its value is never that of a recording of this life. */
+static void event_begin(void *at)
+{
+    struct client_event *event = at;
+    atomic_store(&event->ready, atomic_fetch_add(&event->recorded, 1) + 1);
+}
+
+const struct client_object_type client_event_type = {
+    .bytes = sizeof(struct client_event), .kept = sizeof(uint64_t), .begin = event_begin};
+
+_Static_assert(offsetof(struct client_event, recorded) == sizeof(struct client_object),
+               "it is what is kept");
 
 static CUresult event_of(CUevent handle, struct client_event **event)
 {

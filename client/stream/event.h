@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 
 struct client_call;
 
 struct client_event {
     struct client_object object;
-    _Atomic uint64_t recorded; /* counts recordings */
+    _Atomic uint64_t recorded; /* counts recordings, over all lives of the object */
     _Atomic uint64_t ready;    /* the recording that is known to be done; at first `recorded` */
     _Atomic uint64_t watched;  /* the recording that is being watched */
     uint64_t stream,
@@ -24,6 +24,8 @@ struct client_event {
     atomic_uint asked; /* so many further recordings are watched: the program asks for it */
     bool shared;       /* other programs may record it, so nothing is known of its recordings */
 };
+
+extern const struct client_object_type client_event_type;
 
 CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire);
 /* Whether other programs may have the event. */

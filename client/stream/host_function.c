@@ -16,10 +16,10 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
-#include "client/stream/context.h"
 #include "client/stream/host_value.h"
 #include "front/front.h"
 

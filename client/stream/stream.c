@@ -7,13 +7,26 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
 #include "client/memory/mirror.h"
-#include "client/process/handles.h"
 #include "client/process/process.h"
-#include "client/stream/context.h"
 #include "client/stream/green_context.h"
 #include "front/front.h"
+
+static unsigned long long ids = 16;
+
+static void stream_begin(void *at)
+{
+    struct client_stream *stream = at;
+    stream->id = ++ids;
+    stream->attributes = front_stream_attributes_new;
+    atomic_store(&stream->object.context->streamed, true);
+}
+
+const struct client_object_type client_stream_type = {.bytes = sizeof(struct client_stream),
+                                                      .begin = stream_begin};
 
 /* ---- the stream of a thread */
 

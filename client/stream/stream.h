@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 #include "front/front.h"
 
 struct client_call;
@@ -25,6 +25,8 @@ struct client_stream {
      * is known to be done. `watched`: a watch for work up to it is outstanding. */
     _Atomic uint64_t ready, watched;
 };
+
+extern const struct client_object_type client_stream_type;
 
 /* Whether it is known that the work up to a mark (as client_stream_mark) is done. */
 bool client_context_passed(const struct client_context *context, uint64_t mark);

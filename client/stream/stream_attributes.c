@@ -3,10 +3,10 @@
  * without asking. Of the attributes only the priority matters to the server. */
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/copy/copy.h"
-#include "client/process/handles.h"
 #include "client/session/server_devices.h"
-#include "client/stream/context.h"
 #include "client/stream/green_context.h"
 #include "client/stream/stream.h"
 

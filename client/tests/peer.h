@@ -27,6 +27,32 @@ struct peer {
 static struct client_conn *peer_conns[64];
 static unsigned peer_conn_count;
 
+static inline void peer_failed(uint64_t context, int result, uint16_t opcode)
+{
+    (void)context;
+    (void)result;
+    (void)opcode;
+}
+
+static inline void peer_trim(struct client_conn *conn)
+{
+    (void)conn;
+}
+
+static inline void peer_rest(const struct client_conn *conn, uint64_t now_ns)
+{
+    (void)conn;
+    (void)now_ns;
+}
+
+static inline void peer_armed(void)
+{
+}
+
+/* Of all connections; a test may put others there. */
+static struct client_conn_hooks peer_hooks = {
+    .failed = peer_failed, .trim = peer_trim, .rest = peer_rest, .armed = peer_armed};
+
 /* A connection over loopback; the other end blocks. */
 static inline struct transport_conn peer_pair(int *fd)
 {
@@ -56,7 +82,7 @@ static inline struct peer peer_connect(void)
     struct transport_conn ours = peer_pair(&peer.fd);
     struct client_conn *conn = calloc(1, sizeof *conn);
     cr_assert_eq(frame_reader_init(&reader, 512 << 10), GA_OK);
-    cr_assert_eq(client_conn_init(conn, ours, reader), GA_OK);
+    cr_assert_eq(client_conn_init(conn, ours, reader, &peer_hooks), GA_OK);
     peer_conns[peer_conn_count++ % 64] = conn;
     snprintf(conn->name, sizeof conn->name, "the test's peer");
     peer.conn = conn;

@@ -253,9 +253,9 @@ Test(conn, what_has_left_at_once_is_looked_for)
     light.send_is_cheap = true;
     peer.conn->data.ops = &light;
     wait_for_one(&peer);
-    client_conn_armed = arm;
+    peer_hooks.armed = arm;
     cr_assert_not_null(call_with(peer.conn, 0, false, NULL));
-    client_conn_armed = NULL;
+    peer_hooks.armed = peer_armed;
     cr_expect_eq(armed, 1);
 }
 
@@ -467,7 +467,7 @@ Test(conn, a_late_error_finds_its_context)
 {
     struct peer peer = peer_connect();
     struct reply_action one = {.context = 11}, two = {.context = 22};
-    peer.conn->on_error = note_late;
+    peer_hooks.failed = note_late;
     struct pending_reply *first = call_with(peer.conn, 0, true, &one);
     uint64_t sequence = first->sequence;
     struct pending_reply *second = call_with(peer.conn, 0, true, &two);
@@ -486,7 +486,7 @@ Test(conn, a_late_error_says_its_context)
 {
     struct peer peer = peer_connect();
     struct reply_action wants[2] = {{.context = 11}, {.context = 22}};
-    peer.conn->on_error = note_late;
+    peer_hooks.failed = note_late;
     struct pending_reply *failed = call_with(peer.conn, 0, true, &wants[0]);
     for (unsigned i = 1; i <= 3 * CONN_SWITCHES; i++) {
         struct pending_reply *last = call_with(peer.conn, 0, true, &wants[i % 2]);

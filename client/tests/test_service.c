@@ -3,7 +3,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "client/session/session.h"
+#include "client/conn/conn_list.h"
+#include "client/session/service.h"
 #include "client/tests/peer.h"
 
 #define CONNS 180 /* with three descriptors each */
@@ -45,6 +46,8 @@ Test(service, every_conn_is_watched, .timeout = 60)
     struct wire_header pong;
     idle[0] = eventfd(0, EFD_CLOEXEC);
     idle[1] = eventfd(0, EFD_CLOEXEC);
+    peer_hooks.armed = client_service_wake;
+    cr_assert(client_service_start());
     for (unsigned i = 0; i < CONNS; i++) {
         conn_with_side(&peers[i], &sides[i]);
     }

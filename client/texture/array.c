@@ -5,9 +5,9 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/device_free.h"
-#include "client/process/handles.h"
-#include "client/stream/context.h"
 #include "front/front.h"
 
 static struct client_array *array_find(uint64_t handle, bool mipmapped)
@@ -29,12 +29,17 @@ CUresult client_array_shape(uint64_t handle, bool mipmapped, struct front_array 
     return rc;
 }
 
-void client_array_release(struct client_array *array)
+static void mipmap_release(void *at)
 {
+    const struct client_array *array = at;
     for (unsigned i = 0; i < FRONT_LEVELS_MAX; i++) {
         client_handle_drop(array->levels[i]);
     }
 }
+
+const struct client_object_type client_array_type = {.bytes = sizeof(struct client_array)};
+const struct client_object_type client_mipmap_type = {.bytes = sizeof(struct client_array),
+                                                      .release = mipmap_release};
 
 /* ---- making */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 #include "front/front.h"
 
 /* An array, a mipmapped array, or a level of one. */
@@ -17,7 +17,8 @@ struct client_array {
     uint64_t levels[FRONT_LEVELS_MAX]; /* handles of those that were asked for; 0: not yet */
 };
 
-void client_array_release(struct client_array *array);
+extern const struct client_object_type client_array_type, client_mipmap_type;
+
 /* front_host.array and front_host.sampled. */
 CUresult client_array_shape(uint64_t handle, bool mipmapped, struct front_array *front);
 

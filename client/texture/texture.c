@@ -7,10 +7,10 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/device_memory.h"
-#include "client/process/handles.h"
 #include "client/session/session.h"
-#include "client/stream/context.h"
 #include "client/texture/array.h"
 #include "front/front.h"
 
@@ -27,12 +27,16 @@ static struct client_sampled *sampled_find(struct client_context *context, uint6
     return found != NULL && found->what.surface == surface ? found : NULL;
 }
 
-void client_sampled_release(struct client_sampled *sampled)
+static void sampled_release(void *at)
 {
+    struct client_sampled *sampled = at;
     pthread_mutex_lock(&client_state_lock);
     ga_number_map_remove(&sampled->object.context->sampled, &sampled->by_number);
     pthread_mutex_unlock(&client_state_lock);
 }
+
+const struct client_object_type client_sampled_type = {.bytes = sizeof(struct client_sampled),
+                                                       .release = sampled_release};
 
 CUresult client_sampled_of(uint64_t handle, bool surface, struct front_sampled *sampled)
 {

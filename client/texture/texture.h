@@ -8,7 +8,7 @@
 
 #include "api/cuda_names.h"
 #include "base/number_map.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 #include "front/front.h"
 
 /* A texture or surface object. */
@@ -18,7 +18,8 @@ struct client_sampled {
     struct front_sampled what;
 };
 
-void client_sampled_release(struct client_sampled *sampled);
+extern const struct client_object_type client_sampled_type;
+
 CUresult client_sampled_of(uint64_t handle, bool surface, struct front_sampled *sampled);
 
 #endif

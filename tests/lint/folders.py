@@ -18,8 +18,23 @@ MAY_INCLUDE = {
 
 # The rooms of a folder: room -> rooms whose headers it may include, besides its own and those of
 # the folder itself (its door, and what all rooms share). No circle, so each room can be read
-# without those above it. Folders that are not here have no directions between their rooms.
+# those above it. None: a room that has no direction yet. Folders that are not here have no
+# directions between their rooms.
 ROOMS = {
+    "client": {
+        "alloc": set(),
+        "process": set(),
+        "conn": {"process"},
+        "session": {"process", "alloc", "conn"},
+        "context": {"process", "conn", "session"},
+        "call": None,
+        "memory": None,
+        "copy": None,
+        "stream": None,
+        "module": None,
+        "texture": None,
+        "graph": None,
+    },
     "server": {
         "control": set(),  # gpuaasd; with the backend it shares the channel alone
         "driver": set(),

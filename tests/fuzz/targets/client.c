@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "client/conn/conn.h"
 #include "client/process/trace.h"
-#include "client/stream/host_function.h"
 #include "tests/fuzz/conn.h"
 
 #define CALLS_MAX    32u
@@ -30,14 +29,14 @@ struct call {
 static struct call calls[CALLS_MAX];
 static unsigned call_count;
 
-void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket)
+static void host_due(struct client_host_call *call, int status, uint32_t ticket)
 {
     (void)status;
     (void)ticket;
     call->told++;
 }
 
-void client_host_call_lost(struct client_host_call *call, int status)
+static void host_lost(struct client_host_call *call, int status)
 {
     FUZZ_CHECK(status != 0);
     call->told++;
@@ -57,6 +56,28 @@ static void note_error(uint64_t context, int result, uint16_t opcode)
     (void)opcode;
     FUZZ_CHECK(result != 0);
 }
+
+static void note_trim(struct client_conn *conn)
+{
+    (void)conn;
+}
+
+static void note_rest(const struct client_conn *conn, uint64_t now_ns)
+{
+    (void)conn;
+    (void)now_ns;
+}
+
+static void note_armed(void)
+{
+}
+
+static const struct client_conn_hooks hooks = {.failed = note_error,
+                                               .host_due = host_due,
+                                               .host_lost = host_lost,
+                                               .trim = note_trim,
+                                               .rest = note_rest,
+                                               .armed = note_armed};
 
 static void want_copy(struct call *call, struct reply_action *want, uint8_t shape)
 {
@@ -149,10 +170,10 @@ static void conn_begin(struct client_conn *conn, const struct transport_conn *tr
 {
     struct pending_reply *unused = conn->unused, *spare = conn->spare;
     struct frame_reader reader;
-    *conn = (struct client_conn){.unused = unused, .spare = spare, .on_error = note_error};
+    *conn = (struct client_conn){.unused = unused, .spare = spare};
     atomic_store(&conn->quiet, true);
     FUZZ_CHECK(frame_reader_init(&reader, 512 << 10) == GA_OK);
-    FUZZ_CHECK(client_conn_init(conn, *transport, reader) == GA_OK);
+    FUZZ_CHECK(client_conn_init(conn, *transport, reader, &hooks) == GA_OK);
 }
 
 static void conn_end(struct client_conn *conn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: the current one, and how far their work is known to be done. */
-#ifndef CLIENT_STREAM_CONTEXT_H
-#define CLIENT_STREAM_CONTEXT_H
+#ifndef CLIENT_CONTEXT_CONTEXT_H
+#define CLIENT_CONTEXT_CONTEXT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "api/cuda_names.h"
 #include "base/number_map.h"
-#include "client/process/handles.h"
+#include "client/context/object.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
 #include "front/front.h"
@@ -48,6 +48,8 @@ struct client_context {
     struct ga_number_map sampled; /* struct client_sampled, by the handle that kernels use */
 };
 
+extern const struct client_object_type client_context_type;
+
 /* CUDA_ERROR_INVALID_CONTEXT, also for one that has been destroyed. */
 CUresult client_context_find(CUcontext handle, struct client_context **context);
 /* The current context, if it is active (else CUDA_ERROR_CONTEXT_IS_DESTROYED); or the sticky error
@@ -55,10 +57,14 @@ CUresult client_context_find(CUcontext handle, struct client_context **context);
 CUresult client_context_current(struct client_context **context);
 /* As client_context_current, without the context. */
 CUresult client_usable(void);
-/* The handle of the primary context, active or not. */
+/* The context has been destroyed: its object goes, and no thread remembers it as the current one.
+ */
+void client_context_drop(struct client_context *context);
+/* The primary context of a device, active or not; client_primary_handle gives its handle. */
+CUresult client_primary_context(CUdevice device, struct client_context **context);
 CUresult client_primary_handle(CUdevice device, CUcontext *handle);
-/* Waits for the context's work, without any other effect. */
-CUresult client_context_synchronize(struct client_context *context);
+/* The session of a device, opened if no context has done so. Call without `open_lock`. */
+CUresult client_session_need(CUdevice device, struct client_session **session);
 /* Records that a call that was waited for has found all work of the context done. */
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* The sequence up to which the context's work is known to be done. */
@@ -67,6 +73,7 @@ uint64_t client_context_done(const struct client_context *context);
 bool client_context_idle(const struct client_context *context);
 /* The result of a wait that need not ask the server; first reads the answers that have come. */
 CUresult client_context_told(struct client_context *context);
+/* A call that has returned already has failed: a later one of the context reports it. */
 void client_context_late(uint64_t handle, int result, uint16_t opcode);
 
 #endif

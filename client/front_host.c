@@ -2,15 +2,15 @@
 /* What front/ asks of the library that it is part of. */
 #include <string.h>
 
+#include "client/context/context.h"
+#include "client/context/object.h"
 #include "client/memory/managed.h"
 #include "client/memory/mempool.h"
 #include "client/memory/pointer.h"
 #include "client/memory/sync_memops.h"
-#include "client/process/handles.h"
-#include "client/process/process.h"
 #include "client/session/server_answers.h"
 #include "client/session/server_devices.h"
-#include "client/stream/context.h"
+#include "client/session/start.h"
 #include "client/stream/green_context.h"
 #include "client/stream/host_function.h"
 #include "client/stream/stream.h"
@@ -152,7 +152,7 @@ static int peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute 
 
 const struct front_host front_host = {
     .servers = &client_server_answers_table,
-    .init = client_process_start,
+    .init = client_start,
     .device_count = device_count,
     .process_state = process_state,
     .device = device_facts,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening bulk connections. If that fails, the data connection carries everything. */
-#include "client/conn/bulk_open.h"
+#include "client/call/bulk_open.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "client/conn/greeting.h"
+#include "client/context/context.h"
 #include "client/process/process.h"
 #include "client/session/servers.h"
-#include "client/stream/context.h"
 
 #define ASK_FROM     (1u << 20) /* bytes of a copy */
 #define CONNECT_NS   (10 * GA_NS_PER_S)

@@ -3,10 +3,11 @@
  * their type: a thread that uses a handle which another thread destroys meets an object that is
  * gone or another one, never foreign memory. A field that says nothing else is written under
  * client_state_lock. */
-#ifndef CLIENT_PROCESS_HANDLES_H
-#define CLIENT_PROCESS_HANDLES_H
+#ifndef CLIENT_CONTEXT_OBJECT_H
+#define CLIENT_CONTEXT_OBJECT_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/handle.h"
@@ -22,6 +23,18 @@ struct client_object {
     struct ga_list in_context;
     struct client_object *unused;
 };
+
+/* What the objects of a type are. The file that has the type defines it; NULL functions do nothing.
+ */
+struct client_object_type {
+    size_t bytes;
+    size_t kept; /* so many of them, behind the client_object, are what the last life has left */
+    void (*begin)(void *object);   /* after the rest is zero. Under client_state_lock */
+    void (*release)(void *object); /* frees what the object owns; no thread can find it any more */
+};
+
+/* By enum ga_handle_type; client/object_types.c. */
+extern const struct client_object_type *const client_object_types[GA_HANDLE_TYPES];
 
 extern pthread_mutex_t client_state_lock;
 /* Makes an object; `context` may be NULL. NULL: no memory. */

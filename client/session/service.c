@@ -3,7 +3,7 @@
  * keeps side connections alive and notices their end. It does nothing that a calling thread waits
  * for. Other threads of the library exist only for programs with host functions or values in
  * pinned memory (host_function.c), and for a moment while memory is reclaimed (reclaim.c). */
-#include "client/conn/service.h"
+#include "client/session/service.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -19,9 +19,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "client/conn/conn.h"
-#include "client/copy/shared_buffer.h"
-#include "client/memory/reclaim.h"
-#include "client/process/environment.h"
+#include "client/conn/conn_list.h"
 #include "client/process/process.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
@@ -34,7 +32,7 @@ static atomic_bool asleep; /* for longer than the flush delay */
 
 /* Wakes the thread when the flush is due. Waking it now would take the processor from the calling
  * thread, and it would only go to sleep again. */
-static void service_wake(void)
+void client_service_wake(void)
 {
     if (atomic_exchange(&asleep, false)) {
         const struct itimerspec due = {.it_value.tv_nsec = CONN_FLUSH_NS};
@@ -45,76 +43,6 @@ static void service_wake(void)
 static uint64_t sooner(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-/* Does everything that is due for a connection; returns when it has to be called again. */
-static uint64_t serve_conn(struct client_conn *conn, uint64_t now)
-{
-    uint64_t next = FAR;
-    uint64_t oldest = atomic_load(&conn->oldest_ns);
-    if (oldest != 0 && now >= oldest + conn->flush_ns) {
-        client_conn_flush(conn);
-        oldest = atomic_load(&conn->oldest_ns);
-        if (oldest != 0 && now >= oldest + conn->flush_ns) {
-            next = now + GA_NS_PER_MS; /* the socket is full, and no thread waits for it */
-            oldest = 0;
-        }
-    }
-    if (oldest != 0) {
-        next = sooner(next, oldest + conn->flush_ns);
-    }
-    if (atomic_load(&conn->unwaited) != 0) {
-        uint64_t due = atomic_load(&conn->read_ns) + CONN_DRAIN_NS;
-        if (now >= due) {
-            conn_read_try(conn);
-            due = now + CONN_DRAIN_NS;
-        }
-        next = sooner(next, due);
-    }
-    return next;
-}
-
-static void side_failed(struct client_conn *conn, enum ga_status status)
-{
-    char why[80] = "its side connection ended";
-    if (status == GA_TIMEOUT) {
-        snprintf(why, sizeof why, "no sign of life for %u s", client_environment_dead_after_s());
-    }
-    client_conn_lose(conn, why);
-}
-
-/* Reads the side connection. Skips the answer to the greeting, and messages of newer servers that
- * this library does not know. */
-static void read_side(struct client_conn *conn)
-{
-    struct wire_header header;
-    const uint8_t *values;
-    enum ga_status status;
-    while ((status = transport_side_receive(&conn->side, &header, &values)) == GA_OK) {
-        if (header.opcode == WIRE_TRIM) {
-            client_trim_begin(conn);
-        }
-    }
-    if (status != GA_AGAIN) {
-        side_failed(conn, status);
-    }
-}
-
-/* Pings if that is due; returns when it is due again. */
-static uint64_t beat(struct client_conn *conn, uint64_t now)
-{
-    uint64_t due = conn->side.liveness.looked_ns + transport_side_interval_ns(&conn->side);
-    if (now < due) {
-        return due;
-    }
-    client_conn_rest(conn, now);
-    client_slots_rest(conn, now);
-    enum ga_status status = transport_side_beat(&conn->side, now);
-    if (status != GA_OK) {
-        side_failed(conn, status);
-        return FAR;
-    }
-    return now + transport_side_interval_ns(&conn->side);
 }
 
 static void server_lost(struct client_server *server)
@@ -162,32 +90,6 @@ static void watch(struct watched *w, int fd, short events, struct client_conn *c
     }
 }
 
-static void watch_data(struct watched *w, struct client_conn *conn)
-{
-    struct pollfd at[TRANSPORT_POLL_MAX];
-    unsigned count;
-    struct transport_conn *from;
-    while ((from = conn_awaited(conn), count = from->ops->poll_prepare(from, POLLIN, at)) == 0 &&
-           conn_read_free(conn) && atomic_load(&conn->dead) == 0) {
-        conn_read_try(conn);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        watch(w, at[i].fd, at[i].events, conn, NULL);
-    }
-}
-
-static void watch_side(struct watched *w, struct client_conn *conn)
-{
-    struct pollfd at[TRANSPORT_POLL_MAX];
-    unsigned count;
-    while ((count = transport_side_await(&conn->side, at)) == 0 && atomic_load(&conn->dead) == 0) {
-        read_side(conn);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        watch(w, at[i].fd, at[i].events, conn, NULL);
-    }
-}
-
 static void watch_all(struct watched *w)
 {
     w->count = 0;
@@ -199,12 +101,10 @@ static void watch_all(struct watched *w)
     }
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (atomic_load(&conn->dead) == 0) {
-            watch_side(w, conn);
-        }
-        if (atomic_load(&conn->dead) == 0 && atomic_load(&conn->host_calls) != 0 &&
-            conn_read_free(conn)) {
-            watch_data(w, conn);
+        struct pollfd at[CONN_POLLS_MAX];
+        unsigned count = client_conn_polls(conn, at);
+        for (unsigned n = 0; n < count; n++) {
+            watch(w, at[n].fd, at[n].events, conn, NULL);
         }
     }
 }
@@ -223,10 +123,8 @@ static void handle_events(const struct watched *w)
         struct client_conn *conn = w->of[i].conn;
         if (conn == NULL) {
             server_lost(w->of[i].server);
-        } else if (w->at[i].fd == conn->side.conn.fd) {
-            read_side(conn);
         } else {
-            conn_read_try(conn);
+            client_conn_polled(conn, w->at[i].fd);
         }
     }
 }
@@ -237,8 +135,7 @@ static uint64_t serve_all(uint64_t now)
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
         if (atomic_load(&conn->dead) == 0) {
-            next = sooner(next, beat(conn, now));
-            next = sooner(next, serve_conn(conn, now));
+            next = sooner(next, client_conn_serve(conn, now));
         }
     }
     return next;
@@ -273,14 +170,11 @@ static void *service_run(void *unused)
     return NULL;
 }
 
-bool client_service_start(void)
+/* Under the lock. */
+static bool start(void)
 {
     static bool started;
-    if (started) {
-        service_wake();
-        return true;
-    }
-    if (wake_fd < 0) {
+    if (!started && wake_fd < 0) {
         wake_fd =
             ga_descriptor_above_stdio(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
         if (wake_fd < 0) {
@@ -288,10 +182,15 @@ bool client_service_start(void)
         }
         client_process_own(wake_fd);
     }
-    if (ga_thread_start(NULL, service_run, NULL) != GA_OK) {
-        return false;
-    }
-    started = true;
-    client_conn_armed = service_wake;
-    return true;
+    started = started || ga_thread_start(NULL, service_run, NULL) == GA_OK;
+    return started;
+}
+
+bool client_service_start(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    bool started = start();
+    pthread_mutex_unlock(&lock);
+    return started;
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/trace_summary.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "client/conn/conn.h"
+#include "client/conn/conn_list.h"
+#include "client/process/trace.h"
+#include "client/session/server_devices.h"
+#include "client/session/session.h"
+
+static void print_devices(int pid)
+{
+    for (int i = 0; i < client_device_count; i++) {
+        const struct client_device *device = client_devices[i];
+        const struct client_session *session = atomic_load(&device->session);
+        if (session != NULL) {
+            unsigned bulks = client_conn_bulks(client_session_conn(session));
+            char more[40] = "";
+            if (bulks != 0) {
+                snprintf(more, sizeof more, " and %u bulk connections", bulks);
+            }
+            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s%s\n", pid, i,
+                    device->name, device->server->node, device->server->address,
+                    client_session_conn(session)->data.ops->scheme, more,
+                    session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
+        }
+    }
+}
+
+/* What packing has saved. */
+static void print_packing(int pid)
+{
+    struct client_conn *conn;
+    unsigned long long out = 0, out_packed = 0, in = 0, in_packed = 0;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        out += conn->compression.plain_bytes;
+        out_packed += conn->compression.packed_bytes;
+        in += conn->unpacked_bytes;
+        in_packed += conn->unpacked_from;
+    }
+    if (out != 0 || in != 0) {
+        fprintf(stderr,
+                "gpuaas[%d] trace: compressed: out %llu bytes to %llu, in %llu bytes to %llu\n",
+                pid, out, out_packed, in, in_packed);
+    }
+}
+
+void client_trace_summary(void)
+{
+    static atomic_bool once;
+    if (client_trace_mode == CLIENT_TRACE_NONE || atomic_exchange(&once, true)) {
+        return;
+    }
+    int pid = (int)getpid();
+    unsigned long long waits = 0, waited_ns = 0, out = 0, in = 0;
+    struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        waits += conn->waits;
+        waited_ns += conn->waited_ns;
+        out += conn->bytes_out + conn->shared_out;
+        in += conn->bytes_in + conn->shared_in;
+    }
+    print_devices(pid);
+    unsigned long long calls = client_trace_print_calls(pid);
+    print_packing(pid);
+    fprintf(stderr,
+            "gpuaas[%d] trace: calls %llu, round trips %llu (and %llu to connect), "
+            "bytes out %llu, bytes in %llu, waited %llu.%03llu ms\n",
+            pid, calls, waits, client_trace_setups(), out, in, waited_ns / 1000000,
+            waited_ns / 1000 % 1000);
+}
