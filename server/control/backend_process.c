@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/control/application.h"
 #include "server/control/reclaim.h"
 
 #define PROCESS_END_MS    2000 /* between closing its channel and SIGKILL */
@@ -30,11 +31,25 @@ static void backend_process_free(struct backend_process *process)
 {
     struct backend_process_table *table = process->table;
     ga_list_remove(&process->link);
+    if (process->application != NULL) {
+        control_application_drop(process->application);
+    }
     free(process);
     table->count--;
     if (table->count == 0 && table->emptied != NULL) {
         table->emptied(table);
     }
+}
+
+/* For the log: where its application is, and what that is called. */
+static const char *client_of(const struct backend_process *process)
+{
+    return process->application != NULL ? process->application->address : NULL;
+}
+
+static const char *label_of(const struct backend_process *process)
+{
+    return process->application != NULL ? process->application->label : "gpuaasd";
 }
 
 static void handle_closed(uv_handle_t *handle)
@@ -79,7 +94,7 @@ static void packet_take(struct backend_process *process, const union channel_pac
 {
     if (packet->kind == CHANNEL_WARM && !process->warm) {
         process->warm = true;
-        if (!process->assigned) {
+        if (process->application == NULL) {
             (void)uv_timer_stop(&process->timer);
         }
     } else if (packet->kind == CHANNEL_READY && !process->ready) {
@@ -122,11 +137,11 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
         snprintf(why, sizeof why, "exit status %d", (int)status);
     }
     if ((signal != 0 || status != 0) && !process->ending && process->why[0] == 0) {
-        ga_warn_of(process->client, "backend process %d of %s ended: %s", child->pid,
-                   process->label, why);
+        ga_warn_of(client_of(process), "backend process %d of %s ended: %s", child->pid,
+                   label_of(process), why);
     } else {
-        ga_log_of(process->client, GA_LOG_DEBUG, "backend process %d of %s ended: %s", child->pid,
-                  process->label, why);
+        ga_log_of(client_of(process), GA_LOG_DEBUG, "backend process %d of %s ended: %s",
+                  child->pid, label_of(process), why);
     }
     channel_close(process);
     if (process->owner != NULL) {
@@ -141,12 +156,12 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
 static void backend_process_overdue(uv_timer_t *timer)
 {
     struct backend_process *process = timer->data;
-    bool late = process->assigned ? !process->ready : !process->warm;
+    bool late = process->application != NULL ? !process->ready : !process->warm;
     if (!process->ending && late) {
         const char *what = process->prompt ? "has not answered" : "is not ready in time";
         snprintf(process->why, sizeof process->why, "the backend process %s", what);
-        ga_warn_of(process->client, "backend process %d of %s %s", process->child.pid,
-                   process->label, what);
+        ga_warn_of(client_of(process), "backend process %d of %s %s", process->child.pid,
+                   label_of(process), what);
     }
     (void)uv_process_kill(&process->child, SIGKILL);
 }
@@ -249,11 +264,11 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     *process = (struct backend_process){.table = table,
                                         .events = events,
                                         .owner = owner,
+                                        .driver = setup->driver,
                                         .fd = ends[0],
                                         .number = ++last_number,
                                         .started_ns = ga_clock_ns(),
                                         .handles = 3};
-    snprintf(process->label, sizeof process->label, "gpuaasd");
     sharing_share_init(&process->share, process->number);
     process->child.data = process;
     process->poll.data = process;
@@ -292,18 +307,19 @@ enum ga_status backend_process_start(struct backend_process_table *table,
 }
 
 enum ga_status backend_process_assign(struct backend_process *process,
-                                      const struct channel_application *application,
-                                      unsigned timeout_s,
-                                      const struct backend_process_events *events, void *owner,
-                                      const char *label)
+                                      struct control_application *application, unsigned timeout_s,
+                                      const struct backend_process_events *events)
 {
+    struct channel_application packet = {.kind = CHANNEL_APPLICATION, .tls = application->tls};
+    memcpy(packet.id, application->id, sizeof packet.id);
+    memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
+    memcpy(packet.client, application->address, sizeof packet.client);
     process->events = events;
-    process->owner = owner;
-    process->assigned = true;
+    process->owner = application;
+    process->application = application;
+    control_application_keep(application);
     process->prompt = process->warm;
-    snprintf(process->label, sizeof process->label, "%s", label);
-    memcpy(process->client, application->client, sizeof process->client);
-    if (channel_send(process->fd, application, sizeof *application) != GA_OK) {
+    if (channel_send(process->fd, &packet, sizeof packet) != GA_OK) {
         backend_process_end(process);
         return GA_LOST;
     }
@@ -317,11 +333,11 @@ enum ga_status backend_process_assign(struct backend_process *process,
 
 static const char *state_of(const struct backend_process *process)
 {
-    return process->ending     ? "ending"
-           : process->ready    ? "ready"
-           : process->assigned ? "starting"
-           : process->warm     ? "spare"
-                               : "spare, starting";
+    return process->ending                ? "ending"
+           : process->ready               ? "ready"
+           : process->application != NULL ? "starting"
+           : process->warm                ? "spare"
+                                          : "spare, starting";
 }
 
 void backend_process_status(const struct backend_process_table *table,
@@ -330,8 +346,8 @@ void backend_process_status(const struct backend_process_table *table,
     ga_list_each (at, next, &table->processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
         const struct status_process status = {.pid = process->child.pid,
-                                              .client = process->client,
-                                              .label = process->label,
+                                              .client = client_of(process),
+                                              .label = label_of(process),
                                               .state = state_of(process),
                                               .tickets = process->tickets_sent};
         sink->process(sink->user, &status);

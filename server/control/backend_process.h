@@ -16,6 +16,7 @@
 #include "server/control/status.h"
 
 struct backend_process;
+struct control_application;
 
 /* Callbacks to the owner of a process. `owner` may be cleared at any time to end them. */
 struct backend_process_events {
@@ -41,13 +42,13 @@ struct backend_process {
     struct ga_list link;
     struct backend_process_table *table;
     const struct backend_process_events *events;
-    void *owner;                                  /* NULL: no callbacks */
-    char client[TRANSPORT_PEER_BYTES], label[96]; /* for the log: its application */
-    uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
+    void *owner; /* NULL: no callbacks */
+    enum conf_driver driver;
+    struct control_application *application; /* NULL: of none, it is a spare or a probe */
+    uint64_t number;                         /* unique in this gpuaasd; clients see it in tickets */
     uint64_t started_ns;
-    bool warm;     /* its driver is open */
-    bool assigned; /* to an application; else it is a spare or a probe */
-    bool prompt;   /* it was warm when assigned, so it is READY at once, or does not answer */
+    bool warm;   /* its driver is open */
+    bool prompt; /* it was warm when assigned, so it is READY at once, or does not answer */
     bool ready, ending;
     char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
     char local[CHANNEL_TEXT_MAX];    /* the same */
@@ -77,12 +78,11 @@ GA_CHECKED enum ga_status backend_process_start(struct backend_process_table *ta
 
 /* Assigns a process to an application: it must be READY within timeout_s, a warm one within 3 s. If
  * a warm one ends before that, another may take its place. GA_LOST: it is dying. From here on
- * `events` go to `owner`. */
+ * `events` go to the application, which owns it. */
 GA_CHECKED enum ga_status backend_process_assign(struct backend_process *process,
-                                                 const struct channel_application *application,
+                                                 struct control_application *application,
                                                  unsigned timeout_s,
-                                                 const struct backend_process_events *events,
-                                                 void *owner, const char *label);
+                                                 const struct backend_process_events *events);
 
 /* Sends a packet. GA_AGAIN: the channel is full; `room` is called when it is not. GA_LOST: the
  * process is dying. */

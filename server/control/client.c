@@ -7,7 +7,6 @@
 
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/cuda_names.h"
 #include "base/failpoint.h"
@@ -27,19 +26,37 @@ static void control_client_handle_closed(uv_handle_t *handle)
     }
 }
 
+const char *control_client_label(const struct control_client *client)
+{
+    return client->application != NULL ? client->application->label : "an unknown client";
+}
+
+static void application_join(struct control_client *client, struct control_application *application)
+{
+    client->application = application;
+    ga_list_append(&application->clients, &client->beside);
+}
+
+static void application_leave(struct control_client *client)
+{
+    struct control_application *application = client->application;
+    client->application = NULL;
+    if (application != NULL) {
+        ga_list_remove(&client->beside);
+        if (ga_list_empty(&application->clients)) {
+            control_application_end(application);
+        }
+        control_application_drop(application);
+    }
+}
+
 static void control_client_close(struct control_client *client)
 {
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        if (client->processes[i] != NULL) {
-            backend_process_end(client->processes[i]);
-            client->processes[i] = NULL;
-        }
-    }
     if (client->state != CLIENT_NEW) {
-        ga_info_of(client->address, "%s: gone", client->label);
+        ga_info_of(client->address, "%s: gone", control_client_label(client));
     }
     ga_list_remove(&client->link);
-    ga_number_map_remove(&client->control->applications, &client->known);
+    application_leave(client);
     client->control->client_count--;
     (void)uv_poll_stop(&client->poll);
     client->conn.ops->close(&client->conn);
@@ -59,7 +76,7 @@ void control_client_status(const struct control *control, const struct status_si
     ga_list_each (at, next, &control->clients) {
         const struct control_client *client = ga_container(at, struct control_client, link);
         const struct status_client status = {.address = client->address,
-                                             .label = client->label,
+                                             .label = control_client_label(client),
                                              .greeted = client->state == CLIENT_GREETED,
                                              .opens = client->open_count};
         sink->client(sink->user, &status);
@@ -99,27 +116,11 @@ bool control_client_flush(struct control_client *client)
 void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
                            const char *reason)
 {
-    ga_warn_of(client->address, "%s: refused: %s", client->label, reason);
+    ga_warn_of(client->address, "%s: refused: %s", control_client_label(client), reason);
     const struct handshake_refused refused = {.result = result, .reason = reason};
     struct ga_writer *writer = control_client_out_begin(&client->out);
     handshake_refused_write(writer, &refused);
     control_client_out_end(&client->out, WIRE_REFUSED, sequence);
-}
-
-/* Applications have random names: the beginning is a number that finds one among very many. */
-static uint64_t application_number(const uint8_t *application)
-{
-    uint64_t number;
-    memcpy(&number, application, sizeof number);
-    return number;
-}
-
-static bool application_is_known(const struct control_client *client, const uint8_t *application)
-{
-    const struct ga_number_node *node =
-        ga_number_map_find(&client->control->applications, application_number(application));
-    return node != NULL && memcmp(ga_container(node, struct control_client, known)->application,
-                                  application, sizeof client->application) == 0;
 }
 
 static void control_client_welcome(struct control_client *client)
@@ -151,8 +152,13 @@ static bool control_client_hello(struct control_client *client, const struct wir
     (void)GA_FAILPOINT("gpuaasd: hello read");
     client->state = CLIENT_LEAVING; /* unless the greeting succeeds */
     (void)uv_timer_stop(&client->deadline);
-    snprintf(client->label, sizeof client->label, "%.64s (pid %u)",
-             hello.program[0] != 0 ? hello.program : "a client", hello.pid);
+    struct control_application *application = control_application_make(
+        client->control, &hello, &client->conn, client->address, client->tls);
+    if (application == NULL) {
+        control_client_refuse(client, header->sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+        return true;
+    }
+    application_join(client, application);
     if (hello.major != WIRE_MAJOR) {
         char reason[400];
         snprintf(reason, sizeof reason,
@@ -161,15 +167,12 @@ static bool control_client_hello(struct control_client *client, const struct wir
                  hello.major, hello.build, WIRE_MAJOR, GPUAAS_VERSION,
                  hello.major < WIRE_MAJOR ? "client" : "server");
         control_client_refuse(client, header->sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
-    } else if (application_is_known(client, hello.application)) {
+    } else if (!control_application_admit(application)) {
         control_client_refuse(client, header->sequence, CUDA_ERROR_NOT_PERMITTED,
                               "this program is connected already: is this server named twice?");
     } else {
-        memcpy(client->application, hello.application, sizeof client->application);
-        ga_number_map_add(&client->control->applications, &client->known,
-                          application_number(hello.application));
         client->state = CLIENT_GREETED;
-        ga_info_of(client->address, "%s: connected", client->label);
+        ga_info_of(client->address, "%s: connected", application->label);
         control_client_welcome(client);
     }
     return true;
@@ -179,7 +182,7 @@ static void control_client_say_lost(const struct control_client *client)
 {
     const char *trouble = transport_error_text(&client->conn);
     if (trouble != NULL) {
-        ga_warn_of(client->address, "%s: %s", client->label, trouble);
+        ga_warn_of(client->address, "%s: %s", control_client_label(client), trouble);
     }
 }
 
@@ -212,7 +215,7 @@ static bool control_client_read(struct control_client *client)
         if (status != GA_OK ||
             !(client->state == CLIENT_NEW ? control_client_hello(client, &header, &reader)
                                           : control_client_open(client, &header, &reader))) {
-            ga_warn_of(client->address, "%s: %s", client->label,
+            ga_warn_of(client->address, "%s: %s", control_client_label(client),
                        speaks_tls(client)
                            ? "it speaks TLS, and this port does not: listen with tls:// "
                              "here, or leave tls:// out there"
@@ -237,7 +240,7 @@ static void control_client_ready(uv_poll_t *poll, int status, int events)
 static void control_client_overdue(uv_timer_t *timer)
 {
     struct control_client *client = timer->data;
-    ga_warn_of(client->address, "%s: has not said who it is in time", client->label);
+    ga_warn_of(client->address, "%s: has not said who it is in time", control_client_label(client));
     control_client_close(client);
 }
 
@@ -265,7 +268,7 @@ void control_client_accept(struct control *control, const struct transport_conn 
     }
     client->handles = 2;
     transport_peer(&client->conn, client->address);
-    snprintf(client->label, sizeof client->label, "an unknown client");
+    ga_list_init(&client->beside);
     client->poll.data = client;
     client->deadline.data = client;
     ga_list_append(&control->clients, &client->link);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An application opens a device: it gets a ticket of the backend process that serves the device's
- * driver, which is started, or taken from the warm pool, when there is none. An OPEN that must wait
- * for it waits in `opens`. */
-#include <stdio.h>
-#include <stdlib.h>
+ * driver; the application gets one when it has none. An OPEN that must wait for it waits in
+ * `opens`. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -26,7 +24,7 @@ static enum ga_status ticket_give(struct control_client *client, struct backend_
                               "this machine has no randomness");
         return GA_OK;
     }
-    memcpy(ticket.application, client->application, sizeof ticket.application);
+    memcpy(ticket.application, client->application->id, sizeof ticket.application);
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
     enum ga_status status = GA_FAILPOINT("gpuaasd: before a ticket")
@@ -54,12 +52,21 @@ static bool open_waits(const struct control_client *client, const struct control
                        const struct backend_process *process)
 {
     enum conf_driver driver = devices_visible(&client->control->devices, open->gpu)->gpu->driver;
-    return client->processes[driver] == process;
+    return process == NULL || client->application->processes[driver] == process;
 }
 
-/* Answers the opens that waited for this process; `reason` NULL: it is ready. */
-static void opens_answer(struct control_client *client, struct backend_process *process,
-                         int32_t result, const char *reason)
+bool control_client_waits(const struct control_client *client,
+                          const struct backend_process *process)
+{
+    bool waits = false;
+    for (uint32_t i = 0; i < client->open_count; i++) {
+        waits = waits || open_waits(client, &client->opens[i], process);
+    }
+    return waits;
+}
+
+void control_client_answer(struct control_client *client, struct backend_process *process,
+                           int32_t result, const char *reason)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < client->open_count; i++) {
@@ -80,128 +87,25 @@ static void opens_answer(struct control_client *client, struct backend_process *
     client->open_count = kept;
 }
 
-static void process_packet(struct backend_process *process, const union channel_packet *packet)
-{
-    struct control_client *client = process->owner;
-    switch (packet->kind) {
-    case CHANNEL_READY:
-        opens_answer(client, process, 0, NULL);
-        break;
-    case CHANNEL_FAILED:
-        opens_answer(client, process, packet->failed.result, packet->failed.reason);
-        break;
-    case CHANNEL_IDLE:
-        if (packet->idle.tickets == process->tickets_sent && client->open_count == 0) {
-            for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-                client->processes[i] =
-                    client->processes[i] == process ? NULL : client->processes[i];
-            }
-            backend_process_end(process);
-        }
-        return;
-    default:
-        return;
-    }
-    (void)control_client_flush(client);
-}
-
-static void process_room(struct backend_process *process)
-{
-    opens_answer(process->owner, process, 0, NULL);
-    (void)control_client_flush(process->owner);
-}
-
-static enum ga_status process_start(struct control_client *client, enum conf_driver driver,
-                                    char *why, size_t why_size);
-
-/* The opens that waited for it wait for another one if it was a spare that has not answered. */
-static void process_ended(struct backend_process *process, const char *why)
-{
-    struct control_client *client = process->owner;
-    char none[300];
-    bool silent = process->prompt && !process->ready;
-    for (uint32_t i = 0; silent && i < client->open_count; i++) {
-        if (open_waits(client, &client->opens[i], process)) {
-            enum conf_driver driver =
-                devices_visible(&client->control->devices, client->opens[i].gpu)->gpu->driver;
-            enum ga_status status = process_start(client, driver, none, sizeof none);
-            why = status == GA_OK ? why : none;
-            break;
-        }
-    }
-    opens_answer(client, process, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        client->processes[i] = client->processes[i] == process ? NULL : client->processes[i];
-    }
-    (void)control_client_flush(client);
-}
-
-static const struct backend_process_events process_events = {
-    .packet = process_packet, .room = process_room, .ended = process_ended};
-
-/* The host of an address "tcp://host:port", without the brackets of IPv6; who comes through shared
- * memory is on this machine. Empty: it has none. */
-static void host_of(const char *url, char host[CONF_TEXT_MAX])
-{
-    struct transport_address address;
-    char why[600];
-    host[0] = 0;
-    if (strncmp(url, "shm:", 4) == 0) {
-        url = "127.0.0.1";
-    }
-    if (transport_address_parse(url, WIRE_DEFAULT_PORT, &address, why, sizeof why) == GA_OK &&
-        strlen(address.host) < CONF_TEXT_MAX) {
-        memcpy(host, address.host, strlen(address.host) + 1);
-    }
-}
-
-static enum ga_status process_start(struct control_client *client, enum conf_driver driver,
-                                    char *why, size_t why_size)
-{
-    struct control *control = client->control;
-    struct channel_application application = {.kind = CHANNEL_APPLICATION, .tls = client->tls};
-    char url[320] = "";
-    (void)!client->conn.ops->local_address(client->conn.fd, url, sizeof url);
-    host_of(url, application.bind_host);
-    memcpy(application.id, client->application, sizeof application.id);
-    memcpy(application.client, client->address, sizeof application.client);
-    struct warm_pool *spares = &control->spares[driver];
-    struct backend_process *process;
-    enum ga_status status;
-    bool last;
-    do { /* a spare may be dying: then the next one */
-        last = spares->count == 0;
-        GA_TRY(warm_pool_take(spares, &process, why, why_size));
-        status = backend_process_assign(process, &application, control->conf->server.open_timeout_s,
-                                        &process_events, client, client->label);
-    } while (status != GA_OK && !last);
-    if (status != GA_OK) {
-        snprintf(why, why_size, "a backend process died while it was started");
-        return status;
-    }
-    client->processes[driver] = process;
-    return GA_OK;
-}
-
 /* Answers an open, at once or when a backend process is ready and has room. One that is ending gets
  * no tickets, though its exit has not been reported yet: another takes its place. */
 static void client_open_device(struct control_client *client, enum conf_driver driver,
                                const struct control_client_open *wanted)
 {
     char why[300];
-    struct backend_process *process = client->processes[driver];
+    struct control_application *application = client->application;
+    struct backend_process *process = application->processes[driver];
     if (process != NULL && process->ready) {
         enum ga_status status = ticket_give(client, process, wanted);
         if (status == GA_OK) {
             return;
         }
         if (status == GA_LOST) {
-            client->processes[driver] = NULL;
-            backend_process_end(process);
+            control_application_abandon(application, process);
         }
     }
-    if (client->processes[driver] == NULL &&
-        process_start(client, driver, why, sizeof why) != GA_OK) {
+    if (application->processes[driver] == NULL &&
+        control_application_start(application, driver, why, sizeof why) != GA_OK) {
         control_client_refuse(client, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     } else {
         client->opens[client->open_count++] = *wanted;

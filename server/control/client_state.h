@@ -3,6 +3,7 @@
 #ifndef SERVER_CONTROL_CLIENT_STATE_H
 #define SERVER_CONTROL_CLIENT_STATE_H
 
+#include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/client_send.h"
 
@@ -18,8 +19,9 @@ struct control_client_open {
 
 struct control_client {
     struct ga_list link;
-    struct ga_number_node known; /* once greeted */
     struct control *control;
+    struct control_application *application; /* NULL: it has not said which */
+    struct ga_list beside;                   /* of the application's */
     struct transport_conn conn;
     bool tls;
     uv_poll_t poll;
@@ -28,13 +30,13 @@ struct control_client {
     enum control_client_state state;
     struct frame_reader reader;
     struct control_client_out out;
-    uint8_t application[16];
-    char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: address; program and pid */
-    struct backend_process *processes[DEVICES_DRIVERS];
+    char address[TRANSPORT_PEER_BYTES]; /* for the log */
     struct control_client_open opens[CLIENT_OPENS_MAX];
     uint32_t open_count;
 };
 
+/* For the log: what the application is called. */
+const char *control_client_label(const struct control_client *client);
 /* Sends what is queued; false: the client has been closed. */
 bool control_client_flush(struct control_client *client);
 /* Queues a REFUSED for the message `sequence`, and logs it. */
@@ -46,5 +48,11 @@ void control_client_refuse(struct control_client *client, uint64_t sequence, int
 /* Takes an OPEN; false: it is malformed, or too many are pending. */
 bool control_client_open(struct control_client *client, const struct wire_header *header,
                          struct ga_reader *reader);
+/* Whether an OPEN of it waits for this process of its application; for any, if that is NULL. */
+bool control_client_waits(const struct control_client *client,
+                          const struct backend_process *process);
+/* Answers the opens that waited for this process; `reason` NULL: it is ready. Flush next. */
+void control_client_answer(struct control_client *client, struct backend_process *process,
+                           int32_t result, const char *reason);
 
 #endif

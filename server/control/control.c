@@ -156,6 +156,7 @@ int control_run(struct conf *conf)
     control_names(&conf->server);
     control_descriptors(conf);
     ga_list_init(&control.clients);
+    ga_list_init(&control.applications);
     if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {
         ga_error("no memory, or no event loop");
         return 1;

@@ -32,8 +32,9 @@ struct control {
     struct conf *conf;
     struct devices devices;
     struct backend_process_table processes;
-    struct ga_list clients;            /* struct control_client */
-    struct ga_number_map applications; /* greeted clients, by the application's number */
+    struct ga_list clients;      /* struct control_client */
+    struct ga_list applications; /* struct control_application, those that are admitted */
+    struct ga_number_map applications_by_number;
     uint32_t client_count;
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;

@@ -4,12 +4,16 @@
 #include <stddef.h>
 
 #include "base/log.h"
+#include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
 
 void status_collect(const struct control *control, const struct status_sink *sink)
 {
-    uint32_t spares = 0;
+    uint32_t spares = 0, applications = 0;
+    if (sink->application != NULL) {
+        control_application_status(control, sink);
+    }
     if (sink->client != NULL) {
         control_client_status(control, sink);
     }
@@ -19,8 +23,12 @@ void status_collect(const struct control *control, const struct status_sink *sin
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         spares += control->spares[i].count;
     }
+    ga_list_each (at, next, &control->applications) {
+        applications++;
+    }
     if (sink->node != NULL) {
-        const struct node_status node = {.client_count = control->client_count,
+        const struct node_status node = {.application_count = applications,
+                                         .client_count = control->client_count,
                                          .process_count = control->processes.count - spares,
                                          .spare_count = spares};
         sink->node(sink->user, &node);
@@ -28,6 +36,17 @@ void status_collect(const struct control *control, const struct status_sink *sin
 }
 
 /* ---- the log */
+
+static void log_application(void *user, const struct status_application *application)
+{
+    const uint8_t *id = application->id; /* its beginning tells applications apart */
+    (void)user;
+    ga_info_each(application->address,
+                 "report: application %02x%02x%02x%02x, %s: %u control connections, %u backend "
+                 "processes",
+                 id[0], id[1], id[2], id[3], application->label, application->connections,
+                 application->processes);
+}
 
 static void log_client(void *user, const struct status_client *client)
 {
@@ -52,7 +71,9 @@ static void log_node(void *user, const struct node_status *node)
 
 void status_log(const struct control *control)
 {
-    const struct status_sink sink = {
-        .client = log_client, .process = log_process, .node = log_node};
+    const struct status_sink sink = {.application = log_application,
+                                     .client = log_client,
+                                     .process = log_process,
+                                     .node = log_node};
     status_collect(control, &sink);
 }

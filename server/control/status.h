@@ -9,9 +9,16 @@
 
 struct control;
 
-/* Texts in both are lent for the call. */
-struct status_client {
+/* Texts in all are lent for the call. */
+struct status_application {
+    const uint8_t *id; /* 16 bytes */
     const char *address, *label;
+    uint32_t connections, processes; /* control connections; backend processes */
+};
+
+/* A control connection. */
+struct status_client {
+    const char *address, *label; /* the label is its application's */
     bool greeted;
     uint32_t opens; /* devices that wait for a backend process */
 };
@@ -24,13 +31,14 @@ struct status_process {
 };
 
 struct node_status {
-    uint32_t client_count;
+    uint32_t application_count, client_count;
     uint32_t process_count, spare_count; /* the first without the second */
 };
 
 /* Takes the snapshot, piece by piece: the log, JSON, an admin socket. Any member may be NULL. */
 struct status_sink {
     void *user;
+    void (*application)(void *user, const struct status_application *application);
     void (*client)(void *user, const struct status_client *client);
     void (*process)(void *user, const struct status_process *process);
     void (*node)(void *user, const struct node_status *node); /* last */
@@ -39,7 +47,7 @@ struct status_sink {
 /* Tells the sink the state as it is now, all of it between two events of the loop. Allocates
  * nothing: it works when there is no memory, too. */
 void status_collect(const struct control *control, const struct status_sink *sink);
-/* Logs a line for each client and process, and one with the counts. */
+/* Logs a line for each application, client and process, and one with the counts. */
 void status_log(const struct control *control);
 
 #endif

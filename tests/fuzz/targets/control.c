@@ -36,6 +36,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
     ga_list_init(&control.clients);
+    ga_list_init(&control.applications);
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     backend_process_table_init(&control.processes, &control.loop);
     FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
@@ -244,7 +245,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake_spawn_end();
     FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
     FUZZ_CHECK(control.processes.count == 0 && control.client_count == 0 &&
-               ga_list_empty(&control.clients));
+               ga_list_empty(&control.clients) && ga_list_empty(&control.applications));
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_close(&clients[i]);
     }

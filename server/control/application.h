@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An application as gpuaasd sees it: one program of a user, which has named itself in a HELLO. It
+ * has control connections (as yet one) and backend processes (one for each driver whose devices it
+ * has opened). With its last control connection its processes end, and nothing is kept.
+ *
+ * What a reader would get wrong: a struct control_application outlives its connections, until the
+ * deaths of its processes are reported. */
+#ifndef SERVER_CONTROL_APPLICATION_H
+#define SERVER_CONTROL_APPLICATION_H
+
+#include "base/list.h"
+#include "base/number_map.h"
+#include "server/control/devices.h"
+#include "server/control/status.h"
+
+struct backend_process;
+struct control;
+
+struct control_application {
+    struct ga_list link;         /* of all that are admitted */
+    struct ga_number_node known; /* of the same, by number */
+    struct control *control;
+    uint8_t id[16];
+    char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: where it is; program and pid */
+    char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */
+    bool tls;                 /* its data is encrypted */
+    bool admitted;
+    struct ga_list clients; /* struct control_client, by `beside` */
+    struct backend_process *processes[DEVICES_DRIVERS];
+    unsigned users; /* connections, processes, and who is at work with it */
+};
+
+/* An application that says this `hello` by a connection from `address`; nobody finds it yet. The
+ * caller has a use of it. NULL: no memory. */
+struct control_application *control_application_make(struct control *control,
+                                                     const struct handshake_hello *hello,
+                                                     const struct transport_conn *conn,
+                                                     const char *address, bool tls);
+/* Enters it among those of gpuaasd. False: there is one of this id. */
+bool control_application_admit(struct control_application *application);
+/* Begins and ends a use; the last one frees it. */
+void control_application_keep(struct control_application *application);
+void control_application_drop(struct control_application *application);
+/* Ends its processes and forgets it: it has no control connection any more. */
+void control_application_end(struct control_application *application);
+
+/* Gives it a backend process of this driver, where it has none. An error with `why`. */
+GA_CHECKED enum ga_status control_application_start(struct control_application *application,
+                                                    enum conf_driver driver, char *why,
+                                                    size_t why_size);
+/* Ends a process of its, which serves it no more. */
+void control_application_abandon(struct control_application *application,
+                                 struct backend_process *process);
+
+/* Tells the sink each application. */
+void control_application_status(const struct control *control, const struct status_sink *sink);
+
+#endif
