@@ -88,6 +88,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .exchange = host_exchange,
                                              .bulk_tickets = host_bulk_tickets,
                                              .packs = host_packs,
+                                             .output = &backend->output,
                                              .ended = host_ended};
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
 }

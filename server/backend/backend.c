@@ -22,7 +22,6 @@
 #include "server/backend/admission.h"
 #include "server/backend/data_ports.h"
 #include "server/driver/probe.h"
-#include "server/session/kernel_output.h"
 
 static struct backend backend;
 
@@ -61,7 +60,7 @@ static enum ga_status packet_wait(union channel_packet *packet)
 
 static void setup_receive(struct channel_setup *setup)
 {
-    static union channel_packet packet;
+    union channel_packet packet;
     if (packet_wait(&packet) != GA_OK || packet.kind != CHANNEL_SETUP) {
         ga_error("--backend is for gpuaasd itself; use --config");
         _exit(2);
@@ -72,7 +71,7 @@ static void setup_receive(struct channel_setup *setup)
 /* Until gpuaasd says for whom, this is a spare. */
 static void application_receive(struct channel_application *application)
 {
-    static union channel_packet packet;
+    union channel_packet packet;
     const struct channel_warm warm = {.kind = CHANNEL_WARM};
     (void)prctl(PR_SET_NAME, "gpuaasd-spare");
     if (channel_send(CHANNEL_FD, &warm, sizeof warm) != GA_OK || packet_wait(&packet) != GA_OK ||
@@ -183,7 +182,7 @@ int backend_main(void)
     setup_receive(&backend.setup);
     (void)GA_FAILPOINT("backend: setup read");
     if (backend.setup.probe == 0 &&
-        output_open(backend.setup.driver == CONF_DRIVER_NVIDIA) != GA_OK) {
+        output_open(&backend.output, backend.setup.driver == CONF_DRIVER_NVIDIA) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");
     }
     if (driver_open(&backend.setup, &backend.driver, why, sizeof why) != GA_OK) {

@@ -30,6 +30,7 @@ struct pending_conn {
 struct backend {
     struct channel_setup setup;
     struct cuda_driver driver;
+    struct output_redirection output;       /* what the driver prints */
     struct transport_listener listeners[2]; /* for everybody; for this machine */
     unsigned listener_count;
     int wake_fd; /* a data connection has ended */

@@ -5,7 +5,6 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
-#include "server/session/kernel_output.h"
 
 static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
 {

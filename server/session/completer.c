@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "server/session/conn.h"
-#include "server/session/kernel_output.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)
 #define NAP_LEAST_NS (20 * GA_NS_PER_US)

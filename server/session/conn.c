@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/session/kernel_output.h"
 
 /* ---- waiting */
 
@@ -419,8 +418,14 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     }
     (void)bulk_agree(conn, hello->takes);
     conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
-    output_begin(conn, (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0);
+    conn->output =
+        (struct kernel_output){.conn = conn, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
+    if (output_attach(host->output, &conn->output) != GA_OK) {
+        free(beginning);
+        return GA_DENIED;
+    }
     if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
+        output_detach(host->output, &conn->output);
         free(beginning);
         return GA_NO_MEMORY;
     }

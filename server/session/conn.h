@@ -25,6 +25,7 @@
 #include "server/pipeline/staging.h"
 #include "server/session/bulk.h"
 #include "server/session/completer.h"
+#include "server/session/kernel_output.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
 #include "transport/transport.h"
@@ -48,6 +49,7 @@ struct server_host {
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
     unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
                              struct channel_ticket made[WIRE_BULKS_MAX]);
+    struct output_redirection *output; /* what its driver prints; NULL: goes where it goes */
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
@@ -67,6 +69,7 @@ struct server_conn {
     struct shared_buffers shared_buffers;
     struct completer completer;
     struct host_functions host_functions;
+    struct kernel_output output;
     struct server_objects objects;
     struct range_table ranges;
     struct range_table reserved; /* the program's reservations, outside of windows */

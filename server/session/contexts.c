@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "server/session/conn.h"
-#include "server/session/kernel_output.h"
 
 void context_apply(struct server_conn *conn, const struct server_context *context)
 {

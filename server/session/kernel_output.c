@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,16 +18,15 @@
 
 enum to { TO_STDOUT = 1, TO_STDERR = 2 }; /* as in WIRE_OUTPUT */
 
-static struct {
-    pthread_mutex_t lock;
-    struct server_conn *conn; /* NULL: nobody listens */
-    bool taken, told;
-    int pipe; /* what is written to descriptor 1; -1: nobody writes there */
-} output = {.lock = PTHREAD_MUTEX_INITIALIZER, .pipe = -1};
-
 /* ---- to the client; with the lock */
 
-static void kernel_output_tell(enum to to, const char *text, size_t bytes)
+/* Whose output it is. All of it is the one application's. */
+static struct kernel_output *redirection_sink(const struct output_redirection *output)
+{
+    return output->sink;
+}
+
+static void kernel_output_tell(struct server_conn *conn, enum to to, const char *text, size_t bytes)
 {
     struct send_queue_frame *frame = send_queue_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
     if (frame == NULL) {
@@ -38,40 +36,42 @@ static void kernel_output_tell(enum to to, const char *text, size_t bytes)
     ga_write_u32(&frame->writer, to);
     ga_write_u32(&frame->writer, (uint32_t)bytes);
     ga_write_array(&frame->writer, text, bytes, 1, 1);
-    send_queue_append(&output.conn->out, frame);
+    send_queue_append(&conn->out, frame);
 }
 
-static void kernel_output_put(enum to to, const char *text, size_t bytes)
+static void kernel_output_put(struct output_redirection *output, enum to to, const char *text,
+                              size_t bytes)
 {
-    if (output.conn == NULL || !output.taken) {
-        if (!output.told) {
-            output.told = true;
+    const struct kernel_output *sink = redirection_sink(output);
+    if (sink == NULL || !sink->taken) {
+        if (!output->told) {
+            output->told = true;
             ga_warn("what kernels print is lost: %s",
-                    output.conn == NULL ? "nobody has connected yet"
-                                        : "the client's build is older and does not take it");
+                    sink == NULL ? "nobody has connected yet"
+                                 : "the client's build is older and does not take it");
         }
         return;
     }
     for (size_t at = 0; at < bytes; at += PIECE) {
-        kernel_output_tell(to, text + at, bytes - at < PIECE ? bytes - at : PIECE);
+        kernel_output_tell(sink->conn, to, text + at, bytes - at < PIECE ? bytes - at : PIECE);
     }
 }
 
 /* ---- stdio */
 
-static ssize_t write_stdout(void *unused, const char *text, size_t bytes)
+static ssize_t write_stdout(void *cookie, const char *text, size_t bytes)
 {
-    (void)unused;
-    pthread_mutex_lock(&output.lock);
-    kernel_output_put(TO_STDOUT, text, bytes);
-    pthread_mutex_unlock(&output.lock);
+    struct output_redirection *output = cookie;
+    pthread_mutex_lock(&output->lock);
+    kernel_output_put(output, TO_STDOUT, text, bytes);
+    pthread_mutex_unlock(&output->lock);
     return (ssize_t)bytes;
 }
 
 /* Our log writes to the descriptor and does not come by here. */
-static ssize_t write_stderr(void *unused, const char *text, size_t bytes)
+static ssize_t write_stderr(void *cookie, const char *text, size_t bytes)
 {
-    (void)unused;
+    struct output_redirection *output = cookie;
     size_t said = bytes;
     while (said > 0 && text[said - 1] == '\n') {
         said--; /* a line of the log ends by itself */
@@ -82,15 +82,15 @@ static ssize_t write_stderr(void *unused, const char *text, size_t bytes)
     } else if (said > 0) {
         ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
     }
-    pthread_mutex_lock(&output.lock);
-    kernel_output_put(TO_STDERR, text, bytes);
-    pthread_mutex_unlock(&output.lock);
+    pthread_mutex_lock(&output->lock);
+    kernel_output_put(output, TO_STDERR, text, bytes);
+    pthread_mutex_unlock(&output->lock);
     return (ssize_t)bytes;
 }
 
-static FILE *stream_open(cookie_write_function_t *write)
+static FILE *stream_open(struct output_redirection *output, cookie_write_function_t *write)
 {
-    FILE *file = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write});
+    FILE *file = fopencookie(output, "w", (cookie_io_functions_t){.write = write});
     if (file != NULL) {
         (void)setvbuf(file, NULL, _IONBF, 0);
     }
@@ -100,44 +100,44 @@ static FILE *stream_open(cookie_write_function_t *write)
 /* ---- descriptor 1 */
 
 /* All that is there. With the lock: several threads come here. */
-static void pipe_drain(void)
+static void pipe_drain(struct output_redirection *output)
 {
     char text[PIECE];
     ssize_t got;
-    while ((got = read(output.pipe, text, sizeof text)) > 0) {
-        kernel_output_put(TO_STDOUT, text, (size_t)got);
+    while ((got = read(output->pipe, text, sizeof text)) > 0) {
+        kernel_output_put(output, TO_STDOUT, text, (size_t)got);
     }
 }
 
 /* A driver must not wait for room in the pipe for long: it may hold its locks meanwhile. */
-static void *pipe_run(void *unused)
+static void *pipe_run(void *argument)
 {
-    struct pollfd readable = {.fd = output.pipe, .events = POLLIN};
-    (void)unused;
+    struct output_redirection *output = argument;
+    struct pollfd readable = {.fd = output->pipe, .events = POLLIN};
     for (;;) {
         (void)poll(&readable, 1, -1);
-        pthread_mutex_lock(&output.lock);
-        pipe_drain();
-        struct server_conn *conn = output.conn;
-        pthread_mutex_unlock(&output.lock);
-        if (conn != NULL) {
-            conn_flush(conn);
+        pthread_mutex_lock(&output->lock);
+        pipe_drain(output);
+        const struct kernel_output *sink = redirection_sink(output);
+        pthread_mutex_unlock(&output->lock);
+        if (sink != NULL) {
+            conn_flush(sink->conn);
         }
     }
     return NULL;
 }
 
-static enum ga_status pipe_open(void)
+static enum ga_status pipe_open(struct output_redirection *output)
 {
     int ends[2];
     pthread_t thread;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return GA_NO_MEMORY;
     }
-    output.pipe = ends[0];
+    output->pipe = ends[0];
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES); /* else it has what a pipe has */
-    if (dup2(ends[1], STDOUT_FILENO) < 0 || pthread_create(&thread, NULL, pipe_run, NULL) != 0) {
+    if (dup2(ends[1], STDOUT_FILENO) < 0 || pthread_create(&thread, NULL, pipe_run, output) != 0) {
         return GA_NO_MEMORY;
     }
     (void)pthread_detach(thread);
@@ -147,36 +147,57 @@ static enum ga_status pipe_open(void)
 
 /* ---- life */
 
-enum ga_status output_open(bool descriptor)
+enum ga_status output_open(struct output_redirection *output, bool descriptor)
 {
-    FILE *to_stdout = stream_open(write_stdout), *to_stderr = stream_open(write_stderr);
+    *output = (struct output_redirection){.pipe = -1};
+    pthread_mutex_init(&output->lock, NULL);
+    FILE *to_stdout = stream_open(output, write_stdout);
+    FILE *to_stderr = stream_open(output, write_stderr);
     if (to_stdout == NULL || to_stderr == NULL) {
         return GA_NO_MEMORY;
     }
     stdout = to_stdout; /* glibc lets programs do that */
     stderr = to_stderr;
-    return descriptor ? pipe_open() : GA_OK;
+    return descriptor ? pipe_open(output) : GA_OK;
 }
 
-void output_begin(struct server_conn *conn, bool taken)
+enum ga_status output_attach(struct output_redirection *output, struct kernel_output *sink)
 {
-    pthread_mutex_lock(&output.lock);
-    output.conn = conn;
-    output.taken = taken;
-    output.told = false;
-    pthread_mutex_unlock(&output.lock);
+    enum ga_status status = GA_OK;
+    if (output == NULL) {
+        return GA_OK;
+    }
+    pthread_mutex_lock(&output->lock);
+    if (output->sink != NULL) {
+        status = GA_DENIED;
+    } else {
+        output->sink = sink;
+        output->told = false;
+    }
+    pthread_mutex_unlock(&output->lock);
+    return status;
+}
+
+void output_detach(struct output_redirection *output, const struct kernel_output *sink)
+{
+    if (output != NULL) {
+        pthread_mutex_lock(&output->lock);
+        output->sink = output->sink == sink ? NULL : output->sink;
+        pthread_mutex_unlock(&output->lock);
+    }
 }
 
 /* ---- at the points that CUDA names. The results of the calls are known already: what matters is
  * that drivers write in them. */
 
 /* What has been written to descriptor 1 is told before anything else. */
-static void kernel_output_written(void)
+static void kernel_output_written(struct server_conn *conn)
 {
-    if (output.pipe >= 0) {
-        pthread_mutex_lock(&output.lock);
-        pipe_drain();
-        pthread_mutex_unlock(&output.lock);
+    struct output_redirection *output = conn->host->output;
+    if (output != NULL && output->pipe >= 0) {
+        pthread_mutex_lock(&output->lock);
+        pipe_drain(output);
+        pthread_mutex_unlock(&output->lock);
     }
 }
 
@@ -184,7 +205,7 @@ void output_of_event(struct server_conn *conn, const struct event_ref *ref)
 {
     if (atomic_load_explicit(&ref->context->launched, memory_order_relaxed)) {
         (void)conn->driver->cuEventSynchronize(ref->real);
-        kernel_output_written();
+        kernel_output_written(conn);
     }
 }
 
@@ -193,12 +214,12 @@ void output_of_stream(struct server_conn *conn, const struct server_context *con
 {
     if (context != NULL && atomic_load_explicit(&context->launched, memory_order_relaxed)) {
         (void)conn->driver->cuStreamSynchronize(stream);
-        kernel_output_written();
+        kernel_output_written(conn);
     }
 }
 
 void output_of_context(struct server_conn *conn)
 {
     (void)conn->driver->cuCtxSynchronize();
-    kernel_output_written();
+    kernel_output_written(conn);
 }

@@ -5,7 +5,6 @@
 #include "api/call_info.h"
 #include "base/log.h"
 #include "server/session/conn.h"
-#include "server/session/kernel_output.h"
 
 void server_fail(struct server_conn *conn, const char *why)
 {
