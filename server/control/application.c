@@ -50,7 +50,7 @@ struct control_application *control_application_make(struct control *control,
 }
 
 /* Ids are random: the beginning is a number that finds one among very many. */
-static uint64_t number_of(const uint8_t *id)
+static uint64_t application_number(const uint8_t *id)
 {
     uint64_t number;
     memcpy(&number, id, sizeof number);
@@ -60,7 +60,7 @@ static uint64_t number_of(const uint8_t *id)
 bool control_application_admit(struct control_application *application)
 {
     struct control *control = application->control;
-    uint64_t number = number_of(application->id);
+    uint64_t number = application_number(application->id);
     const struct ga_number_node *node =
         ga_number_map_find(&control->applications_by_number, number);
     if (node != NULL && memcmp(ga_container(node, struct control_application, known)->id,
