@@ -8,7 +8,7 @@
 static const char *const names[] = {"--gpu-architecture", "-arch", "--arch"};
 
 /* Where in the option the architecture stands; NULL: this option names none. */
-static const char *arch_value_of(const char *option, bool *in_next)
+static const char *arch_value(const char *option, bool *in_next)
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i]);
@@ -37,7 +37,7 @@ const char **jit_arch_for_ptx(const char *const *options, size_t count, bool *ma
     *machine = false;
     for (size_t i = 0; i < count; i++) {
         bool next = false;
-        const char *value = arch_value_of(options[i], &next);
+        const char *value = arch_value(options[i], &next);
         if (here) {
             value = options[i];
         }

@@ -9,20 +9,17 @@
 
 #include "jit/real.h"
 
-/* Every version has the names without a number; the header declares those with one. */
-#define NAMED(name, major, minor)     __##name##_##major##_##minor
-#define VERSIONED(name, major, minor) NAMED(name, major, minor)
-#define TYPE_OF(name)                 __typeof__(&VERSIONED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR))
+#define LTO_TYPE(name) __typeof__(&JIT_VERSIONED(name))
 
 struct real {
-    TYPE_OF(nvJitLinkCreate) create;
-    TYPE_OF(nvJitLinkDestroy) destroy;
-    TYPE_OF(nvJitLinkAddData) add;
-    TYPE_OF(nvJitLinkComplete) complete;
-    TYPE_OF(nvJitLinkGetLinkedPtxSize) ptx_size;
-    TYPE_OF(nvJitLinkGetLinkedPtx) ptx;
-    TYPE_OF(nvJitLinkGetErrorLogSize) log_size;
-    TYPE_OF(nvJitLinkGetErrorLog) log;
+    LTO_TYPE(nvJitLinkCreate) create;
+    LTO_TYPE(nvJitLinkDestroy) destroy;
+    LTO_TYPE(nvJitLinkAddData) add;
+    LTO_TYPE(nvJitLinkComplete) complete;
+    LTO_TYPE(nvJitLinkGetLinkedPtxSize) ptx_size;
+    LTO_TYPE(nvJitLinkGetLinkedPtx) ptx;
+    LTO_TYPE(nvJitLinkGetErrorLogSize) log_size;
+    LTO_TYPE(nvJitLinkGetErrorLog) log;
 };
 
 static void *lto_find(const char *name)
@@ -32,14 +29,14 @@ static void *lto_find(const char *name)
 
 static bool real_find(struct real *real)
 {
-    real->create = (TYPE_OF(nvJitLinkCreate))lto_find("nvJitLinkCreate");
-    real->destroy = (TYPE_OF(nvJitLinkDestroy))lto_find("nvJitLinkDestroy");
-    real->add = (TYPE_OF(nvJitLinkAddData))lto_find("nvJitLinkAddData");
-    real->complete = (TYPE_OF(nvJitLinkComplete))lto_find("nvJitLinkComplete");
-    real->ptx_size = (TYPE_OF(nvJitLinkGetLinkedPtxSize))lto_find("nvJitLinkGetLinkedPtxSize");
-    real->ptx = (TYPE_OF(nvJitLinkGetLinkedPtx))lto_find("nvJitLinkGetLinkedPtx");
-    real->log_size = (TYPE_OF(nvJitLinkGetErrorLogSize))lto_find("nvJitLinkGetErrorLogSize");
-    real->log = (TYPE_OF(nvJitLinkGetErrorLog))lto_find("nvJitLinkGetErrorLog");
+    real->create = (LTO_TYPE(nvJitLinkCreate))lto_find("nvJitLinkCreate");
+    real->destroy = (LTO_TYPE(nvJitLinkDestroy))lto_find("nvJitLinkDestroy");
+    real->add = (LTO_TYPE(nvJitLinkAddData))lto_find("nvJitLinkAddData");
+    real->complete = (LTO_TYPE(nvJitLinkComplete))lto_find("nvJitLinkComplete");
+    real->ptx_size = (LTO_TYPE(nvJitLinkGetLinkedPtxSize))lto_find("nvJitLinkGetLinkedPtxSize");
+    real->ptx = (LTO_TYPE(nvJitLinkGetLinkedPtx))lto_find("nvJitLinkGetLinkedPtx");
+    real->log_size = (LTO_TYPE(nvJitLinkGetErrorLogSize))lto_find("nvJitLinkGetErrorLogSize");
+    real->log = (LTO_TYPE(nvJitLinkGetErrorLog))lto_find("nvJitLinkGetErrorLog");
     return real->create != NULL && real->destroy != NULL && real->add != NULL &&
            real->complete != NULL && real->ptx_size != NULL && real->ptx != NULL &&
            real->log_size != NULL && real->log != NULL;

@@ -10,14 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NVJITLINK_NO_INLINE
-#include <nvJitLink.h>
-
 #include "jit/driver_link.h"
 #include "jit/lto.h"
+#include "jit/real.h"
 
-#define JIT_EXPORT __attribute__((visibility("default")))
-#define INPUTS_MAX 4096u
+#define NVJITLINK_INPUTS_MAX 4096u
 
 struct nvJitLink {
     char **options;
@@ -126,7 +123,7 @@ static nvJitLinkResult nvjitlink_add(struct nvJitLink *link, nvJitLinkInputType 
         type = type_of(data, size);
     }
     if (type <= NVJITLINK_INPUT_NONE || type > NVJITLINK_INPUT_LIBRARY || link->complete ||
-        size == 0 || link->count == INPUTS_MAX) {
+        size == 0 || link->count == NVJITLINK_INPUTS_MAX) {
         return NVJITLINK_ERROR_INVALID_INPUT;
     }
     struct jit_input *inputs = realloc(link->inputs, (link->count + 1) * sizeof *inputs);
@@ -246,8 +243,8 @@ static nvJitLinkResult nvjitlink_complete(struct nvJitLink *link)
     return rc;
 }
 
-static nvJitLinkResult copy_out(const struct nvJitLink *link, const void *bytes, size_t size,
-                                void *out)
+static nvJitLinkResult nvjitlink_copy_out(const struct nvJitLink *link, const void *bytes,
+                                          size_t size, void *out)
 {
     if (link == NULL || out == NULL) {
         return NVJITLINK_ERROR_NULL_INPUT;
@@ -274,16 +271,14 @@ static nvJitLinkResult tell_size(const struct nvJitLink *link, bool there, size_
 /* ---- what is exported: each function by its name and, for programs in C, by that of its version
  */
 
-#define NAMED(name, major, minor)     __##name##_##major##_##minor
-#define VERSIONED(name, major, minor) NAMED(name, major, minor)
-#define EXPORTED(name, parameters, value)                                                          \
+#define NVJITLINK_EXPORT(name, parameters, value)                                                  \
     JIT_EXPORT nvJitLinkResult name parameters;                                                    \
-    JIT_EXPORT nvJitLinkResult VERSIONED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR) parameters;         \
+    JIT_EXPORT nvJitLinkResult JIT_VERSIONED(name) parameters;                                     \
     nvJitLinkResult name parameters                                                                \
     {                                                                                              \
         return value;                                                                              \
     }                                                                                              \
-    nvJitLinkResult VERSIONED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR) parameters                     \
+    nvJitLinkResult JIT_VERSIONED(name) parameters                                                 \
     {                                                                                              \
         return value;                                                                              \
     }
@@ -298,38 +293,39 @@ static nvJitLinkResult nvjitlink_end(nvJitLinkHandle *handle)
     return NVJITLINK_SUCCESS;
 }
 
-EXPORTED(nvJitLinkCreate,
-         (nvJitLinkHandle * handle, uint32_t numOptions, const char *const *options),
-         nvjitlink_create(handle, numOptions, options))
-EXPORTED(nvJitLinkDestroy, (nvJitLinkHandle * handle), nvjitlink_end(handle))
-EXPORTED(nvJitLinkAddData,
-         (nvJitLinkHandle handle, nvJitLinkInputType inputType, const void *data, size_t size,
-          const char *name),
-         nvjitlink_add(handle, inputType, data, size, name))
-EXPORTED(nvJitLinkAddFile,
-         (nvJitLinkHandle handle, nvJitLinkInputType inputType, const char *fileName),
-         add_file(handle, inputType, fileName))
-EXPORTED(nvJitLinkComplete, (nvJitLinkHandle handle), nvjitlink_complete(handle))
-EXPORTED(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, handle != NULL && handle->complete,
-                   handle != NULL ? handle->image_size : 0, size))
-EXPORTED(nvJitLinkGetLinkedCubin, (nvJitLinkHandle handle, void *cubin),
-         copy_out(handle, handle != NULL ? handle->image : NULL,
-                  handle != NULL ? handle->image_size : 0, cubin))
-EXPORTED(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, handle != NULL && handle->ptx, handle != NULL ? handle->ptx_size : 0,
-                   size))
-EXPORTED(nvJitLinkGetLinkedPtx, (nvJitLinkHandle handle, char *ptx),
-         copy_out(handle, handle != NULL ? handle->ptx : NULL,
-                  handle != NULL ? handle->ptx_size : 0, ptx))
-EXPORTED(nvJitLinkGetErrorLogSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, true, handle != NULL ? strlen(handle->log) + 1 : 0, size))
-EXPORTED(nvJitLinkGetErrorLog, (nvJitLinkHandle handle, char *log),
-         copy_out(handle, handle != NULL ? handle->log : NULL,
-                  handle != NULL ? strlen(handle->log) + 1 : 0, log))
-EXPORTED(nvJitLinkGetInfoLogSize, (nvJitLinkHandle handle, size_t *size),
-         tell_size(handle, true, 1, size))
-EXPORTED(nvJitLinkGetInfoLog, (nvJitLinkHandle handle, char *log), copy_out(handle, "", 1, log))
+NVJITLINK_EXPORT(nvJitLinkCreate,
+                 (nvJitLinkHandle * handle, uint32_t numOptions, const char *const *options),
+                 nvjitlink_create(handle, numOptions, options))
+NVJITLINK_EXPORT(nvJitLinkDestroy, (nvJitLinkHandle * handle), nvjitlink_end(handle))
+NVJITLINK_EXPORT(nvJitLinkAddData,
+                 (nvJitLinkHandle handle, nvJitLinkInputType inputType, const void *data,
+                  size_t size, const char *name),
+                 nvjitlink_add(handle, inputType, data, size, name))
+NVJITLINK_EXPORT(nvJitLinkAddFile,
+                 (nvJitLinkHandle handle, nvJitLinkInputType inputType, const char *fileName),
+                 add_file(handle, inputType, fileName))
+NVJITLINK_EXPORT(nvJitLinkComplete, (nvJitLinkHandle handle), nvjitlink_complete(handle))
+NVJITLINK_EXPORT(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle handle, size_t *size),
+                 tell_size(handle, handle != NULL && handle->complete,
+                           handle != NULL ? handle->image_size : 0, size))
+NVJITLINK_EXPORT(nvJitLinkGetLinkedCubin, (nvJitLinkHandle handle, void *cubin),
+                 nvjitlink_copy_out(handle, handle != NULL ? handle->image : NULL,
+                                    handle != NULL ? handle->image_size : 0, cubin))
+NVJITLINK_EXPORT(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle handle, size_t *size),
+                 tell_size(handle, handle != NULL && handle->ptx,
+                           handle != NULL ? handle->ptx_size : 0, size))
+NVJITLINK_EXPORT(nvJitLinkGetLinkedPtx, (nvJitLinkHandle handle, char *ptx),
+                 nvjitlink_copy_out(handle, handle != NULL ? handle->ptx : NULL,
+                                    handle != NULL ? handle->ptx_size : 0, ptx))
+NVJITLINK_EXPORT(nvJitLinkGetErrorLogSize, (nvJitLinkHandle handle, size_t *size),
+                 tell_size(handle, true, handle != NULL ? strlen(handle->log) + 1 : 0, size))
+NVJITLINK_EXPORT(nvJitLinkGetErrorLog, (nvJitLinkHandle handle, char *log),
+                 nvjitlink_copy_out(handle, handle != NULL ? handle->log : NULL,
+                                    handle != NULL ? strlen(handle->log) + 1 : 0, log))
+NVJITLINK_EXPORT(nvJitLinkGetInfoLogSize, (nvJitLinkHandle handle, size_t *size),
+                 tell_size(handle, true, 1, size))
+NVJITLINK_EXPORT(nvJitLinkGetInfoLog, (nvJitLinkHandle handle, char *log),
+                 nvjitlink_copy_out(handle, "", 1, log))
 
 JIT_EXPORT nvJitLinkResult nvJitLinkVersion(unsigned int *major, unsigned int *minor)
 {

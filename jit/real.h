@@ -4,6 +4,8 @@
 #ifndef JIT_REAL_H
 #define JIT_REAL_H
 
+#define JIT_EXPORT __attribute__((visibility("default")))
+
 /* Opens lib<stem>.so.<major> once, and says on stderr if it is nowhere. NULL: there is none. */
 void *jit_real_open(const char *stem);
 /* The function, or NULL: no such library, or none of that name in it. */

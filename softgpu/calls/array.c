@@ -4,7 +4,7 @@
 
 #include "softgpu/calls/call.h"
 
-static CUdevice ordinal_of(const struct sg_context *context)
+static CUdevice call_array_ordinal(const struct sg_context *context)
 {
     return (CUdevice)context->device->ordinal;
 }
@@ -48,7 +48,7 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
         return rc;
     }
     rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
-                         : front_array_read_2d(ordinal_of(context), pAllocateArray, &front);
+                         : front_array_read_2d(call_array_ordinal(context), pAllocateArray, &front);
     return array_make(context, &front, rc, (void **)pHandle);
 }
 
@@ -60,8 +60,9 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
-                         : front_array_read(ordinal_of(context), pAllocateArray, false, 0, &front);
+    rc = pHandle == NULL
+             ? CUDA_ERROR_INVALID_VALUE
+             : front_array_read(call_array_ordinal(context), pAllocateArray, false, 0, &front);
     return array_make(context, &front, rc, (void **)pHandle);
 }
 
@@ -76,7 +77,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
         return rc;
     }
     rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE
-                         : front_array_read(ordinal_of(context), pMipmappedArrayDesc, true,
+                         : front_array_read(call_array_ordinal(context), pMipmappedArrayDesc, true,
                                             numMipmapLevels, &front);
     return array_make(context, &front, rc, (void **)pHandle);
 }

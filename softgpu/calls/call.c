@@ -8,7 +8,7 @@
 
 /* After an execution fault every call brings out what kernels have printed before it. With the
  * lock. */
-static void print_all(void)
+static void call_print_all(void)
 {
     uint32_t index = 0;
     uint64_t handle;
@@ -20,7 +20,7 @@ static void print_all(void)
 
 /* Whether the process is condemned counts under the lock: what has failed becomes visible as done
  * together with its fault, and a question about it must not be answered with half of that. */
-static CUresult enter(CUresult rc)
+static CUresult call_enter(CUresult rc)
 {
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -29,7 +29,7 @@ static CUresult enter(CUresult rc)
     sg_lock();
     rc = sg_process_state();
     if (rc != CUDA_SUCCESS) {
-        print_all();
+        call_print_all();
         return sg_leave(rc);
     }
     return CUDA_SUCCESS;
@@ -37,7 +37,7 @@ static CUresult enter(CUresult rc)
 
 CUresult sg_enter_process(void)
 {
-    return enter(front_ready());
+    return call_enter(front_ready());
 }
 
 CUresult sg_enter_teardown(void)
@@ -53,7 +53,7 @@ CUresult sg_enter(struct sg_context **context)
 {
     CUcontext current = NULL;
     CUresult rc = front_context_need(&current);
-    rc = enter(rc);
+    rc = call_enter(rc);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

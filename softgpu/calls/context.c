@@ -6,7 +6,7 @@
 #include "softgpu/process/green.h"
 #include "softgpu/timing/clock.h"
 
-static CUresult flags_check(unsigned flags)
+static CUresult call_context_flags_check(unsigned flags)
 {
     unsigned schedule = flags & CU_CTX_SCHED_MASK;
     if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0 || (schedule & (schedule - 1)) != 0) {
@@ -120,7 +120,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
     struct sg_device *device;
     rc = sg_call_device(dev, &device);
     if (rc == CUDA_SUCCESS) {
-        rc = flags_check(flags);
+        rc = call_context_flags_check(flags);
     }
     if (rc == CUDA_SUCCESS) {
         device->primary_flags = flags;
@@ -152,7 +152,7 @@ static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, un
     }
     struct sg_device *device;
     struct sg_context *context = NULL;
-    rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(flags);
+    rc = pctx == NULL ? CUDA_ERROR_INVALID_VALUE : call_context_flags_check(flags);
     if (rc == CUDA_SUCCESS) {
         rc = sg_call_device(dev, &device);
     }
@@ -243,7 +243,7 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = flags_check(flags);
+    rc = call_context_flags_check(flags);
     if (rc == CUDA_SUCCESS) {
         context->flags = flags;
     }
@@ -251,7 +251,7 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 }
 
 /* Of a green context, only its own work. Leaves. */
-static CUresult synchronize(struct sg_context *context, CUcontext handle)
+static CUresult call_context_synchronize(struct sg_context *context, CUcontext handle)
 {
     struct sg_green *green = sg_green_of(handle);
     CUresult rc = sg_leave(green != NULL ? sg_green_wait(green) : sg_context_wait(context));
@@ -272,14 +272,14 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (context == NULL || !context->alive) {
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
     }
-    return synchronize(context, ctx);
+    return call_context_synchronize(context, ctx);
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct sg_context *context;
     CUresult rc = sg_enter(&context);
-    return rc == CUDA_SUCCESS ? synchronize(context, front_context_current()) : rc;
+    return rc == CUDA_SUCCESS ? call_context_synchronize(context, front_context_current()) : rc;
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)

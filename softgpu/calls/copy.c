@@ -15,7 +15,7 @@ static const struct sides device_to_host = {FRONT_HOST, FRONT_DEVICE};
 static const struct sides device_to_device = {FRONT_DEVICE, FRONT_DEVICE};
 static const struct sides any_to_any = {FRONT_UNIFIED, FRONT_UNIFIED};
 
-static struct front_box line(uint64_t to, uint64_t from, size_t bytes, struct sides sides)
+static struct front_box call_copy_line(uint64_t to, uint64_t from, size_t bytes, struct sides sides)
 {
     return (struct front_box){.to = {.place = sides.to, .start = to, .pitch = bytes},
                               .from = {.place = sides.from, .start = from, .pitch = bytes},
@@ -24,7 +24,7 @@ static struct front_box line(uint64_t to, uint64_t from, size_t bytes, struct si
                               .depth = 1};
 }
 
-static CUresult copy_box(const struct front_box *box, CUstream handle, bool async)
+static CUresult call_copy_box(const struct front_box *box, CUstream handle, bool async)
 {
     struct sg_stream *stream;
     CUresult rc = sg_enter_stream(handle, &stream);
@@ -36,54 +36,56 @@ static CUresult copy_box(const struct front_box *box, CUstream handle, bool asyn
     return sg_leave(rc == CUDA_SUCCESS ? sg_copy_submit(stream, &linear, async) : rc);
 }
 
-static CUresult copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides, CUstream handle,
-                     bool async)
+static CUresult call_copy(uint64_t to, uint64_t from, size_t bytes, struct sides sides,
+                          CUstream handle, bool async)
 {
-    struct front_box box = line(to, from, bytes, sides);
-    return copy_box(&box, handle, async);
+    struct front_box box = call_copy_line(to, from, bytes, sides);
+    return call_copy_box(&box, handle, async);
 }
 
 CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
-    return copy(dst, src, ByteCount, any_to_any, CU_STREAM_LEGACY, false);
+    return call_copy(dst, src, ByteCount, any_to_any, CU_STREAM_LEGACY, false);
 }
 
 CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
-    return copy(dst, src, ByteCount, any_to_any, hStream, true);
+    return call_copy(dst, src, ByteCount, any_to_any, hStream, true);
 }
 
 CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
-    return copy(dstDevice, (uintptr_t)srcHost, ByteCount, host_to_device, CU_STREAM_LEGACY, false);
+    return call_copy(dstDevice, (uintptr_t)srcHost, ByteCount, host_to_device, CU_STREAM_LEGACY,
+                     false);
 }
 
 CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
                                       CUstream hStream)
 {
-    return copy(dstDevice, (uintptr_t)srcHost, ByteCount, host_to_device, hStream, true);
+    return call_copy(dstDevice, (uintptr_t)srcHost, ByteCount, host_to_device, hStream, true);
 }
 
 CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
-    return copy((uintptr_t)dstHost, srcDevice, ByteCount, device_to_host, CU_STREAM_LEGACY, false);
+    return call_copy((uintptr_t)dstHost, srcDevice, ByteCount, device_to_host, CU_STREAM_LEGACY,
+                     false);
 }
 
 CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
                                       CUstream hStream)
 {
-    return copy((uintptr_t)dstHost, srcDevice, ByteCount, device_to_host, hStream, true);
+    return call_copy((uintptr_t)dstHost, srcDevice, ByteCount, device_to_host, hStream, true);
 }
 
 CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
-    return copy(dstDevice, srcDevice, ByteCount, device_to_device, CU_STREAM_LEGACY, false);
+    return call_copy(dstDevice, srcDevice, ByteCount, device_to_device, CU_STREAM_LEGACY, false);
 }
 
 CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
                                       size_t ByteCount, CUstream hStream)
 {
-    return copy(dstDevice, srcDevice, ByteCount, device_to_device, hStream, true);
+    return call_copy(dstDevice, srcDevice, ByteCount, device_to_device, hStream, true);
 }
 
 /* ---- between devices ---- */
@@ -150,13 +152,13 @@ static CUresult peer_async(const struct front_box *box, CUcontext to, CUcontext 
         return rc;
     }
     rc = sg_leave(peer_contexts(to, from, contexts));
-    return rc == CUDA_SUCCESS ? copy_box(box, handle, true) : rc;
+    return rc == CUDA_SUCCESS ? call_copy_box(box, handle, true) : rc;
 }
 
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                               CUcontext srcContext, size_t ByteCount)
 {
-    struct front_box box = line(dstDevice, srcDevice, ByteCount, device_to_device);
+    struct front_box box = call_copy_line(dstDevice, srcDevice, ByteCount, device_to_device);
     return peer_sync(&box, dstContext, srcContext);
 }
 
@@ -164,7 +166,7 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
                                    CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
                                    CUstream hStream)
 {
-    struct front_box box = line(dstDevice, srcDevice, ByteCount, device_to_device);
+    struct front_box box = call_copy_line(dstDevice, srcDevice, ByteCount, device_to_device);
     return peer_async(&box, dstContext, srcContext, hStream);
 }
 
@@ -191,7 +193,7 @@ CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream h
 
 /* ---- rectangles and boxes ---- */
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
+static CUresult call_copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
 {
     struct front_box box;
     struct sg_stream *stream;
@@ -206,7 +208,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
     return sg_leave(rc == CUDA_SUCCESS ? sg_copy_submit(stream, &box, async) : rc);
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
+static CUresult call_copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
 {
     struct front_box box;
     struct sg_stream *stream;
@@ -223,25 +225,25 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
 {
-    return copy_2d(pCopy, CU_STREAM_LEGACY, false);
+    return call_copy_2d(pCopy, CU_STREAM_LEGACY, false);
 }
 
 CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
 {
-    return copy_2d(pCopy, CU_STREAM_LEGACY, false);
+    return call_copy_2d(pCopy, CU_STREAM_LEGACY, false);
 }
 
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
-    return copy_2d(pCopy, hStream, true);
+    return call_copy_2d(pCopy, hStream, true);
 }
 
 CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
 {
-    return copy_3d(pCopy, CU_STREAM_LEGACY, false);
+    return call_copy_3d(pCopy, CU_STREAM_LEGACY, false);
 }
 
 CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
-    return copy_3d(pCopy, hStream, true);
+    return call_copy_3d(pCopy, hStream, true);
 }

@@ -47,8 +47,8 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 }
 
 /* The event is recorded anew, by `submit`; if that fails it stays recorded as it was. */
-static CUresult record(struct sg_event *event, void *where,
-                       CUresult (*submit)(void *where, struct sg_mark *mark))
+static CUresult call_event_record(struct sg_event *event, void *where,
+                                  CUresult (*submit)(void *where, struct sg_mark *mark))
 {
     struct sg_mark *mark = sg_mark_make();
     if (mark == NULL) {
@@ -93,7 +93,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     if (rc == CUDA_SUCCESS && stream->context != event->context) {
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
-    return sg_leave(rc == CUDA_SUCCESS ? record(event, stream, record_in_stream) : rc);
+    return sg_leave(rc == CUDA_SUCCESS ? call_event_record(event, stream, record_in_stream) : rc);
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -128,8 +128,9 @@ static CUresult whole_record(CUcontext handle, bool green, CUevent of)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return sg_leave(event->context == whole.context ? record(event, &whole, record_in_whole)
-                                                    : CUDA_ERROR_INVALID_HANDLE);
+    return sg_leave(event->context == whole.context
+                        ? call_event_record(event, &whole, record_in_whole)
+                        : CUDA_ERROR_INVALID_HANDLE);
 }
 
 static CUresult whole_wait(CUcontext handle, bool green, CUevent of)

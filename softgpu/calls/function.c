@@ -10,8 +10,8 @@ struct subject {
     const struct sg_capability *capability; /* of the device */
 };
 
-static CUresult attribute_get(const struct subject *subject, CUfunction_attribute attribute,
-                              int *value)
+static CUresult call_function_attribute_get(const struct subject *subject,
+                                            CUfunction_attribute attribute, int *value)
 {
     const struct sg_kernel *kernel = subject->kernel;
     switch ((int)attribute) {
@@ -62,8 +62,8 @@ static CUresult attribute_get(const struct subject *subject, CUfunction_attribut
     }
 }
 
-static CUresult attribute_set(const struct subject *subject, CUfunction_attribute attribute,
-                              int value)
+static CUresult call_function_attribute_set(const struct subject *subject,
+                                            CUfunction_attribute attribute, int value)
 {
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         if (value < 0 || (uint64_t)value + sg_shared_static(subject->kernel) >
@@ -88,8 +88,8 @@ static CUresult attribute_set(const struct subject *subject, CUfunction_attribut
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult param_info(const struct sg_kernel *kernel, size_t index, size_t *offset,
-                           size_t *size)
+static CUresult call_function_param_info(const struct sg_kernel *kernel, size_t index,
+                                         size_t *offset, size_t *size)
 {
     if (index >= kernel->param_count || offset == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -135,7 +135,8 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
         return rc;
     }
     struct subject subject = function_subject(function);
-    return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE : attribute_get(&subject, attrib, pi));
+    return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE
+                               : call_function_attribute_get(&subject, attrib, pi));
 }
 
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
@@ -146,7 +147,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
         return rc;
     }
     struct subject subject = function_subject(function);
-    return sg_leave(attribute_set(&subject, attrib, value));
+    return sg_leave(call_function_attribute_set(&subject, attrib, value));
 }
 
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
@@ -211,7 +212,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return sg_leave(param_info(function->kernel, paramIndex, paramOffset, paramSize));
+    return sg_leave(call_function_param_info(function->kernel, paramIndex, paramOffset, paramSize));
 }
 
 /* Functions are loaded with their module. */
@@ -265,7 +266,8 @@ CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE : attribute_get(&subject, attrib, pi));
+    return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE
+                               : call_function_attribute_get(&subject, attrib, pi));
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
@@ -273,7 +275,7 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
 {
     struct subject subject;
     CUresult rc = kernel_enter(kernel, dev, &subject);
-    return rc == CUDA_SUCCESS ? sg_leave(attribute_set(&subject, attrib, val)) : rc;
+    return rc == CUDA_SUCCESS ? sg_leave(call_function_attribute_set(&subject, attrib, val)) : rc;
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
@@ -312,5 +314,5 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return sg_leave(param_info(subject.kernel, paramIndex, paramOffset, paramSize));
+    return sg_leave(call_function_param_info(subject.kernel, paramIndex, paramOffset, paramSize));
 }

@@ -6,7 +6,7 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/module/module.h"
 
-static CUresult check(const struct front_node_params *params)
+static CUresult call_graph_check(const struct front_node_params *params)
 {
     struct sg_graph_what what;
     CUresult rc = sg_enter_process();
@@ -23,8 +23,8 @@ static CUresult check(const struct front_node_params *params)
     return sg_leave(rc);
 }
 
-static CUresult function_context(CUfunction handle, CUcontext current, CUcontext *context,
-                                 CUkernel *kernel)
+static CUresult call_graph_function_context(CUfunction handle, CUcontext current,
+                                            CUcontext *context, CUkernel *kernel)
 {
     struct sg_function *function = NULL;
     CUresult rc = sg_enter_process();
@@ -45,8 +45,8 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
     return sg_leave(rc);
 }
 
-static CUresult condition_make(CUcontext handle, uint64_t graph, unsigned value, bool assigned,
-                               CUgraphConditionalHandle *made)
+static CUresult call_graph_condition_make(CUcontext handle, uint64_t graph, unsigned value,
+                                          bool assigned, CUgraphConditionalHandle *made)
 {
     uint64_t condition = 0;
     (void)graph;
@@ -79,14 +79,14 @@ static CUresult memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUde
     return rc == CUDA_SUCCESS ? sg_leave(sg_graph_memory_make(wanted, address)) : rc;
 }
 
-static void memory_drop(CUdeviceptr address)
+static void call_graph_memory_drop(CUdeviceptr address)
 {
     sg_lock();
     sg_graph_memory_drop(sg_graph_memory_find(address));
     sg_unlock();
 }
 
-static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void **exec)
+static CUresult call_graph_instantiate(const struct front_plan *plan, uint64_t flags, void **exec)
 {
     struct sg_graph_exec *made = NULL;
     CUresult rc = sg_enter_process();
@@ -97,20 +97,21 @@ static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void 
     return rc;
 }
 
-static CUresult exec_set(void *exec, unsigned number, const struct front_node_params *params)
+static CUresult call_graph_exec_set(void *exec, unsigned number,
+                                    const struct front_node_params *params)
 {
     CUresult rc = sg_enter_process();
     return rc == CUDA_SUCCESS ? sg_leave(sg_graph_set(exec, number, params)) : rc;
 }
 
-static CUresult exec_enable(void *exec, unsigned number, bool on)
+static CUresult call_graph_exec_enable(void *exec, unsigned number, bool on)
 {
     CUresult rc = sg_enter_process();
     return rc == CUDA_SUCCESS ? sg_leave(sg_graph_enable(exec, number, on)) : rc;
 }
 
 /* All of it is here already. */
-static CUresult upload(void *exec, CUstream handle)
+static CUresult call_graph_upload(void *exec, CUstream handle)
 {
     struct sg_stream *stream;
     (void)exec;
@@ -118,7 +119,7 @@ static CUresult upload(void *exec, CUstream handle)
     return rc == CUDA_SUCCESS ? sg_leave(CUDA_SUCCESS) : rc;
 }
 
-static CUresult launch(void *exec, CUstream handle)
+static CUresult call_graph_launch(void *exec, CUstream handle)
 {
     struct sg_stream *stream;
     CUresult rc = sg_enter_stream(handle, &stream);
@@ -129,7 +130,7 @@ static CUresult launch(void *exec, CUstream handle)
     return sg_leave(sg_graph_launch(exec, stream));
 }
 
-static void exec_destroy(void *argument, void (*gone)(void *), void *data)
+static void call_graph_exec_destroy(void *argument, void (*gone)(void *), void *data)
 {
     struct sg_graph_exec *exec = argument;
     sg_lock();
@@ -143,18 +144,18 @@ static void exec_destroy(void *argument, void (*gone)(void *), void *data)
 }
 
 const struct front_graph_host front_graph_host = {
-    .check = check,
-    .function_context = function_context,
-    .condition_make = condition_make,
+    .check = call_graph_check,
+    .function_context = call_graph_function_context,
+    .condition_make = call_graph_condition_make,
     .condition_drop = condition_drop,
     .memory_reserve = memory_reserve,
-    .memory_drop = memory_drop,
-    .instantiate = instantiate,
-    .exec_set = exec_set,
-    .exec_enable = exec_enable,
-    .upload = upload,
-    .launch = launch,
-    .exec_destroy = exec_destroy,
+    .memory_drop = call_graph_memory_drop,
+    .instantiate = call_graph_instantiate,
+    .exec_set = call_graph_exec_set,
+    .exec_enable = call_graph_exec_enable,
+    .upload = call_graph_upload,
+    .launch = call_graph_launch,
+    .exec_destroy = call_graph_exec_destroy,
 };
 
 /* ---- the memory of graphs ---- */

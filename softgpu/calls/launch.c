@@ -4,8 +4,8 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/module/work.h"
 
-static CUresult launch(CUfunction f, const struct sg_launch_shape *shape, CUstream handle,
-                       void **params, void **extra)
+static CUresult call_launch(CUfunction f, const struct sg_launch_shape *shape, CUstream handle,
+                            void **params, void **extra)
 {
     struct sg_context *context;
     CUresult rc = sg_enter(&context);
@@ -34,7 +34,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     struct sg_launch_shape shape = {.grid = {gridDimX, gridDimY, gridDimZ},
                                     .block = {blockDimX, blockDimY, blockDimZ},
                                     .dynamic_shared = sharedMemBytes};
-    return launch(f, &shape, hStream, kernelParams, extra);
+    return call_launch(f, &shape, hStream, kernelParams, extra);
 }
 
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
@@ -60,7 +60,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
         cuEventQuery(options.completion) == CUDA_ERROR_INVALID_HANDLE) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    rc = launch(f, &shape, config->hStream, kernelParams, extra);
+    rc = call_launch(f, &shape, config->hStream, kernelParams, extra);
     return rc == CUDA_SUCCESS && options.completion != NULL
                ? cuEventRecordWithFlags(options.completion, config->hStream, options.event_flags)
                : rc;
@@ -76,5 +76,5 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
                                     .block = {blockDimX, blockDimY, blockDimZ},
                                     .dynamic_shared = sharedMemBytes,
                                     .cooperative = true};
-    return launch(f, &shape, hStream, kernelParams, NULL);
+    return call_launch(f, &shape, hStream, kernelParams, NULL);
 }

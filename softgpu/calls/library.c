@@ -5,7 +5,7 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
 
-static struct sg_library *library_find(CUlibrary handle)
+static struct sg_library *call_library_find(CUlibrary handle)
 {
     return ga_handle_table_find(&sg_process.libraries, (uint64_t)(uintptr_t)handle);
 }
@@ -84,12 +84,12 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct sg_library *found = library_find(library);
+    struct sg_library *found = call_library_find(library);
     if (found == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
     bool quiet = ga_list_empty(&found->modules) || sg_process_quiet();
-    found = library_find(library); /* another thread may have unloaded it meanwhile */
+    found = call_library_find(library); /* another thread may have unloaded it meanwhile */
     if (quiet && found != NULL) {
         sg_library_destroy(found);
     }
@@ -106,7 +106,7 @@ static CUresult library_open(CUlibrary handle, const void *out, struct sg_librar
     if (out == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    *library = library_find(handle);
+    *library = call_library_find(handle);
     return *library == NULL ? sg_leave(CUDA_ERROR_INVALID_HANDLE) : CUDA_SUCCESS;
 }
 
@@ -164,7 +164,7 @@ static CUresult library_module(CUlibrary handle, struct sg_module **module)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct sg_library *library = library_find(handle);
+    struct sg_library *library = call_library_find(handle);
     rc = library == NULL ? CUDA_ERROR_INVALID_HANDLE : sg_library_module(library, context, module);
     return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }

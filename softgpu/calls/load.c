@@ -10,8 +10,8 @@
 #include "front/front.h"
 
 /* `path`: the file that the image was read from; NULL: it is the program's. */
-static CUresult load(const void *image, size_t bound, const char *path, unsigned option_count,
-                     const CUjit_option *options, void **values, struct sg_code **code)
+static CUresult load_image(const void *image, size_t bound, const char *path, unsigned option_count,
+                           const CUjit_option *options, void **values, struct sg_code **code)
 {
     struct sg_origin origin = {.image = image, .path = path};
     struct front_jit read;
@@ -35,10 +35,10 @@ static CUresult load(const void *image, size_t bound, const char *path, unsigned
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
                        void **values, struct sg_code **code)
 {
-    return load(image, API_IMAGE_UNBOUNDED, NULL, option_count, options, values, code);
+    return load_image(image, API_IMAGE_UNBOUNDED, NULL, option_count, options, values, code);
 }
 
-static CUresult file_read(const char *path, char **bytes, size_t *size)
+static CUresult load_file_read(const char *path, char **bytes, size_t *size)
 {
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
@@ -70,9 +70,9 @@ CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_optio
 {
     char *bytes = NULL;
     size_t size = 0;
-    CUresult rc = path == NULL ? CUDA_ERROR_INVALID_VALUE : file_read(path, &bytes, &size);
+    CUresult rc = path == NULL ? CUDA_ERROR_INVALID_VALUE : load_file_read(path, &bytes, &size);
     if (rc == CUDA_SUCCESS) {
-        rc = load(bytes, size, path, option_count, options, values, code);
+        rc = load_image(bytes, size, path, option_count, options, values, code);
         free(bytes);
     }
     return rc;

@@ -98,7 +98,7 @@ static CUresult graph_free(uint64_t address)
 }
 
 /* Any stream may use it: waits for all work. */
-static CUresult pooled_free(CUdeviceptr dptr)
+static CUresult call_memory_pooled_free(CUdeviceptr dptr)
 {
     struct front_mempool_found found;
     if (!front_mempool_find(dptr, &found) || found.start != dptr) {
@@ -127,7 +127,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     }
     struct sg_range *range = sg_range_find(dptr);
     if (range != NULL && range->pooled) {
-        return sg_leave(pooled_free(dptr));
+        return sg_leave(call_memory_pooled_free(dptr));
     }
     if (!may_free(range, dptr)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);

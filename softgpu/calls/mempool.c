@@ -6,7 +6,7 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/memory/memory.h"
 
-static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
+static CUresult call_mempool_enter_stream(CUstream handle, struct front_stream *stream)
 {
     struct sg_stream *found;
     CUresult rc = sg_enter_stream(handle, &found);
@@ -19,12 +19,12 @@ static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
     return rc;
 }
 
-static void pool_leave(void)
+static void call_mempool_leave(void)
 {
     (void)sg_leave(CUDA_SUCCESS);
 }
 
-static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
+static CUresult call_mempool_map(CUdevice device, uint64_t bytes, uint64_t *address)
 {
     struct sg_range *range;
     CUresult rc = sg_heap_alloc(sg_device_at(device), NULL, bytes, &range);
@@ -35,15 +35,15 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
     return rc;
 }
 
-static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
+static void call_mempool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
 {
     (void)device;
     (void)bytes;
     sg_heap_free(sg_range_find(address));
 }
 
-static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, CUdevice by,
-                            CUmemAccess_flags flags)
+static CUresult call_mempool_access(CUdevice device, uint64_t address, uint64_t bytes, CUdevice by,
+                                    CUmemAccess_flags flags)
 {
     (void)device;
     (void)bytes;
@@ -55,22 +55,22 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
                : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void *pool_mark(const struct front_stream *stream)
+static void *call_mempool_mark(const struct front_stream *stream)
 {
     return sg_stream_mark(stream->stream);
 }
 
-static bool pool_passed(const void *mark)
+static bool call_mempool_passed(const void *mark)
 {
     return ((const struct sg_mark *)mark)->done;
 }
 
-static CUresult pool_wait(const struct front_stream *stream, void *mark)
+static CUresult call_mempool_wait(const struct front_stream *stream, void *mark)
 {
     return sg_stream_follow(stream->stream, mark);
 }
 
-static void pool_drop(void *mark)
+static void call_mempool_drop(void *mark)
 {
     sg_mark_drop(mark);
 }
@@ -79,8 +79,8 @@ static void pool_drop(void *mark)
 
 _Static_assert(sizeof(struct sg_ipc_handle) <= FRONT_MEMPOOL_SHARED, "it travels so");
 
-static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
-                           uint8_t shared[FRONT_MEMPOOL_SHARED])
+static CUresult call_mempool_share(CUdevice device, uint64_t address, uint64_t bytes,
+                                   uint8_t shared[FRONT_MEMPOOL_SHARED])
 {
     struct sg_ipc_handle handle;
     (void)device;
@@ -93,8 +93,8 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
     return rc;
 }
 
-static CUresult pool_open(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SHARED],
-                          uint64_t *address, uint64_t *bytes)
+static CUresult call_mempool_open(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SHARED],
+                                  uint64_t *address, uint64_t *bytes)
 {
     struct sg_ipc_handle handle;
     struct sg_range *range;
@@ -109,15 +109,15 @@ static CUresult pool_open(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SH
 
 const struct front_mempool_host sg_call_mempool = {
     .enter = sg_enter_process,
-    .enter_stream = pool_enter_stream,
-    .leave = pool_leave,
-    .map = pool_map,
-    .unmap = pool_unmap,
-    .access = pool_access,
-    .mark = pool_mark,
-    .passed = pool_passed,
-    .wait = pool_wait,
-    .drop = pool_drop,
-    .share = pool_share,
-    .open = pool_open,
+    .enter_stream = call_mempool_enter_stream,
+    .leave = call_mempool_leave,
+    .map = call_mempool_map,
+    .unmap = call_mempool_unmap,
+    .access = call_mempool_access,
+    .mark = call_mempool_mark,
+    .passed = call_mempool_passed,
+    .wait = call_mempool_wait,
+    .drop = call_mempool_drop,
+    .share = call_mempool_share,
+    .open = call_mempool_open,
 };

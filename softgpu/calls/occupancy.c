@@ -7,8 +7,9 @@
 #include "softgpu/process/green.h"
 
 /* Enters; the lock is held on success. */
-static CUresult enter(CUfunction handle, const CUlaunchConfig *config, const int *answer,
-                      struct sg_function **function, struct front_launch_options *options)
+static CUresult call_occupancy_enter(CUfunction handle, const CUlaunchConfig *config,
+                                     const int *answer, struct sg_function **function,
+                                     struct front_launch_options *options)
 {
     struct sg_context *context;
     CUresult rc = sg_enter(&context);
@@ -45,7 +46,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
 {
     struct sg_function *function;
     struct front_launch_options options;
-    CUresult rc = enter(func, config, clusterSize, &function, &options);
+    CUresult rc = call_occupancy_enter(func, config, clusterSize, &function, &options);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -61,7 +62,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
 {
     struct sg_function *function;
     struct front_launch_options options;
-    CUresult rc = enter(func, config, numClusters, &function, &options);
+    CUresult rc = call_occupancy_enter(func, config, numClusters, &function, &options);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

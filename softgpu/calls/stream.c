@@ -21,7 +21,7 @@ CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green,
     return CUDA_SUCCESS;
 }
 
-static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
+static CUresult call_stream_create(CUstream *phStream, unsigned flags, int priority)
 {
     struct sg_context *context;
     CUresult rc = sg_enter(&context);
@@ -37,12 +37,12 @@ static CUresult stream_create(CUstream *phStream, unsigned flags, int priority)
 
 CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
 {
-    return stream_create(phStream, Flags, 0);
+    return call_stream_create(phStream, Flags, 0);
 }
 
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
-    return stream_create(phStream, flags, priority);
+    return call_stream_create(phStream, flags, priority);
 }
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
@@ -214,7 +214,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     return rc;
 }
 
-static struct sg_value value_of(const struct front_value *value)
+static struct sg_value call_stream_value(const struct front_value *value)
 {
     return (struct sg_value){.address = value->address,
                              .value = value->value,
@@ -231,11 +231,11 @@ CUresult sg_call_stream_values(CUstream handle, const struct front_value *values
         return rc;
     }
     for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++) {
-        const struct sg_value value = value_of(&values[i]);
+        const struct sg_value value = call_stream_value(&values[i]);
         rc = sg_value_check(&value);
     }
     for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++) {
-        const struct sg_value value = value_of(&values[i]);
+        const struct sg_value value = call_stream_value(&values[i]);
         rc = sg_submit_value(stream, &value);
     }
     return sg_leave(rc);

@@ -48,8 +48,8 @@ CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sa
 }
 
 /* The arrays of a resource, if they are of this context. */
-static struct front_backing backing_of(const struct sg_context *context,
-                                       const CUDA_RESOURCE_DESC *resource)
+static struct front_backing call_texture_backing(const struct sg_context *context,
+                                                 const CUDA_RESOURCE_DESC *resource)
 {
     struct front_backing backing = {NULL, NULL};
     const struct sg_array *found = NULL;
@@ -64,7 +64,8 @@ static struct front_backing backing_of(const struct sg_context *context,
 }
 
 /* Linear memory is the device's, all of it. */
-static CUresult memory_check(const struct sg_context *context, const CUDA_RESOURCE_DESC *resource)
+static CUresult call_texture_memory_check(const struct sg_context *context,
+                                          const CUDA_RESOURCE_DESC *resource)
 {
     struct sg_range *range;
     uint64_t start, bytes;
@@ -102,12 +103,12 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
         return rc;
     }
     struct front_sampled what;
-    const struct front_backing backing = backing_of(context, pResDesc);
+    const struct front_backing backing = call_texture_backing(context, pResDesc);
     rc = pTexObject == NULL ? CUDA_ERROR_INVALID_VALUE
                             : front_texture_read((CUdevice)context->device->ordinal, pResDesc,
                                                  pTexDesc, pResViewDesc, &backing, &what);
     if (rc == CUDA_SUCCESS) {
-        rc = memory_check(context, pResDesc);
+        rc = call_texture_memory_check(context, pResDesc);
     }
     return made(context, rc, &what, pTexObject);
 }
@@ -120,7 +121,7 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
         return rc;
     }
     struct front_sampled what;
-    const struct front_backing backing = backing_of(context, pResDesc);
+    const struct front_backing backing = call_texture_backing(context, pResDesc);
     rc = pSurfObject == NULL ? CUDA_ERROR_INVALID_VALUE
                              : front_surface_read(pResDesc, &backing, &what);
     return made(context, rc, &what, pSurfObject);

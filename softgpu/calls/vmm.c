@@ -177,7 +177,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     return leave_teardown(sg_vmm_unmap(ptr, size, !nothing_runs()));
 }
 
-static CUresult access_check(const CUmemAccessDesc *desc, unsigned *rights)
+static CUresult call_vmm_access_check(const CUmemAccessDesc *desc, unsigned *rights)
 {
     struct sg_device *device;
     if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
@@ -211,10 +211,10 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
     }
     unsigned rights = 0;
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        rc = access_check(&desc[i], &rights);
+        rc = call_vmm_access_check(&desc[i], &rights);
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        (void)access_check(&desc[i], &rights);
+        (void)call_vmm_access_check(&desc[i], &rights);
         rc = sg_vmm_access(ptr, size, (unsigned)desc[i].location.id, rights);
     }
     return sg_leave(rc);

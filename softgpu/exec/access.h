@@ -131,7 +131,7 @@ resolve_global(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a
     uint64_t bits = 0;
     uint64_t fill = a[first_lane(mask)];
     for (int i = 0; i < SG_LANES; i++) {
-        int64_t at = (int64_t)((LANE_ON ? a[i] : fill) + (uint64_t)x->offset);
+        int64_t at = (int64_t)((SG_LANE_ON ? a[i] : fill) + (uint64_t)x->offset);
         out->host[i] = (uint8_t *)(uintptr_t)at;
         bits |= (uint64_t)at;
         low = at < low ? at : low;
@@ -143,7 +143,7 @@ resolve_global(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a
     }
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint64_t at = (uint64_t)(uintptr_t)out->host[i];
-        if (LANE_ON &&
+        if (SG_LANE_ON &&
             ((at & (x->align - 1)) || !sg_map_allows(warp->map, at, x->bytes, x->need))) {
             return access_fault(warp, in, i, at, x);
         }
@@ -175,17 +175,17 @@ resolve_shared(struct sg_warp *warp, const struct sg_insn *in, const uint32_t *a
         warp->shared_bytes >= x->bytes ? (uint32_t)warp->shared_bytes - x->bytes + 1 : 0;
     uint32_t offset = (uint32_t)x->offset;
     for (int i = 0; i < SG_LANES; i++) {
-        uint32_t at = LANE_ON ? a[i] + offset : 0;
+        uint32_t at = SG_LANE_ON ? a[i] + offset : 0;
         out->host[i] = warp->shared + at;
         bits |= at;
-        wrong |= LANE_ON && at >= limit ? 1 : 0;
+        wrong |= SG_LANE_ON && at >= limit ? 1 : 0;
     }
     if ((bits & (x->align - 1)) == 0 && !wrong) {
         return ACCESS_SCATTER;
     }
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint32_t at = a[i] + offset;
-        if (LANE_ON && (at >= limit || (at & (x->align - 1)))) {
+        if (SG_LANE_ON && (at >= limit || (at & (x->align - 1)))) {
             return access_fault(warp, in, i, SG_WINDOW_SHARED + at, x);
         }
     }
@@ -199,11 +199,11 @@ resolve_local(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a,
 {
     bool same = true;
     for (int i = 0; a != NULL && i < SG_LANES; i++) {
-        same = same && (!LANE_ON || a[i] == a[first_lane(mask)]);
+        same = same && (!SG_LANE_ON || a[i] == a[first_lane(mask)]);
     }
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint64_t at = (a != NULL ? a[i] : 0) + (uint64_t)x->offset;
-        if (!LANE_ON) {
+        if (!SG_LANE_ON) {
             continue;
         }
         if (at > warp->local_bytes || x->bytes > warp->local_bytes - at || (at & (x->align - 1))) {
@@ -226,7 +226,7 @@ resolve_each(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, 
 {
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint64_t at = a[i] + (uint64_t)x->offset + window;
-        if (!LANE_ON) {
+        if (!SG_LANE_ON) {
             continue;
         }
         if (x->bytes > 8 && at >= SG_WINDOW_LOCAL && at < SG_WINDOW_PARAM) {
@@ -246,7 +246,7 @@ resolve_generic(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *
 {
     uint64_t windows = 0;
     for (int i = 0; i < SG_LANES; i++) {
-        windows |= LANE_ON ? (a[i] + (uint64_t)x->offset) >> SG_ADDRESS_BITS : 0;
+        windows |= SG_LANE_ON ? (a[i] + (uint64_t)x->offset) >> SG_ADDRESS_BITS : 0;
     }
     return windows == 0 ? resolve_global(warp, in, a, mask, x, out)
                         : resolve_each(warp, in, a, mask, x, out, 0);

@@ -36,27 +36,27 @@ typedef uint64_t val_u64;
 typedef int64_t val_s64;
 typedef double val_f64;
 
-#define GET(T, row, i)  GET_##T(row, i)
-#define GET_u16(row, i) (val_u16)(row)[i]
-#define GET_s16(row, i) (val_s16)(val_u16)(row)[i]
-#define GET_f16         GET_u16
-#define GET_bf16        GET_u16
-#define GET_u32(row, i) (row)[i]
-#define GET_f16x2       GET_u32
-#define GET_bf16x2      GET_u32
-#define GET_s32(row, i) (row)[i]
-#define GET_f32(row, i) (row)[i]
-#define GET_u64(row, i) (row)[i]
-#define GET_s64(row, i) (row)[i]
-#define GET_f64(row, i) (row)[i]
-#define GET_p(row, i)   ((row)[0] >> (i)&1)
+#define ALU_GET(T, row, i)  ALU_GET_##T(row, i)
+#define ALU_GET_u16(row, i) (val_u16)(row)[i]
+#define ALU_GET_s16(row, i) (val_s16)(val_u16)(row)[i]
+#define ALU_GET_f16         ALU_GET_u16
+#define ALU_GET_bf16        ALU_GET_u16
+#define ALU_GET_u32(row, i) (row)[i]
+#define ALU_GET_f16x2       ALU_GET_u32
+#define ALU_GET_bf16x2      ALU_GET_u32
+#define ALU_GET_s32(row, i) (row)[i]
+#define ALU_GET_f32(row, i) (row)[i]
+#define ALU_GET_u64(row, i) (row)[i]
+#define ALU_GET_s64(row, i) (row)[i]
+#define ALU_GET_f64(row, i) (row)[i]
+#define ALU_GET_p(row, i)   ((row)[0] >> (i)&1)
 
-#define ROW(T, name, field)                                                                        \
+#define ALU_ROW(T, name, field)                                                                    \
     T *name = (T *)__builtin_assume_aligned((char *)warp + in->field, sizeof(T) > 4 ? 64 : 4)
-#define ROW_OF(T, name, field) ROW(row_##T, name, field)
+#define ALU_ROW_OF(T, name, field) ALU_ROW(row_##T, name, field)
 
-#define LANE_LOOP _Pragma("GCC ivdep") for (int i = 0; i < SG_LANES; i++)
-#define LANE_ON   (mask >> i & 1)
+#define SG_LANE_LOOP _Pragma("GCC ivdep") for (int i = 0; i < SG_LANES; i++)
+#define SG_LANE_ON   (mask >> i & 1)
 
 /* Predicate results: a word per lane, then the sign bits of the words */
 static inline uint32_t sg_pack_mask(const uint32_t *words)
@@ -87,158 +87,165 @@ static inline uint32_t sg_pack_mask(const uint32_t *words)
 /* Under another rounding mode. The barriers keep the arithmetic between the two settings: it reads
  * and writes memory, and neither may cross them. */
 enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
-#define ROUND_BEGIN(mode)                                                                          \
+#define ALU_ROUND_BEGIN(mode)                                                                      \
     unsigned saved_ = _mm_getcsr();                                                                \
     _mm_setcsr((saved_ & ~0x6000u) | SG_ROUND_##mode);                                             \
     __asm__ volatile("" ::: "memory")
-#define ROUND_END                                                                                  \
+#define ALU_ROUND_END                                                                              \
     __asm__ volatile("" ::: "memory");                                                             \
     _mm_setcsr(saved_)
 
-#define LANES1(A)                                                                                  \
-    const val_##A a = GET(A, ra, i);                                                               \
+#define ALU_LANES1(A)                                                                              \
+    const val_##A a = ALU_GET(A, ra, i);                                                           \
     (void)a
-#define LANES2(A, B)                                                                               \
-    LANES1(A);                                                                                     \
-    const val_##B b = GET(B, rb, i);                                                               \
+#define ALU_LANES2(A, B)                                                                           \
+    ALU_LANES1(A);                                                                                 \
+    const val_##B b = ALU_GET(B, rb, i);                                                           \
     (void)b
-#define LANES3(A, B, C)                                                                            \
-    LANES2(A, B);                                                                                  \
-    const val_##C c = GET(C, rc, i);                                                               \
+#define ALU_LANES3(A, B, C)                                                                        \
+    ALU_LANES2(A, B);                                                                              \
+    const val_##C c = ALU_GET(C, rc, i);                                                           \
     (void)c
-#define LANES4(A, B, C, E)                                                                         \
-    LANES3(A, B, C);                                                                               \
-    const val_##E e = GET(E, re, i);                                                               \
+#define ALU_LANES4(A, B, C, E)                                                                     \
+    ALU_LANES3(A, B, C);                                                                           \
+    const val_##E e = ALU_GET(E, re, i);                                                           \
     (void)e
-#define ROWS1(A) ROW_OF(A, ra, a)
-#define ROWS2(A, B)                                                                                \
-    ROWS1(A);                                                                                      \
-    ROW_OF(B, rb, b)
-#define ROWS3(A, B, C)                                                                             \
-    ROWS2(A, B);                                                                                   \
-    ROW_OF(C, rc, c)
-#define ROWS4(A, B, C, E)                                                                          \
-    ROWS3(A, B, C);                                                                                \
-    ROW_OF(E, re, e)
+#define ALU_ROWS1(A) ALU_ROW_OF(A, ra, a)
+#define ALU_ROWS2(A, B)                                                                            \
+    ALU_ROWS1(A);                                                                                  \
+    ALU_ROW_OF(B, rb, b)
+#define ALU_ROWS3(A, B, C)                                                                         \
+    ALU_ROWS2(A, B);                                                                               \
+    ALU_ROW_OF(C, rc, c)
+#define ALU_ROWS4(A, B, C, E)                                                                      \
+    ALU_ROWS3(A, B, C);                                                                            \
+    ALU_ROW_OF(E, re, e)
 
-#define HANDLER(prefix, name)                                                                      \
+#define ALU_HANDLER(prefix, name)                                                                  \
     static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
-#define VALUE(D, ...) (row_##D)(val_##D)(__VA_ARGS__)
-#define CHAINED(name)                                                                              \
-    HANDLER(chain, name)                                                                           \
+#define ALU_VALUE(D, ...) (row_##D)(val_##D)(__VA_ARGS__)
+#define ALU_CHAINED(name)                                                                          \
+    ALU_HANDLER(chain, name)                                                                       \
     {                                                                                              \
         full_##name(warp, in, mask);                                                               \
         SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
-#define MAKE_OP(name, D, BEGIN, END, ROWS, LANES, ...)                                             \
-    HANDLER(full, name)                                                                            \
+#define ALU_MAKE_OP(name, D, BEGIN, END, ROWS, LANES, ...)                                         \
+    ALU_HANDLER(full, name)                                                                        \
     {                                                                                              \
         const int64_t imm = in->imm;                                                               \
         (void)imm, (void)mask;                                                                     \
-        ROW_OF(D, rd, d);                                                                          \
+        ALU_ROW_OF(D, rd, d);                                                                      \
         ROWS;                                                                                      \
         BEGIN;                                                                                     \
-        LANE_LOOP                                                                                  \
+        SG_LANE_LOOP                                                                               \
         {                                                                                          \
             LANES;                                                                                 \
-            rd[i] = VALUE(D, __VA_ARGS__);                                                         \
+            rd[i] = ALU_VALUE(D, __VA_ARGS__);                                                     \
         }                                                                                          \
         END;                                                                                       \
     }                                                                                              \
-    CHAINED(name)                                                                                  \
-    HANDLER(masked, name)                                                                          \
+    ALU_CHAINED(name)                                                                              \
+    ALU_HANDLER(masked, name)                                                                      \
     {                                                                                              \
         const int64_t imm = in->imm;                                                               \
         (void)imm;                                                                                 \
-        ROW_OF(D, rd, d);                                                                          \
+        ALU_ROW_OF(D, rd, d);                                                                      \
         ROWS;                                                                                      \
         BEGIN;                                                                                     \
-        LANE_LOOP                                                                                  \
+        SG_LANE_LOOP                                                                               \
         {                                                                                          \
             LANES;                                                                                 \
-            rd[i] = LANE_ON ? VALUE(D, __VA_ARGS__) : rd[i];                                       \
+            rd[i] = SG_LANE_ON ? ALU_VALUE(D, __VA_ARGS__) : rd[i];                                \
         }                                                                                          \
         END;                                                                                       \
     }                                                                                              \
-    HANDLER(pair, name)                                                                            \
+    ALU_HANDLER(pair, name)                                                                        \
     {                                                                                              \
         const int64_t imm = in->imm;                                                               \
         (void)imm, (void)mask;                                                                     \
-        ROW_OF(D, rd, d);                                                                          \
+        ALU_ROW_OF(D, rd, d);                                                                      \
         ROWS;                                                                                      \
         BEGIN;                                                                                     \
         _Pragma("GCC ivdep") for (int i = 0; i < 2; i++)                                           \
         {                                                                                          \
             LANES;                                                                                 \
-            rd[i] = VALUE(D, __VA_ARGS__);                                                         \
+            rd[i] = ALU_VALUE(D, __VA_ARGS__);                                                     \
         }                                                                                          \
         END;                                                                                       \
         SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
-#define MAKE_CMP(name, ROWS, LANES, ...)                                                           \
-    HANDLER(full, name)                                                                            \
+#define ALU_MAKE_CMP(name, ROWS, LANES, ...)                                                       \
+    ALU_HANDLER(full, name)                                                                        \
     {                                                                                              \
         _Alignas(32) uint32_t words[SG_LANES];                                                     \
-        ROW_OF(p, rd, d);                                                                          \
+        ALU_ROW_OF(p, rd, d);                                                                      \
         ROWS;                                                                                      \
         (void)mask;                                                                                \
-        LANE_LOOP                                                                                  \
+        SG_LANE_LOOP                                                                               \
         {                                                                                          \
             LANES;                                                                                 \
             words[i] = (__VA_ARGS__) ? UINT32_MAX : 0;                                             \
         }                                                                                          \
         *rd = sg_pack_mask(words);                                                                 \
     }                                                                                              \
-    CHAINED(name)                                                                                  \
-    HANDLER(masked, name)                                                                          \
+    ALU_CHAINED(name)                                                                              \
+    ALU_HANDLER(masked, name)                                                                      \
     {                                                                                              \
-        ROW_OF(p, rd, d);                                                                          \
+        ALU_ROW_OF(p, rd, d);                                                                      \
         uint32_t old = *rd;                                                                        \
         full_##name(warp, in, mask);                                                               \
         *rd = (*rd & mask) | (old & ~mask);                                                        \
     }
 
-#define MAKE_BITS(name, ROWS, A, B, C, ...)                                                        \
-    HANDLER(full, name)                                                                            \
+#define ALU_MAKE_BITS(name, ROWS, A, B, C, ...)                                                    \
+    ALU_HANDLER(full, name)                                                                        \
     {                                                                                              \
-        ROW_OF(p, rd, d);                                                                          \
+        ALU_ROW_OF(p, rd, d);                                                                      \
         ROWS;                                                                                      \
         const uint32_t a = A, b = B, c = C;                                                        \
         (void)a, (void)b, (void)c, (void)mask;                                                     \
         *rd = __VA_ARGS__;                                                                         \
     }                                                                                              \
-    CHAINED(name)                                                                                  \
-    HANDLER(masked, name)                                                                          \
+    ALU_CHAINED(name)                                                                              \
+    ALU_HANDLER(masked, name)                                                                      \
     {                                                                                              \
-        ROW_OF(p, rd, d);                                                                          \
+        ALU_ROW_OF(p, rd, d);                                                                      \
         ROWS;                                                                                      \
         const uint32_t a = A, b = B, c = C;                                                        \
         (void)a, (void)b, (void)c;                                                                 \
         *rd = ((__VA_ARGS__)&mask) | (*rd & ~mask);                                                \
     }
 
-#define NOTHING              ((void)0)
-#define OP1(name, D, A, ...) MAKE_OP(name, D, NOTHING, NOTHING, ROWS1(A), LANES1(A), __VA_ARGS__)
+#define ALU_NOTHING ((void)0)
+#define OP1(name, D, A, ...)                                                                       \
+    ALU_MAKE_OP(name, D, ALU_NOTHING, ALU_NOTHING, ALU_ROWS1(A), ALU_LANES1(A), __VA_ARGS__)
 #define OP2(name, D, A, B, ...)                                                                    \
-    MAKE_OP(name, D, NOTHING, NOTHING, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)
+    ALU_MAKE_OP(name, D, ALU_NOTHING, ALU_NOTHING, ALU_ROWS2(A, B), ALU_LANES2(A, B), __VA_ARGS__)
 #define OP3(name, D, A, B, C, ...)                                                                 \
-    MAKE_OP(name, D, NOTHING, NOTHING, ROWS3(A, B, C), LANES3(A, B, C), __VA_ARGS__)
+    ALU_MAKE_OP(name, D, ALU_NOTHING, ALU_NOTHING, ALU_ROWS3(A, B, C), ALU_LANES3(A, B, C),        \
+                __VA_ARGS__)
 #define OP4(name, D, A, B, C, E, ...)                                                              \
-    MAKE_OP(name, D, NOTHING, NOTHING, ROWS4(A, B, C, E), LANES4(A, B, C, E), __VA_ARGS__)
+    ALU_MAKE_OP(name, D, ALU_NOTHING, ALU_NOTHING, ALU_ROWS4(A, B, C, E), ALU_LANES4(A, B, C, E),  \
+                __VA_ARGS__)
 #define RND1(name, R, D, A, ...)                                                                   \
-    MAKE_OP(name, D, ROUND_BEGIN(R), ROUND_END, ROWS1(A), LANES1(A), __VA_ARGS__)
+    ALU_MAKE_OP(name, D, ALU_ROUND_BEGIN(R), ALU_ROUND_END, ALU_ROWS1(A), ALU_LANES1(A),           \
+                __VA_ARGS__)
 #define RND2(name, R, D, A, B, ...)                                                                \
-    MAKE_OP(name, D, ROUND_BEGIN(R), ROUND_END, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)
+    ALU_MAKE_OP(name, D, ALU_ROUND_BEGIN(R), ALU_ROUND_END, ALU_ROWS2(A, B), ALU_LANES2(A, B),     \
+                __VA_ARGS__)
 #define RND3(name, R, D, A, B, C, ...)                                                             \
-    MAKE_OP(name, D, ROUND_BEGIN(R), ROUND_END, ROWS3(A, B, C), LANES3(A, B, C), __VA_ARGS__)
-#define CMP1(name, A, ...)       MAKE_CMP(name, ROWS1(A), LANES1(A), __VA_ARGS__)
-#define CMP2(name, A, B, ...)    MAKE_CMP(name, ROWS2(A, B), LANES2(A, B), __VA_ARGS__)
-#define CMP3(name, A, B, C, ...) MAKE_CMP(name, ROWS3(A, B, C), LANES3(A, B, C), __VA_ARGS__)
-#define BITS1(name, ...)         MAKE_BITS(name, ROWS1(p), *ra, 0, 0, __VA_ARGS__)
-#define BITS2(name, ...)         MAKE_BITS(name, ROWS2(p, p), *ra, *rb, 0, __VA_ARGS__)
-#define BITS3(name, ...)         MAKE_BITS(name, ROWS3(p, p, p), *ra, *rb, *rc, __VA_ARGS__)
+    ALU_MAKE_OP(name, D, ALU_ROUND_BEGIN(R), ALU_ROUND_END, ALU_ROWS3(A, B, C),                    \
+                ALU_LANES3(A, B, C), __VA_ARGS__)
+#define CMP1(name, A, ...)    ALU_MAKE_CMP(name, ALU_ROWS1(A), ALU_LANES1(A), __VA_ARGS__)
+#define CMP2(name, A, B, ...) ALU_MAKE_CMP(name, ALU_ROWS2(A, B), ALU_LANES2(A, B), __VA_ARGS__)
+#define CMP3(name, A, B, C, ...)                                                                   \
+    ALU_MAKE_CMP(name, ALU_ROWS3(A, B, C), ALU_LANES3(A, B, C), __VA_ARGS__)
+#define BITS1(name, ...) ALU_MAKE_BITS(name, ALU_ROWS1(p), *ra, 0, 0, __VA_ARGS__)
+#define BITS2(name, ...) ALU_MAKE_BITS(name, ALU_ROWS2(p, p), *ra, *rb, 0, __VA_ARGS__)
+#define BITS3(name, ...) ALU_MAKE_BITS(name, ALU_ROWS3(p, p, p), *ra, *rb, *rc, __VA_ARGS__)
 #define ALIAS(name, same)
 
 #endif

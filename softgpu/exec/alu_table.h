@@ -15,26 +15,26 @@
 #undef BITS2
 #undef BITS3
 #undef ALIAS
-#define TYPES_OF(D, A, B, C)                                                                       \
+#define ALU_TYPES(D, A, B, C)                                                                      \
     {                                                                                              \
         SG_OP_##D, SG_OP_##A, SG_OP_##B, SG_OP_##C                                                 \
     }
-#define ENTRY(name, D, A, B, C)                                                                    \
-    {#name, full_##name, masked_##name, chain_##name, pair_##name, TYPES_OF(D, A, B, C)},
-#define TEST(name, A, B, C)                                                                        \
-    {#name, full_##name, masked_##name, chain_##name, 0, TYPES_OF(p, A, B, C)},
-#define OP1(name, D, A, ...)           ENTRY(name, D, A, none, none)
-#define OP2(name, D, A, B, ...)        ENTRY(name, D, A, B, none)
-#define OP3(name, D, A, B, C, ...)     ENTRY(name, D, A, B, C)
-#define OP4(name, D, A, B, C, E, ...)  ENTRY(name, D, A, B, C)
-#define RND1(name, R, D, A, ...)       ENTRY(name, D, A, none, none)
-#define RND2(name, R, D, A, B, ...)    ENTRY(name, D, A, B, none)
-#define RND3(name, R, D, A, B, C, ...) ENTRY(name, D, A, B, C)
-#define CMP1(name, A, ...)             TEST(name, A, none, none)
-#define CMP2(name, A, B, ...)          TEST(name, A, B, none)
-#define CMP3(name, A, B, C, ...)       TEST(name, A, B, C)
-#define BITS1(name, ...)               TEST(name, p, none, none)
-#define BITS2(name, ...)               TEST(name, p, p, none)
-#define BITS3(name, ...)               TEST(name, p, p, p)
+#define ALU_ENTRY(name, D, A, B, C)                                                                \
+    {#name, full_##name, masked_##name, chain_##name, pair_##name, ALU_TYPES(D, A, B, C)},
+#define ALU_TEST_ENTRY(name, A, B, C)                                                              \
+    {#name, full_##name, masked_##name, chain_##name, 0, ALU_TYPES(p, A, B, C)},
+#define OP1(name, D, A, ...)           ALU_ENTRY(name, D, A, none, none)
+#define OP2(name, D, A, B, ...)        ALU_ENTRY(name, D, A, B, none)
+#define OP3(name, D, A, B, C, ...)     ALU_ENTRY(name, D, A, B, C)
+#define OP4(name, D, A, B, C, E, ...)  ALU_ENTRY(name, D, A, B, C)
+#define RND1(name, R, D, A, ...)       ALU_ENTRY(name, D, A, none, none)
+#define RND2(name, R, D, A, B, ...)    ALU_ENTRY(name, D, A, B, none)
+#define RND3(name, R, D, A, B, C, ...) ALU_ENTRY(name, D, A, B, C)
+#define CMP1(name, A, ...)             ALU_TEST_ENTRY(name, A, none, none)
+#define CMP2(name, A, B, ...)          ALU_TEST_ENTRY(name, A, B, none)
+#define CMP3(name, A, B, C, ...)       ALU_TEST_ENTRY(name, A, B, C)
+#define BITS1(name, ...)               ALU_TEST_ENTRY(name, p, none, none)
+#define BITS2(name, ...)               ALU_TEST_ENTRY(name, p, p, none)
+#define BITS3(name, ...)               ALU_TEST_ENTRY(name, p, p, p)
 /* filled in by op.c, which knows how to look up `same` */
 #define ALIAS(name, same) {#name "=" #same, 0, 0, 0, 0, {0, 0, 0, 0}},

@@ -10,8 +10,8 @@
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
 
-static void *refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
-                    unsigned bytes)
+static void *atomic_refuse(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                           uint64_t address, unsigned bytes)
 {
     const struct sg_access_fault what = {"atomic", bytes, bytes};
     sg_warp_fault_access(warp, in, lane, address, &what);
@@ -27,11 +27,11 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
         bool inside = (uint64_t)offset + bytes <= warp->shared_bytes;
         return inside && !(offset & (bytes - 1))
                    ? warp->shared + offset
-                   : refuse(warp, in, lane, SG_WINDOW_SHARED + offset, bytes);
+                   : atomic_refuse(warp, in, lane, SG_WINDOW_SHARED + offset, bytes);
     }
     uint64_t address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
     if (address & (bytes - 1)) {
-        return refuse(warp, in, lane, address, bytes);
+        return atomic_refuse(warp, in, lane, address, bytes);
     }
     if (address < SG_WINDOW_SHARED &&
         sg_map_allows(warp->map, address, bytes, SG_MAP_READ | SG_MAP_WRITE)) {
@@ -40,7 +40,7 @@ word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned 
     void *at = in->mode == SG_MEM_GLOBAL
                    ? NULL
                    : sg_generic_at(warp, lane, address, bytes, SG_MAP_READ | SG_MAP_WRITE);
-    return at != NULL ? at : refuse(warp, in, lane, address, bytes);
+    return at != NULL ? at : atomic_refuse(warp, in, lane, address, bytes);
 }
 
 /* All lanes are here, and all their words in shared memory: no lane needs a look of its own. */
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
 }
 
 /* The bits of the next value, out of old_bits and the operands of `lane` */
-#define NEXT(U, V, ...)                                                                            \
+#define ATOMIC_NEXT(U, V, ...)                                                                     \
     V old, b, c, next;                                                                             \
     U b_bits = (U)rb[lane], c_bits = (U)rc[lane];                                                  \
     memcpy(&old, &old_bits, sizeof old);                                                           \
@@ -85,9 +85,9 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
             for (int lane = 0; lane < SG_LANES; lane++) {                                          \
                 const uint32_t offset = offsets[lane] + (uint32_t)in->imm;                         \
                 U *at = (U *)(void *)(warp->shared + offset), old_bits = *at, next_bits;           \
-                NEXT(U, V, __VA_ARGS__);                                                           \
+                ATOMIC_NEXT(U, V, __VA_ARGS__);                                                    \
                 *at = next_bits;                                                                   \
-                if (rd) {                                                                          \
+                if (rd != NULL) {                                                                  \
                     rd[lane] = (R)old_bits;                                                        \
                 }                                                                                  \
             }                                                                                      \
@@ -101,63 +101,63 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
             }                                                                                      \
             U old_bits = __atomic_load_n(at, __ATOMIC_RELAXED), next_bits;                         \
             do {                                                                                   \
-                NEXT(U, V, __VA_ARGS__);                                                           \
+                ATOMIC_NEXT(U, V, __VA_ARGS__);                                                    \
                 if (exclusive) {                                                                   \
                     *at = next_bits;                                                               \
                     break;                                                                         \
                 }                                                                                  \
             } while (!__atomic_compare_exchange_n(at, &old_bits, next_bits, true,                  \
                                                   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));            \
-            if (rd) {                                                                              \
+            if (rd != NULL) {                                                                      \
                 rd[lane] = (R)old_bits;                                                            \
             }                                                                                      \
         }                                                                                          \
     }
 
-#define FOR_INT(U, S, bits)                                                                        \
-    DO(add_u##bits, U, U, U, old + b)                                                              \
-    DO(min_u##bits, U, U, U, old < b ? old : b)                                                    \
-    DO(max_u##bits, U, U, U, old > b ? old : b)                                                    \
-    DO(min_s##bits, U, U, S, old < b ? old : b)                                                    \
-    DO(max_s##bits, U, U, S, old > b ? old : b)                                                    \
-    DO(inc_u##bits, U, U, U, old >= b ? 0 : old + 1)                                               \
-    DO(dec_u##bits, U, U, U, old == 0 || old > b ? b : old - 1)                                    \
-    DO(and_b##bits, U, U, U, old &b)                                                               \
-    DO(or_b##bits, U, U, U, old | b)                                                               \
-    DO(xor_b##bits, U, U, U, old ^ b)                                                              \
-    DO(exch_b##bits, U, U, U, b)                                                                   \
-    DO(cas_b##bits, U, U, U, old == b ? c : old)
+#define ATOMIC_INT(U, S, bits)                                                                     \
+    ATOMIC_DO(add_u##bits, U, U, U, old + b)                                                       \
+    ATOMIC_DO(min_u##bits, U, U, U, old < b ? old : b)                                             \
+    ATOMIC_DO(max_u##bits, U, U, U, old > b ? old : b)                                             \
+    ATOMIC_DO(min_s##bits, U, U, S, old < b ? old : b)                                             \
+    ATOMIC_DO(max_s##bits, U, U, S, old > b ? old : b)                                             \
+    ATOMIC_DO(inc_u##bits, U, U, U, old >= b ? 0 : old + 1)                                        \
+    ATOMIC_DO(dec_u##bits, U, U, U, old == 0 || old > b ? b : old - 1)                             \
+    ATOMIC_DO(and_b##bits, U, U, U, old &b)                                                        \
+    ATOMIC_DO(or_b##bits, U, U, U, old | b)                                                        \
+    ATOMIC_DO(xor_b##bits, U, U, U, old ^ b)                                                       \
+    ATOMIC_DO(exch_b##bits, U, U, U, b)                                                            \
+    ATOMIC_DO(cas_b##bits, U, U, U, old == b ? c : old)
 
 /* A sum of two is exact enough in single precision to be rounded once more. */
-#define HALF(type, x) sg_f32_##type((x)&0xffff)
-#define LOW(type, f)  sg_##type(f(HALF(type, old), HALF(type, b)))
-#define HIGH(type, f) sg_##type(f(HALF(type, old >> 16), HALF(type, b >> 16)))
-#define BOTH(type, f) (LOW(type, f) | HIGH(type, f) << 16)
-#define PLUS(x, y)    ((x) + (y))
-#define FOR_HALF(type)                                                                             \
-    DO(add_##type, uint16_t, uint32_t, uint16_t, LOW(type, PLUS))                                  \
-    DO(min_##type, uint16_t, uint32_t, uint16_t, LOW(type, fminf))                                 \
-    DO(max_##type, uint16_t, uint32_t, uint16_t, LOW(type, fmaxf))                                 \
-    DO(add_##type##x2, uint32_t, uint32_t, uint32_t, BOTH(type, PLUS))                             \
-    DO(min_##type##x2, uint32_t, uint32_t, uint32_t, BOTH(type, fminf))                            \
-    DO(max_##type##x2, uint32_t, uint32_t, uint32_t, BOTH(type, fmaxf))
+#define ATOMIC_HALF(type, x) sg_f32_##type((x)&0xffff)
+#define ATOMIC_LOW(type, f)  sg_##type(f(ATOMIC_HALF(type, old), ATOMIC_HALF(type, b)))
+#define ATOMIC_HIGH(type, f) sg_##type(f(ATOMIC_HALF(type, old >> 16), ATOMIC_HALF(type, b >> 16)))
+#define ATOMIC_BOTH(type, f) (ATOMIC_LOW(type, f) | ATOMIC_HIGH(type, f) << 16)
+#define ATOMIC_PLUS(x, y)    ((x) + (y))
+#define ATOMIC_HALVES(type)                                                                        \
+    ATOMIC_DO(add_##type, uint16_t, uint32_t, uint16_t, ATOMIC_LOW(type, ATOMIC_PLUS))             \
+    ATOMIC_DO(min_##type, uint16_t, uint32_t, uint16_t, ATOMIC_LOW(type, fminf))                   \
+    ATOMIC_DO(max_##type, uint16_t, uint32_t, uint16_t, ATOMIC_LOW(type, fmaxf))                   \
+    ATOMIC_DO(add_##type##x2, uint32_t, uint32_t, uint32_t, ATOMIC_BOTH(type, ATOMIC_PLUS))        \
+    ATOMIC_DO(min_##type##x2, uint32_t, uint32_t, uint32_t, ATOMIC_BOTH(type, fminf))              \
+    ATOMIC_DO(max_##type##x2, uint32_t, uint32_t, uint32_t, ATOMIC_BOTH(type, fmaxf))
 
-#define ALL                                                                                        \
-    FOR_INT(uint32_t, int32_t, 32)                                                                 \
-    FOR_INT(uint64_t, int64_t, 64)                                                                 \
-    FOR_HALF(f16)                                                                                  \
-    FOR_HALF(bf16)                                                                                 \
-    DO(cas_b16, uint16_t, uint32_t, uint16_t, old == b ? c : old)                                  \
-    DO(add_f32, uint32_t, uint32_t, float, sg_cn(old + b))                                         \
-    DO(add_f64, uint64_t, uint64_t, double, old + b)
+#define ATOMIC_ALL                                                                                 \
+    ATOMIC_INT(uint32_t, int32_t, 32)                                                              \
+    ATOMIC_INT(uint64_t, int64_t, 64)                                                              \
+    ATOMIC_HALVES(f16)                                                                             \
+    ATOMIC_HALVES(bf16)                                                                            \
+    ATOMIC_DO(cas_b16, uint16_t, uint32_t, uint16_t, old == b ? c : old)                           \
+    ATOMIC_DO(add_f32, uint32_t, uint32_t, float, sg_cn(old + b))                                  \
+    ATOMIC_DO(add_f64, uint64_t, uint64_t, double, old + b)
 
-#define DO ATOMIC
-ALL
-#undef DO
+#define ATOMIC_DO ATOMIC
+ATOMIC_ALL
+#undef ATOMIC_DO
 
-    /* ---- 16 bytes: list d, b, c of two rows each ---- */
+/* ---- 16 bytes: list d, b, c of two rows each ---- */
 
-    typedef unsigned __int128 wide;
+typedef unsigned __int128 wide;
 
 /* True: *at was *old and is `next` now. False: *old is what it was. */
 static bool exchange(wide *at, wide *old, wide next)
@@ -172,7 +172,7 @@ static bool exchange(wide *at, wide *old, wide next)
     return done;
 }
 
-static wide read_pair(struct sg_warp *warp, const uint32_t *rows, unsigned lane)
+static wide atomic_read_pair(struct sg_warp *warp, const uint32_t *rows, unsigned lane)
 {
     const uint64_t *low = sg_row(warp, rows[0]), *high = sg_row(warp, rows[1]);
     return (wide)high[lane] << 64 | low[lane];
@@ -187,8 +187,8 @@ static void wide_atomic(struct sg_warp *warp, const struct sg_insn *in, uint32_t
         if (at == NULL) {
             return;
         }
-        wide old = 0, b = read_pair(warp, rows + 2, lane);
-        wide c = cas ? read_pair(warp, rows + 4, lane) : 0;
+        wide old = 0, b = atomic_read_pair(warp, rows + 2, lane);
+        wide c = cas ? atomic_read_pair(warp, rows + 4, lane) : 0;
         while (!exchange(at, &old, !cas ? b : old == b ? c : old)) {
         }
         if (rows[0]) {
@@ -216,18 +216,18 @@ void sg_atomic_vector(struct sg_warp *warp, const struct sg_insn *in, uint32_t m
         unsigned lane = (unsigned)__builtin_ctz(left);
         uint64_t address = ((const uint64_t *)sg_row(warp, in->a))[lane] + (uint64_t)in->imm;
         if (address & (in->mode - 1u)) {
-            refuse(warp, in, lane, address, in->mode);
+            atomic_refuse(warp, in, lane, address, in->mode);
             return;
         }
     }
 }
 
-#define DO(name, ...) {#name, atomic_##name},
+#define ATOMIC_DO(name, ...) {#name, atomic_##name},
 static const struct {
     const char *name;
     sg_handler *handler;
-} table[] = {ALL DO(cas_b128) DO(exch_b128)};
-#undef DO
+} table[] = {ATOMIC_ALL ATOMIC_DO(cas_b128) ATOMIC_DO(exch_b128)};
+#undef ATOMIC_DO
 
 sg_handler *sg_atomic_find(const char *name)
 {

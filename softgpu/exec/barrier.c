@@ -19,7 +19,7 @@ static void deliver(struct sg_warp *warp, struct sg_group *group, const struct s
     }
 }
 
-static void release(struct sg_block *block, uint32_t number)
+static void barrier_release(struct sg_block *block, uint32_t number)
 {
     struct sg_barrier *barrier = &block->barriers[number];
     for (uint32_t w = 0; w < block->warp_count; w++) {
@@ -41,7 +41,7 @@ static void release(struct sg_block *block, uint32_t number)
     block->barriers_used &= ~(1u << number);
 }
 
-static bool complete(const struct sg_block *block, const struct sg_barrier *barrier)
+static bool barrier_complete(const struct sg_block *block, const struct sg_barrier *barrier)
 {
     uint32_t expected = barrier->expected ? barrier->expected : block->live_threads;
     return barrier->arrived && barrier->arrived >= expected;
@@ -51,8 +51,8 @@ void sg_barrier_threads_gone(struct sg_block *block)
 {
     for (uint32_t i = 0; block->barriers_used >> i; i++) {
         if (block->barriers[i].arrived && !block->barriers[i].expected &&
-            complete(block, &block->barriers[i])) {
-            release(block, i);
+            barrier_complete(block, &block->barriers[i])) {
+            barrier_release(block, i);
         }
     }
 }
@@ -85,8 +85,8 @@ bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struc
         group->state = SG_GROUP_AT_BARRIER;
         group->barrier = number;
     }
-    if (complete(warp->block, barrier)) {
-        release(warp->block, number);
+    if (barrier_complete(warp->block, barrier)) {
+        barrier_release(warp->block, number);
     }
     return true;
 }

@@ -17,7 +17,7 @@
  * own it sees at once. */
 #define LOOK_COST (8 * TURN_COST)
 
-static size_t round_up(size_t value, size_t unit)
+static size_t block_round_up(size_t value, size_t unit)
 {
     return (value + unit - 1) / unit * unit;
 }
@@ -27,10 +27,10 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     const struct sg_launch *launch = grid->launch;
     size_t warps = (grid->threads + SG_LANES - 1) / SG_LANES;
     /* an odd number of lines between warps: the same row of each is in another cache set */
-    size_t stride = round_up(grid->code->warp_bytes, 128) | 128;
-    size_t shared = round_up((size_t)grid->shared_bytes, 4096);
-    size_t local = round_up((size_t)grid->local_bytes, 8) * SG_LANES;
-    size_t head = round_up(sizeof(struct sg_block), 4096);
+    size_t stride = block_round_up(grid->code->warp_bytes, 128) | 128;
+    size_t shared = block_round_up((size_t)grid->shared_bytes, 4096);
+    size_t local = block_round_up((size_t)grid->local_bytes, 8) * SG_LANES;
+    size_t head = block_round_up(sizeof(struct sg_block), 4096);
     size_t passes =
         grid->launch->counts != NULL ? grid->code->cost_count * sizeof(struct sg_passes) : 0;
     size_t bytes = head + shared + local * warps + stride * warps + passes;
@@ -86,7 +86,7 @@ void sg_block_destroy(struct sg_block *block)
     sg_pool_return_memory(block->grid->pool, block, block->bytes);
 }
 
-static inline void start(struct sg_warp *warp, uint32_t lanes)
+static inline void block_start_warp(struct sg_warp *warp, uint32_t lanes)
 {
     const struct sg_code *code = sg_block_code(warp->block);
     if (code->function_count > 1) {
@@ -131,14 +131,14 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     for (uint32_t w = 0; w < block->warp_count; w++) {
         uint32_t left = grid->threads - w * SG_LANES;
         struct sg_warp *warp = sg_block_warp(block, w);
-        start(warp, left >= SG_LANES ? UINT32_MAX : (1u << left) - 1);
+        block_start_warp(warp, left >= SG_LANES ? UINT32_MAX : (1u << left) - 1);
         warp->fast = grid->fast && left >= SG_LANES;
         sg_consts_fill_block(warp, warp->fast);
     }
 }
 
 /* A fault of the whole block, said of its first thread that is left. */
-static void report(struct sg_block *block, enum sg_fault_code code, const char *text)
+static void block_report(struct sg_block *block, enum sg_fault_code code, const char *text)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
         struct sg_warp *warp = sg_block_warp(block, w);
@@ -161,13 +161,13 @@ static void look_at_the_clock(struct sg_block *block)
         char text[96];
         snprintf(text, sizeof text, "has run for %.3f s, the device's limit is %.3f s",
                  (double)ran_ns / (double)GA_NS_PER_S, (double)limit_ns / (double)GA_NS_PER_S);
-        report(block, SG_FAULT_TIMEOUT, text);
+        block_report(block, SG_FAULT_TIMEOUT, text);
     }
 }
 
 /* Time in which others have their turn does not count. All workers stand still then: one of them
  * adds it. */
-static void give_way(struct sg_grid *grid)
+static void block_give_way(struct sg_grid *grid)
 {
     const struct sg_launch *launch = grid->launch;
     if (launch->waiting != NULL &&
@@ -191,7 +191,7 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
         if (look) {
             since_look = 0;
             look_at_the_clock(block);
-            give_way(block->grid);
+            block_give_way(block->grid);
         }
         if (block->live_threads == 0 || (look && sg_grid_over(block->grid))) {
             block->done = true;
@@ -209,7 +209,7 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
         faulted = warp->faulted;
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (idle == block->warp_count && block->live_threads) {
-            report(block, SG_FAULT_DEADLOCK, "threads of a block wait for each other");
+            block_report(block, SG_FAULT_DEADLOCK, "threads of a block wait for each other");
         }
     }
 }

@@ -9,7 +9,7 @@
 
 #include "softgpu/exec/warp.h"
 
-#define DEPTH_MAX 100000
+#define CALL_DEPTH_MAX 100000
 
 static uint8_t *frame_at(struct sg_warp *warp, unsigned lane, uint64_t at)
 {
@@ -45,13 +45,13 @@ static uint64_t frame_limit(const struct sg_warp *warp, uint32_t mask)
     return limit;
 }
 
-static bool enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
-                  const struct sg_call *call, const struct sg_callee *callee)
+static bool call_frame_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
+                             const struct sg_call *call, const struct sg_callee *callee)
 {
     uint64_t sp = warp->sp + call->caller_frame;
     uint32_t depth = group->frame != NULL ? group->frame->depth + 1 : 1;
     unsigned lane = (unsigned)__builtin_ctz(group->mask);
-    if (sp + callee->frame_bytes > frame_limit(warp, group->mask) || depth > DEPTH_MAX) {
+    if (sp + callee->frame_bytes > frame_limit(warp, group->mask) || depth > CALL_DEPTH_MAX) {
         sg_warp_fault(warp, in, lane, SG_FAULT_STACK, 0, "calls nested deeper than the stack");
         return false;
     }
@@ -83,7 +83,8 @@ static bool enter(struct sg_warp *warp, struct sg_group *group, const struct sg_
 bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in)
 {
     const struct sg_call *call = sg_block_call(warp->block, (uint32_t)in->imm);
-    return enter(warp, group, in, call, &sg_block_code(warp->block)->functions[call->target]);
+    return call_frame_enter(warp, group, in, call,
+                            &sg_block_code(warp->block)->functions[call->target]);
 }
 
 const struct sg_callee *sg_code_callee(const struct sg_code *code, uint64_t address)
@@ -97,7 +98,7 @@ const struct sg_callee *sg_code_callee(const struct sg_code *code, uint64_t addr
 }
 
 /* A pointer of another type than the function's calls it with parameters that it does not have. */
-static bool fits(const struct sg_call *call, const struct sg_callee *callee)
+static bool call_signature_fits(const struct sg_call *call, const struct sg_callee *callee)
 {
     bool good = call->in_count == callee->in_count && call->out_count == callee->out_count;
     for (uint32_t k = 0; good && k < call->in_count; k++) {
@@ -119,7 +120,7 @@ bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const s
         same |= row[i] == row[first] ? 1u << i : 0;
     }
     const struct sg_callee *callee = sg_code_callee(sg_block_code(warp->block), row[first]);
-    if (callee == NULL || !fits(call, callee)) {
+    if (callee == NULL || !call_signature_fits(call, callee)) {
         sg_warp_fault(warp, in, first, SG_FAULT_INVALID_PC, row[first],
                       callee != NULL ? "call of a function that has another signature"
                                      : "call of an address that is no function's");
@@ -128,7 +129,7 @@ bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const s
     if (group->mask & ~same) {
         sg_group_split(warp, group, group->mask & ~same); /* comes here again */
     }
-    return enter(warp, group, in, call, callee);
+    return call_frame_enter(warp, group, in, call, callee);
 }
 
 /* Rows come in 256-, 128- and 4-byte kinds. Which of them a byte range holds does not matter where
@@ -158,7 +159,7 @@ static void restore(struct sg_warp *warp, const struct sg_frame *frame, uint32_t
     }
 }
 
-static struct sg_frame *drop(struct sg_frame *frame, uint32_t lanes)
+static struct sg_frame *call_frame_drop(struct sg_frame *frame, uint32_t lanes)
 {
     struct sg_frame *parent = frame->parent;
     frame->lanes_left -= lanes;
@@ -179,7 +180,7 @@ void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
     }
     restore(warp, frame, group->mask);
     group->pc = frame->return_pc;
-    group->frame = drop(frame, (uint32_t)__builtin_popcount(group->mask));
+    group->frame = call_frame_drop(frame, (uint32_t)__builtin_popcount(group->mask));
     warp->sp = caller_sp;
 }
 
@@ -188,7 +189,7 @@ void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t m
 {
     (void)warp;
     for (struct sg_frame *frame = group->frame; frame != NULL;) {
-        frame = drop(frame, (uint32_t)__builtin_popcount(mask));
+        frame = call_frame_drop(frame, (uint32_t)__builtin_popcount(mask));
     }
 }
 

@@ -7,14 +7,14 @@
 
 #include "softgpu/exec/grid.h"
 
-#define SLICE_TURNS         2 /* blocks of a cluster wait for each other often */
+#define CLUSTER_SLICE_TURNS 2 /* blocks of a cluster wait for each other often */
 #define RESIDENT_CLUSTERS   64
 #define PHASE_BITS(cluster) (((cluster)->phase & 1) ? UINT32_MAX : 0)
 
 /* ---- the barrier ---- */
 
 /* Have all threads arrived that have not exited? Then the next phase begins. */
-static void settle(struct sg_cluster *cluster)
+static void cluster_settle(struct sg_cluster *cluster)
 {
     uint64_t live = 0;
     for (uint32_t b = 0; b < cluster->count; b++) {
@@ -43,13 +43,13 @@ void sg_cluster_arrive(struct sg_warp *warp, uint32_t mask)
     warp->cluster_arrived |= mask;
     warp->cluster_parity = (warp->cluster_parity & ~mask) | (PHASE_BITS(cluster) & mask);
     cluster->arrived += (uint32_t)__builtin_popcount(mask);
-    settle(cluster);
+    cluster_settle(cluster);
 }
 
 bool sg_cluster_passes(struct sg_warp *warp, uint32_t mask)
 {
     struct sg_cluster *cluster = warp->block->cluster;
-    settle(cluster);
+    cluster_settle(cluster);
     uint32_t waiting = warp->cluster_arrived & ~(warp->cluster_parity ^ PHASE_BITS(cluster));
     return (mask & waiting) == 0;
 }
@@ -116,7 +116,7 @@ void sg_cluster_rank64(struct sg_warp *warp, const struct sg_insn *in, uint32_t 
 
 /* ---- running them ---- */
 
-static void destroy(struct sg_cluster *cluster)
+static void cluster_destroy(struct sg_cluster *cluster)
 {
     for (uint32_t b = 0; cluster != NULL && b < cluster->count; b++) {
         sg_block_destroy(cluster->blocks[b]);
@@ -124,13 +124,13 @@ static void destroy(struct sg_cluster *cluster)
     free(cluster);
 }
 
-static struct sg_cluster *create(struct sg_grid *grid)
+static struct sg_cluster *cluster_create(struct sg_grid *grid)
 {
     struct sg_cluster *cluster = calloc(1, sizeof *cluster);
     for (uint32_t b = 0; cluster != NULL && b < grid->cluster_blocks; b++) {
         cluster->blocks[b] = sg_block_create(grid);
         if (cluster->blocks[b] == NULL) {
-            destroy(cluster);
+            cluster_destroy(cluster);
             return NULL;
         }
         cluster->count = b + 1;
@@ -141,7 +141,7 @@ static struct sg_cluster *create(struct sg_grid *grid)
 }
 
 /* The blocks of cluster number `number`; clusters and the blocks in them are counted x first. */
-static void begin(struct sg_grid *grid, struct sg_cluster *cluster, uint64_t number)
+static void cluster_begin(struct sg_grid *grid, struct sg_cluster *cluster, uint64_t number)
 {
     const uint32_t *size = grid->launch->grid, *shape = grid->cluster;
     uint64_t clusters_x = size[0] / shape[0], clusters_y = size[1] / shape[1];
@@ -157,12 +157,12 @@ static void begin(struct sg_grid *grid, struct sg_cluster *cluster, uint64_t num
     }
 }
 
-static struct sg_cluster *take(struct sg_grid *grid, struct sg_cluster **spare)
+static struct sg_cluster *cluster_take(struct sg_grid *grid, struct sg_cluster **spare)
 {
     if (atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
         return NULL;
     }
-    struct sg_cluster *cluster = *spare != NULL ? *spare : create(grid);
+    struct sg_cluster *cluster = *spare != NULL ? *spare : cluster_create(grid);
     *spare = NULL;
     if (cluster == NULL) {
         sg_grid_no_memory(grid);
@@ -173,18 +173,18 @@ static struct sg_cluster *take(struct sg_grid *grid, struct sg_cluster **spare)
         *spare = cluster;
         return NULL;
     }
-    begin(grid, cluster, first / grid->cluster_blocks);
+    cluster_begin(grid, cluster, first / grid->cluster_blocks);
     return cluster;
 }
 
 /* Each block has its turn. True: all are through. */
-static bool run(struct sg_cluster *cluster)
+static bool cluster_run(struct sg_cluster *cluster)
 {
     bool done = true;
     for (uint32_t b = 0; b < cluster->count; b++) {
         struct sg_block *block = cluster->blocks[b];
         if (!block->done) {
-            sg_block_run(block, (uint64_t)SLICE_TURNS * block->warp_count);
+            sg_block_run(block, (uint64_t)CLUSTER_SLICE_TURNS * block->warp_count);
         }
         done = done && block->done;
     }
@@ -198,7 +198,7 @@ void sg_cluster_work(struct sg_grid *grid)
     bool cooperative = grid->launch->workspace != NULL;
     while (!sg_grid_over(grid)) {
         bool room = cooperative || resident < RESIDENT_CLUSTERS;
-        struct sg_cluster *cluster = room ? take(grid, &spare) : NULL;
+        struct sg_cluster *cluster = room ? cluster_take(grid, &spare) : NULL;
         if (cluster == NULL) {
             cluster = first;
             if (cluster == NULL) {
@@ -208,7 +208,7 @@ void sg_cluster_work(struct sg_grid *grid)
             end = first != NULL ? end : &first;
             resident--;
         }
-        if (!run(cluster)) {
+        if (!cluster_run(cluster)) {
             cluster->next = NULL;
             *end = cluster;
             end = &cluster->next;
@@ -216,13 +216,13 @@ void sg_cluster_work(struct sg_grid *grid)
         } else if (spare == NULL) {
             spare = cluster;
         } else {
-            destroy(cluster);
+            cluster_destroy(cluster);
         }
     }
-    destroy(spare);
+    cluster_destroy(spare);
     while (first != NULL) {
         struct sg_cluster *next = first->next;
-        destroy(first);
+        cluster_destroy(first);
         first = next;
     }
 }

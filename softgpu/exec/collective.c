@@ -160,7 +160,7 @@ void sg_vote_ballot(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
 
 /* ---- match ---- */
 
-static uint64_t value_of(const void *row, bool wide, int lane)
+static uint64_t collective_value(const void *row, bool wide, int lane)
 {
     return wide ? ((const uint64_t *)row)[lane] : ((const uint32_t *)row)[lane];
 }
@@ -171,7 +171,8 @@ static void match_any(struct sg_warp *warp, const struct sg_insn *in, uint32_t m
     const void *a = sg_row(warp, in->a);
     for (int i = 0; i < SG_LANES; i++) {
         for (int k = 0; k < SG_LANES; k++) {
-            bool same = (mask >> k & 1) && value_of(a, wide, i) == value_of(a, wide, k);
+            bool same =
+                (mask >> k & 1) && collective_value(a, wide, i) == collective_value(a, wide, k);
             result[i] |= same ? 1u << k : 0;
         }
     }
@@ -183,10 +184,10 @@ static void match_any(struct sg_warp *warp, const struct sg_insn *in, uint32_t m
 static void match_all(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, bool wide)
 {
     const void *a = sg_row(warp, in->a);
-    uint64_t first = value_of(a, wide, __builtin_ctz(mask));
+    uint64_t first = collective_value(a, wide, __builtin_ctz(mask));
     bool same = true;
     for (int i = 0; i < SG_LANES; i++) {
-        same = same && (!(mask >> i & 1) || value_of(a, wide, i) == first);
+        same = same && (!(mask >> i & 1) || collective_value(a, wide, i) == first);
     }
     set_all(warp, in, mask, same ? mask : 0);
     if (in->f) {

@@ -26,7 +26,7 @@ void sg_cost_pass(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
     }
 }
 
-static void add(struct sg_counts *counts, int kind, uint64_t count)
+static void cost_add(struct sg_counts *counts, int kind, uint64_t count)
 {
     if (count) {
         atomic_fetch_add_explicit(&counts->of[kind], count, memory_order_relaxed);
@@ -44,7 +44,7 @@ void sg_cost_add(struct sg_counts *counts, const struct sg_code *code,
         }
     }
     for (int kind = 0; kind < SG_COSTS; kind++) {
-        add(counts, kind, sums[kind]);
+        cost_add(counts, kind, sums[kind]);
     }
 }
 
@@ -53,7 +53,7 @@ void sg_cost_static(struct sg_counts *counts, const struct sg_code *code, uint64
     for (uint32_t b = 0; b < code->cost_count; b++) {
         for (int kind = 0; kind < SG_COSTS; kind++) {
             uint64_t times = kind == SG_COST_BYTES ? warps * SG_LANES : warps;
-            add(counts, kind, times * code->costs[b].of[kind]);
+            cost_add(counts, kind, times * code->costs[b].of[kind]);
         }
     }
 }

@@ -7,7 +7,7 @@
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/vector.h"
 
-#define AHEAD 8 /* turns of a loop, for look_ahead */
+#define FAST_AHEAD 8 /* turns of a loop, for look_ahead */
 
 /* The addresses written out, and the other handler. False: a fault */
 static __attribute__((noinline)) bool as_rows(struct sg_warp *warp, const struct sg_insn *in,
@@ -133,7 +133,7 @@ static __attribute__((noinline)) void vectors(struct sg_warp *warp, const struct
 static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, const uint8_t *low)
 {
     uint64_t *seen = &warp->seen[(uintptr_t)in / sizeof *in % SG_SEEN];
-    const uint64_t now = (uint64_t)(uintptr_t)low, next = now + AHEAD * (now - *seen);
+    const uint64_t now = (uint64_t)(uintptr_t)low, next = now + FAST_AHEAD * (now - *seen);
     *seen = now;
     __builtin_prefetch((const void *)(uintptr_t)next);
     __builtin_prefetch((const void *)(uintptr_t)(next + 64));
@@ -144,7 +144,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     static inline __attribute__((always_inline)) void kind##_##name(                               \
         struct sg_warp *warp, const struct sg_insn *in, uint8_t *const base[2])
 
-#define HALF(TO, to, FROM, from)                                                                   \
+#define FAST_HALF(TO, to, FROM, from)                                                              \
     {                                                                                              \
         TO *to_ = (TO *)(void *)(to);                                                              \
         const FROM *from_ = (const FROM *)(const void *)(from);                                    \
@@ -172,8 +172,8 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     MOVE(load_next, name)                                                                          \
     {                                                                                              \
         ROW_AT(R, rd, d);                                                                          \
-        HALF(R, rd, T, base[0])                                                                    \
-        HALF(R, rd + SG_HALF, T, base[1])                                                          \
+        FAST_HALF(R, rd, T, base[0])                                                               \
+        FAST_HALF(R, rd + SG_HALF, T, base[1])                                                     \
     }                                                                                              \
     MOVE(load_any, name)                                                                           \
     {                                                                                              \
@@ -193,8 +193,8 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     MOVE(store_next, name)                                                                         \
     {                                                                                              \
         ROW_AT(const R, rd, d);                                                                    \
-        HALF(T, base[0], R, rd)                                                                    \
-        HALF(T, base[1], R, rd + SG_HALF)                                                          \
+        FAST_HALF(T, base[0], R, rd)                                                               \
+        FAST_HALF(T, base[1], R, rd + SG_HALF)                                                     \
     }                                                                                              \
     MOVE(store_any, name)                                                                          \
     {                                                                                              \
@@ -214,7 +214,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
 /* A handler of the chain: `prefix`_`kind`. Where the access is not of the shape that `reach` looks
  * for, `otherwise` does it. */
 #define ACCESS(prefix, kind, name, reach, stride, bytes, need, ahead, otherwise)                   \
-    __attribute__((noinline)) HANDLER(prefix##_##kind, name)                                       \
+    __attribute__((noinline)) ALU_HANDLER(prefix##_##kind, name)                                   \
     {                                                                                              \
         uint8_t *base[2];                                                                          \
         (void)mask;                                                                                \
@@ -243,7 +243,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
 /* In one with what makes the address, whose pair stays in registers; see sg_fast_mem_ops. The last
  * argument is what is done there; `count` instructions from the access on are over then. */
 #define FUSED_ADDED(name, T, need, otherwise, count, ...)                                          \
-    HANDLER(added, name)                                                                           \
+    ALU_HANDLER(added, name)                                                                       \
     {                                                                                              \
         uint8_t *base[2];                                                                          \
         const struct sg_fast_pair sum = sg_fast_sum(warp, in, PAIR(uint64_t));                     \
@@ -257,7 +257,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
         SG_FAST_GO(warp, in + (count));                                                            \
     }
 #define FUSED_INDEXED(prefix, sign, name, T, need, otherwise, count, ...)                          \
-    HANDLER(prefix, name)                                                                          \
+    ALU_HANDLER(prefix, name)                                                                      \
     {                                                                                              \
         uint8_t *base[2];                                                                          \
         struct sg_fast_pair pair;                                                                  \
@@ -283,10 +283,10 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     FUSED_ALL(kind##_##name, T, need, far_##kind##_##name, 1, ahead; kind##_##name(warp, in, base))
 
 /* In one with the operation behind it: `x` is what has been loaded, `next` that operation. */
-#define USES(DO)                                                                                   \
-    DO(add_u32, uint32_t, x + b)                                                                   \
-    DO(add_f32, float, sg_cn(x + b))                                                               \
-    DO(fma_f32, float, sg_cn(__builtin_fmaf(x, b, c)))
+#define USES(FAST_DO)                                                                              \
+    FAST_DO(add_u32, uint32_t, x + b)                                                              \
+    FAST_DO(add_f32, float, sg_cn(x + b))                                                          \
+    FAST_DO(fma_f32, float, sg_cn(__builtin_fmaf(x, b, c)))
 
 #define USE_HALF(R, half, lane, ...)                                                               \
     {                                                                                              \
@@ -311,7 +311,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
         USE_HALF(R, 1, lane, __VA_ARGS__)                                                          \
     }
 #define USED(kind, source, name, reach, stride, ahead, otherwise)                                  \
-    HANDLER(source, name)                                                                          \
+    ALU_HANDLER(source, name)                                                                      \
     {                                                                                              \
         uint8_t *base[2];                                                                          \
         (void)mask;                                                                                \
@@ -324,37 +324,37 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
         SG_FAST_GO(warp, in + 2);                                                                  \
     }
 
-#define TYPES(DO)                                                                                  \
-    DO(u8, uint8_t, uint32_t)                                                                      \
-    DO(s8, int8_t, int32_t)                                                                        \
-    DO(u16, uint16_t, uint32_t)                                                                    \
-    DO(s16, int16_t, int32_t)                                                                      \
-    DO(b32, uint32_t, uint32_t)                                                                    \
-    DO(u8w, uint8_t, uint64_t)                                                                     \
-    DO(s8w, int8_t, int64_t)                                                                       \
-    DO(u16w, uint16_t, uint64_t)                                                                   \
-    DO(s16w, int16_t, int64_t)                                                                     \
-    DO(u32w, uint32_t, uint64_t)                                                                   \
-    DO(s32w, int32_t, int64_t)                                                                     \
-    DO(b64, uint64_t, uint64_t)
+#define FAST_TYPES(FAST_DO)                                                                        \
+    FAST_DO(u8, uint8_t, uint32_t)                                                                 \
+    FAST_DO(s8, int8_t, int32_t)                                                                   \
+    FAST_DO(u16, uint16_t, uint32_t)                                                               \
+    FAST_DO(s16, int16_t, int32_t)                                                                 \
+    FAST_DO(b32, uint32_t, uint32_t)                                                               \
+    FAST_DO(u8w, uint8_t, uint64_t)                                                                \
+    FAST_DO(s8w, int8_t, int64_t)                                                                  \
+    FAST_DO(u16w, uint16_t, uint64_t)                                                              \
+    FAST_DO(s16w, int16_t, int64_t)                                                                \
+    FAST_DO(u32w, uint32_t, uint64_t)                                                              \
+    FAST_DO(s32w, int32_t, int64_t)                                                                \
+    FAST_DO(b64, uint64_t, uint64_t)
 
-#define DO(name, T, R)                                                                             \
+#define FAST_DO(name, T, R)                                                                        \
     MOVES(name, T, R)                                                                              \
     SHAPES(GLOBAL, name, T)                                                                        \
     SHAPES(SHARED, name, T)
-TYPES(DO)
-#undef DO
+FAST_TYPES(FAST_DO)
+#undef FAST_DO
 /* the types that most arrays are of */
-#define FUSED_TYPES(DO)                                                                            \
-    DO(u8, uint8_t)                                                                                \
-    DO(b32, uint32_t)                                                                              \
-    DO(b64, uint64_t)
-#define DO(name, T)                                                                                \
+#define FUSED_TYPES(FAST_DO)                                                                       \
+    FAST_DO(u8, uint8_t)                                                                           \
+    FAST_DO(b32, uint32_t)                                                                         \
+    FAST_DO(b64, uint64_t)
+#define FAST_DO(name, T)                                                                           \
     FUSED(load_next, name, T, SG_MAP_READ, LOOK_AHEAD)                                             \
     FUSED(store_next, name, T, SG_MAP_WRITE, LOOK_AHEAD)
-FUSED_TYPES(DO)
-#undef DO
-#define DO(name, R, ...)                                                                           \
+FUSED_TYPES(FAST_DO)
+#undef FAST_DO
+#define FAST_DO(name, R, ...)                                                                      \
     USE(use_next, name, R, from[i], __VA_ARGS__)                                                   \
     USE(use_same, name, R, first, __VA_ARGS__)                                                     \
     FUSED_ALL(use_next_##name, uint32_t, SG_MAP_READ, far_load_next_b32, 2, LOOK_AHEAD;            \
@@ -362,8 +362,8 @@ FUSED_TYPES(DO)
     USED(use_next, plain, name, near_global, sizeof(uint32_t), LOOK_AHEAD, far_load_next_b32)      \
     USED(use_next, shared_next, name, reach_shared, sizeof(uint32_t), , rows_SHARED)               \
     USED(use_same, shared_same, name, reach_shared, 0, , rows_SHARED)
-USES(DO)
-#undef DO
+USES(FAST_DO)
+#undef FAST_DO
 
 #define LOAD(SPACE, name)                                                                          \
     [SG_FAST_##SPACE][SG_MEM_##name] = {                                                           \
@@ -379,12 +379,12 @@ USES(DO)
     },
 
 static const struct sg_fast_mem_ops ops = {
-#define DO(name, T, R) LOAD(GLOBAL, name) LOAD(SHARED, name)
-    .load = {TYPES(DO)},
-#undef DO
-#define DO(name, T, R) STORE(GLOBAL, name) STORE(SHARED, name)
-    .store = {TYPES(DO)},
-#undef DO
+#define FAST_DO(name, T, R) LOAD(GLOBAL, name) LOAD(SHARED, name)
+    .load = {FAST_TYPES(FAST_DO)},
+#undef FAST_DO
+#define FAST_DO(name, T, R) STORE(GLOBAL, name) STORE(SHARED, name)
+    .store = {FAST_TYPES(FAST_DO)},
+#undef FAST_DO
 #define FRONTS(kind)                                                                               \
     {                                                                                              \
         [SG_FAST_ADDED] = {FUSED_TYPES(ADDED_##kind)},                                             \
@@ -399,24 +399,24 @@ static const struct sg_fast_mem_ops ops = {
 #define UNSIGNED_store(name, T) [SG_MEM_##name] = unsigned_store_next_##name,
     .fused_load = FRONTS(load),
     .fused_store = FRONTS(store),
-#define DO(name, R, ...) added_use_next_##name,
-    .used_load[SG_FAST_ADDED] = {USES(DO)},
-#undef DO
-#define DO(name, R, ...) indexed_use_next_##name,
-    .used_load[SG_FAST_INDEXED] = {USES(DO)},
-#undef DO
-#define DO(name, R, ...) unsigned_use_next_##name,
-    .used_load[SG_FAST_INDEXED_UNSIGNED] = {USES(DO)},
-#undef DO
-#define DO(name, R, ...) plain_##name,
-    .used_load[SG_FAST_PLAIN] = {USES(DO)},
-#undef DO
-#define DO(name, R, ...) shared_next_##name,
-    .used_load[SG_FAST_SHARED_NEXT] = {USES(DO)},
-#undef DO
-#define DO(name, R, ...) shared_same_##name,
-    .used_load[SG_FAST_SHARED_SAME] = {USES(DO)},
-#undef DO
+#define FAST_DO(name, R, ...) added_use_next_##name,
+    .used_load[SG_FAST_ADDED] = {USES(FAST_DO)},
+#undef FAST_DO
+#define FAST_DO(name, R, ...) indexed_use_next_##name,
+    .used_load[SG_FAST_INDEXED] = {USES(FAST_DO)},
+#undef FAST_DO
+#define FAST_DO(name, R, ...) unsigned_use_next_##name,
+    .used_load[SG_FAST_INDEXED_UNSIGNED] = {USES(FAST_DO)},
+#undef FAST_DO
+#define FAST_DO(name, R, ...) plain_##name,
+    .used_load[SG_FAST_PLAIN] = {USES(FAST_DO)},
+#undef FAST_DO
+#define FAST_DO(name, R, ...) shared_next_##name,
+    .used_load[SG_FAST_SHARED_NEXT] = {USES(FAST_DO)},
+#undef FAST_DO
+#define FAST_DO(name, R, ...) shared_same_##name,
+    .used_load[SG_FAST_SHARED_SAME] = {USES(FAST_DO)},
+#undef FAST_DO
 };
 
 const struct sg_fast_mem_ops *SG_ISA_NAME(sg_fast_mem_ops)(void);

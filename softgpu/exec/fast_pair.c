@@ -27,7 +27,7 @@ EXPAND(32, uint32_t)
 EXPAND(64, uint64_t)
 
 /* T: how the numbers are read */
-#define CHECK(name, T)                                                                             \
+#define PAIR_CHECK(name, T)                                                                        \
     void sg_fast_check_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
     {                                                                                              \
         const T *pair = sg_row(warp, in->a);                                                       \
@@ -41,8 +41,8 @@ EXPAND(64, uint64_t)
         SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
-CHECK(s32, int32_t)
-CHECK(u32, uint32_t)
+PAIR_CHECK(s32, int32_t)
+PAIR_CHECK(u32, uint32_t)
 
 #define INDEX(name)                                                                                \
     void sg_fast_index_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
@@ -83,7 +83,7 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
     }
 
 /* Whether a branch is taken that stands behind the comparison and is guarded by it */
-#define BRANCH(low, high)                                                                          \
+#define PAIR_BRANCH(low, high)                                                                     \
     if ((low) != (high)) {                                                                         \
         sg_fast_leave(warp, in + 1);                                                               \
         return;                                                                                    \
@@ -99,7 +99,7 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
 #define AS_IS(U)                                                                                   \
     const U *a = sg_row(warp, in->a);                                                              \
     const U first = a[0], second = a[1]
-#define STEP(U)                                                                                    \
+#define PAIR_STEP(U)                                                                               \
     const U *from = sg_row(warp, in->a), *by = sg_row(warp, in->b);                                \
     U *sum = sg_row(warp, in->d);                                                                  \
     const U first = from[0] + by[0], second = from[1] + by[1];                                     \
@@ -157,12 +157,12 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
     COMPARE_EVEN(first, name, T, U, W, ordered, op, true, false, AS_IS, GO_ON)                     \
     COMPARE_EVEN(second, name, T, U, W, ordered, op, false, true, AS_IS, GO_ON)                    \
     COMPARE_SAME(same, name, T, U, op, AS_IS, GO_ON)                                               \
-    COMPARE_EVEN(even_branch, name, T, U, W, ordered, op, true, true, AS_IS, BRANCH)               \
-    COMPARE_EVEN(first_branch, name, T, U, W, ordered, op, true, false, AS_IS, BRANCH)             \
-    COMPARE_EVEN(second_branch, name, T, U, W, ordered, op, false, true, AS_IS, BRANCH)            \
-    COMPARE_SAME(same_branch, name, T, U, op, AS_IS, BRANCH)                                       \
-    COMPARE_EVEN(first_step, name, T, U, W, ordered, op, true, false, STEP, BRANCH)                \
-    COMPARE_SAME(same_step, name, T, U, op, STEP, BRANCH)
+    COMPARE_EVEN(even_branch, name, T, U, W, ordered, op, true, true, AS_IS, PAIR_BRANCH)          \
+    COMPARE_EVEN(first_branch, name, T, U, W, ordered, op, true, false, AS_IS, PAIR_BRANCH)        \
+    COMPARE_EVEN(second_branch, name, T, U, W, ordered, op, false, true, AS_IS, PAIR_BRANCH)       \
+    COMPARE_SAME(same_branch, name, T, U, op, AS_IS, PAIR_BRANCH)                                  \
+    COMPARE_EVEN(first_step, name, T, U, W, ordered, op, true, false, PAIR_STEP, PAIR_BRANCH)      \
+    COMPARE_SAME(same_step, name, T, U, op, PAIR_STEP, PAIR_BRANCH)
 
 #define COMPARISONS(DO)                                                                            \
     DO(lt_u32, uint32_t, uint32_t, int64_t, true, <)                                               \
@@ -180,7 +180,7 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
 
 COMPARISONS(COMPARE)
 
-#define ENTRY(name, T, U, W, ordered, op)                                                          \
+#define PAIR_ENTRY(name, T, U, W, ordered, op)                                                     \
     {"x_" #name,                                                                                   \
      {{same_##name, second_##name}, {first_##name, even_##name}},                                  \
      {{same_branch_##name, second_branch_##name}, {first_branch_##name, even_branch_##name}},      \
@@ -192,7 +192,7 @@ static const struct {
     const char *name;
     sg_handler *compare[2][2], *branch[2][2], *step[2];
     bool wide;
-} table[] = {COMPARISONS(ENTRY)};
+} table[] = {COMPARISONS(PAIR_ENTRY)};
 
 sg_handler *sg_fast_compare(const char *name, int32_t stride_a, int32_t stride_b)
 {

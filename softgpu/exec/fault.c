@@ -84,7 +84,7 @@ void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane
     sg_grid_set_fault(grid, code, text);
 }
 
-static const char *space_of(uint64_t address)
+static const char *fault_space(uint64_t address)
 {
     return address < SG_WINDOW_SHARED || address >= SG_WINDOW_END ? "__global__"
            : address < SG_WINDOW_LOCAL                            ? "__shared__"
@@ -97,8 +97,8 @@ void sg_warp_fault_access(struct sg_warp *warp, const struct sg_insn *in, unsign
 {
     char text[96];
     bool misaligned = address & (access->align - 1);
-    snprintf(text, sizeof text, "Invalid %s %s of size %llu bytes", space_of(address), access->what,
-             (unsigned long long)access->bytes);
+    snprintf(text, sizeof text, "Invalid %s %s of size %llu bytes", fault_space(address),
+             access->what, (unsigned long long)access->bytes);
     sg_warp_fault(warp, in, lane, misaligned ? SG_FAULT_MISALIGNED : SG_FAULT_ILLEGAL_ADDRESS,
                   address, text);
 }

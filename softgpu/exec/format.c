@@ -25,7 +25,7 @@ struct format_run {
     int taken;
 };
 
-static bool fetch(struct format_run *run, uint64_t address, void *to, unsigned bytes)
+static bool format_fetch(struct format_run *run, uint64_t address, void *to, unsigned bytes)
 {
     if (run->out->faulted) {
         return false;
@@ -42,10 +42,10 @@ static bool fetch(struct format_run *run, uint64_t address, void *to, unsigned b
 static char peek(struct format_run *run)
 {
     char c = 0;
-    return run->format < run->end && fetch(run, run->format, &c, 1) ? c : 0;
+    return run->format < run->end && format_fetch(run, run->format, &c, 1) ? c : 0;
 }
 
-static void put(struct format_run *run, const char *text, size_t bytes)
+static void format_put(struct format_run *run, const char *text, size_t bytes)
 {
     struct sg_format *out = run->out;
     size_t room = sizeof out->text - out->used;
@@ -54,11 +54,11 @@ static void put(struct format_run *run, const char *text, size_t bytes)
     out->used += bytes;
 }
 
-static uint64_t argument(struct format_run *run, unsigned bytes)
+static uint64_t format_argument(struct format_run *run, unsigned bytes)
 {
     uint64_t value = 0;
     run->arguments = (run->arguments + bytes - 1) & ~(uint64_t)(bytes - 1);
-    (void)fetch(run, run->arguments, &value, bytes);
+    (void)format_fetch(run, run->arguments, &value, bytes);
     run->arguments += bytes;
     run->taken++;
     run->out->charge += 8;
@@ -67,7 +67,7 @@ static uint64_t argument(struct format_run *run, unsigned bytes)
 
 /* ---- reading a specifier */
 
-static char next(struct format_run *run, struct spec *spec)
+static char format_next(struct format_run *run, struct spec *spec)
 {
     if (spec->length < sizeof spec->text) {
         spec->text[spec->length] = peek(run);
@@ -83,7 +83,7 @@ static char read_flags(struct format_run *run, struct spec *spec, char c)
         if (strchr(spec->flags, c) == NULL) {
             spec->flags[strlen(spec->flags)] = c;
         }
-        c = next(run, spec);
+        c = format_next(run, spec);
     }
     return c;
 }
@@ -93,12 +93,12 @@ static char read_number(struct format_run *run, struct spec *spec, char c, int *
 {
     if (c == '*') {
         *given = true;
-        return next(run, spec);
+        return format_next(run, spec);
     }
     *value = 0;
     while (c >= '0' && c <= '9') {
         *value = *value < SG_FORMAT_WIDTH ? *value * 10 + (c - '0') : SG_FORMAT_WIDTH;
-        c = next(run, spec);
+        c = format_next(run, spec);
     }
     return c;
 }
@@ -107,7 +107,7 @@ static char read_size(struct format_run *run, struct spec *spec, char c)
 {
     while (c != 0 && strchr("hlLqjzt", c) != NULL) {
         spec->size = c == 'h' ? (spec->size == 'h' ? 'H' : 'h') : c == 'l' ? 'l' : 'q';
-        c = next(run, spec);
+        c = format_next(run, spec);
     }
     return c;
 }
@@ -120,19 +120,19 @@ static void read_spec(struct format_run *run, struct spec *spec)
     spec->width_given = c >= '0' && c <= '9';
     c = read_number(run, spec, c, &spec->width, &spec->width_argument);
     if (c == '.') {
-        c = next(run, spec);
+        c = format_next(run, spec);
         spec->precision_given = true;
         c = read_number(run, spec, c, &spec->precision, &spec->precision_argument);
     }
     spec->type = read_size(run, spec, c);
     if (spec->type != 0) {
-        (void)next(run, spec);
+        (void)format_next(run, spec);
     }
 }
 
 /* ---- printing */
 
-static int within(int64_t value)
+static int format_within(int64_t value)
 {
     return value > SG_FORMAT_WIDTH ? SG_FORMAT_WIDTH : (int)value;
 }
@@ -141,17 +141,17 @@ static int within(int64_t value)
 static void number_arguments(struct format_run *run, struct spec *spec)
 {
     if (spec->width_argument) {
-        int64_t width = (int32_t)argument(run, 4);
+        int64_t width = (int32_t)format_argument(run, 4);
         if (width < 0 && strchr(spec->flags, '-') == NULL) {
             spec->flags[strlen(spec->flags)] = '-';
         }
-        spec->width = within(width < 0 ? -width : width);
+        spec->width = format_within(width < 0 ? -width : width);
         spec->width_given = true;
     }
     if (spec->precision_argument) {
-        int64_t precision = (int32_t)argument(run, 4);
+        int64_t precision = (int32_t)format_argument(run, 4);
         spec->precision_given = precision >= 0;
-        spec->precision = precision >= 0 ? within(precision) : 0;
+        spec->precision = precision >= 0 ? format_within(precision) : 0;
     }
 }
 
@@ -160,10 +160,10 @@ static void host_format(const struct spec *spec, const char *size, char type, ch
 {
     char width[16] = "", precision[16] = "";
     if (spec->width_given) {
-        snprintf(width, sizeof width, "%d", within(spec->width));
+        snprintf(width, sizeof width, "%d", format_within(spec->width));
     }
     if (spec->precision_given) {
-        snprintf(precision, sizeof precision, ".%d", within(spec->precision));
+        snprintf(precision, sizeof precision, ".%d", format_within(spec->precision));
     }
     snprintf(out, 64, "%%%s%s%s%s%c", spec->flags, width, precision, size, type);
 }
@@ -171,26 +171,27 @@ static void host_format(const struct spec *spec, const char *size, char type, ch
 static void put_padded(struct format_run *run, const struct spec *spec, const char *text,
                        size_t bytes)
 {
-    size_t width = spec->width_given ? (size_t)within(spec->width) : 0;
+    size_t width = spec->width_given ? (size_t)format_within(spec->width) : 0;
     bool left = strchr(spec->flags, '-') != NULL;
     for (size_t i = bytes; !left && i < width; i++) {
-        put(run, " ", 1);
+        format_put(run, " ", 1);
     }
-    put(run, text, bytes);
+    format_put(run, text, bytes);
     for (size_t i = bytes; left && i < width; i++) {
-        put(run, " ", 1);
+        format_put(run, " ", 1);
     }
 }
 
-static void put_string(struct format_run *run, const struct spec *spec, uint64_t address)
+static void format_put_string(struct format_run *run, const struct spec *spec, uint64_t address)
 {
     char text[SG_FORMAT_TEXT];
-    size_t most = spec->precision_given ? (size_t)within(spec->precision) : sizeof text, used = 0;
+    size_t most = spec->precision_given ? (size_t)format_within(spec->precision) : sizeof text,
+           used = 0;
     if (address == 0) {
         put_padded(run, spec, "(null)", most < 6 ? most : 6);
         return;
     }
-    while (used < most && fetch(run, address + used, &text[used], 1) && text[used] != 0) {
+    while (used < most && format_fetch(run, address + used, &text[used], 1) && text[used] != 0) {
         used++;
     }
     run->out->charge += (uint32_t)(used + 8) & ~7u;
@@ -205,27 +206,27 @@ static void put_number(struct format_run *run, const struct spec *spec)
     char format[64], text[SG_FORMAT_WIDTH + 512]; /* a double has 309 digits before the point */
     int length;
     if (strchr("eEfFgGaA", spec->type) != NULL) {
-        uint64_t bits = argument(run, 8);
+        uint64_t bits = format_argument(run, 8);
         double value;
         memcpy(&value, &bits, sizeof value);
         host_format(spec, "", spec->type, format);
         length = snprintf(text, sizeof text, format, value);
     } else if (spec->type == 'p') {
         host_format(spec, "", 'p', format);
-        length = snprintf(text, sizeof text, format, (void *)(uintptr_t)argument(run, 8));
+        length = snprintf(text, sizeof text, format, (void *)(uintptr_t)format_argument(run, 8));
     } else if (spec->size == 'l' || spec->size == 'q') {
         host_format(spec, "ll", spec->type, format);
-        length = snprintf(text, sizeof text, format, (unsigned long long)argument(run, 8));
+        length = snprintf(text, sizeof text, format, (unsigned long long)format_argument(run, 8));
     } else {
         host_format(spec,
                     spec->size == 'H'   ? "hh"
                     : spec->size == 'h' ? "h"
                                         : "",
                     spec->type, format);
-        length = snprintf(text, sizeof text, format, (unsigned)argument(run, 4));
+        length = snprintf(text, sizeof text, format, (unsigned)format_argument(run, 4));
     }
     if (length > 0) {
-        put(run, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+        format_put(run, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
     }
 }
 
@@ -235,9 +236,9 @@ static void put_argument(struct format_run *run, struct spec *spec)
 {
     number_arguments(run, spec);
     if (spec->type == 's') {
-        put_string(run, spec, argument(run, 8));
+        format_put_string(run, spec, format_argument(run, 8));
     } else if (spec->type == 'c') {
-        const char c = (char)argument(run, 4);
+        const char c = (char)format_argument(run, 4);
         put_padded(run, spec, &c, 1);
     } else {
         put_number(run, spec);
@@ -251,12 +252,12 @@ static void put_spec(struct format_run *run)
     bool known = spec.type != 0 && strchr("cdiouxXpeEfFgGaAs", spec.type) != NULL;
     int wanted = 1 + spec.width_argument + spec.precision_argument;
     if (spec.type == '%' && spec.length == 2) {
-        put(run, "%", 1);
+        format_put(run, "%", 1);
     } else if (known && spec.length <= sizeof spec.text &&
                run->taken + wanted <= SG_FORMAT_ARGUMENTS) {
         put_argument(run, &spec);
     } else { /* %n too: nothing is ever written into memory */
-        put(run, spec.text, spec.length < sizeof spec.text ? spec.length : sizeof spec.text);
+        format_put(run, spec.text, spec.length < sizeof spec.text ? spec.length : sizeof spec.text);
     }
 }
 
@@ -282,7 +283,7 @@ void sg_format_print(struct sg_format *out, const struct sg_format_memory *memor
         if (c == '%') {
             put_spec(&run);
         } else {
-            put(&run, &c, 1);
+            format_put(&run, &c, 1);
         }
     }
     out->result = run.taken;

@@ -12,18 +12,18 @@
 #include "softgpu/exec/cluster.h"
 #include "softgpu/texture/texture.h"
 
-/* A block each of whose warps has had SLICE_TURNS turns (of 256 backward branches) waits, perhaps
- * for another block: others of the grid go on beside it. On hardware blocks up to the residency
- * limit run together; RESIDENT is ours, per worker, as long as blocks end now and then. If none
- * does they may wait for one that has not begun: then as many run together as on hardware, for
- * which programs count their blocks. */
-#define SLICE_TURNS         64
+/* A block each of whose warps has had GRID_SLICE_TURNS turns (of 256 backward branches) waits,
+ * perhaps for another block: others of the grid go on beside it. On hardware blocks up to the
+ * residency limit run together; RESIDENT is ours, per worker, as long as blocks end now and then.
+ * If none does they may wait for one that has not begun: then as many run together as on hardware,
+ * for which programs count their blocks. */
+#define GRID_SLICE_TURNS    64
 #define RESIDENT            64
 #define SM_RESIDENT         32 /* blocks of a multiprocessor, at most */
 #define SM_RESIDENT_THREADS 2048
 
 /* Blocks that wait for all others wait often: they give way sooner. */
-#define SLICE_TURNS_COOPERATIVE 2
+#define GRID_SLICE_TURNS_COOPERATIVE 2
 
 /* Local memory of a kernel whose calls recurse, at least; and least per frame. */
 #define STACK_MIN 65536
@@ -107,7 +107,7 @@ static void work(struct sg_grid *grid)
     struct share share = {0, 0};
     uint32_t resident = 0, most = RESIDENT, unfinished = 0; /* slices since one was the last */
     bool cooperative = grid->launch->workspace != NULL;
-    uint64_t slice = cooperative ? SLICE_TURNS_COOPERATIVE : SLICE_TURNS;
+    uint64_t slice = cooperative ? GRID_SLICE_TURNS_COOPERATIVE : GRID_SLICE_TURNS;
     while (!sg_grid_over(grid)) {
         if (unfinished > 2 * most && most < residency(grid)) {
             most *= 2;
@@ -212,7 +212,7 @@ static const char *launch_error(const struct sg_launch *launch)
     return cluster_error(launch);
 }
 
-static void finish(struct sg_grid *grid, struct sg_fault *out)
+static void grid_finish(struct sg_grid *grid, struct sg_fault *out)
 {
     const _Atomic int *stop = grid->launch->stop;
     bool unfinished = stop != NULL && atomic_load(stop) != 0;
@@ -268,7 +268,7 @@ static uint64_t run_one(struct sg_pool *pool, const struct sg_launch *launch, ui
     } else {
         sg_pool_help(pool, &grid);
     }
-    finish(&grid, out);
+    grid_finish(&grid, out);
     sg_launcher_take(&grid, todo);
     return grid.root;
 }

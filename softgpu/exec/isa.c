@@ -12,13 +12,13 @@ const struct sg_mem_ops *SG_ISA_NAME(sg_mem_ops)(void);
 sg_handler SG_ISA_NAME(sg_tex);
 const struct sg_fast_mem_ops *SG_ISA_NAME(sg_fast_mem_ops)(void);
 
-#define TEXT_(x) #x
-#define TEXT(x)  TEXT_(x)
+#define ISA_TEXT_(x) #x
+#define ISA_TEXT(x)  ISA_TEXT_(x)
 
 const struct sg_isa *SG_ISA_NAME(sg_isa)(void)
 {
     static struct sg_isa isa = {
-        .name = TEXT(SG_ISA),
+        .name = ISA_TEXT(SG_ISA),
         .lists = {SG_ISA_NAME(sg_ops_int), SG_ISA_NAME(sg_ops_float), SG_ISA_NAME(sg_ops_half),
                   SG_ISA_NAME(sg_ops_video), SG_ISA_NAME(sg_ops_convert),
                   SG_ISA_NAME(sg_ops_compare)},

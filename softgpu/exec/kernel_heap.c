@@ -6,15 +6,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define PAGE_BYTES 4096u
-#define UNIT       16u /* what every block is a multiple of and aligned to */
-#define UNITS      (PAGE_BYTES / UNIT)
-#define NONE       UINT32_MAX
+#define PAGE_BYTES        4096u
+#define KERNEL_HEAP_UNIT  16u /* what every block is a multiple of and aligned to */
+#define KERNEL_HEAP_UNITS (PAGE_BYTES / KERNEL_HEAP_UNIT)
+#define KERNEL_HEAP_NONE  UINT32_MAX
 
 static const uint16_t sizes[] = {16,  32,  48,  64,  80,  96,  112, 128,  160,  192, 224,
                                  256, 320, 384, 448, 512, 640, 768, 1024, 1360, 2048};
-#define SIZES       (sizeof sizes / sizeof sizes[0])
-#define SMALL_BYTES 2048u
+#define KERNEL_HEAP_SIZES       (sizeof sizes / sizeof sizes[0])
+#define KERNEL_HEAP_SMALL_BYTES 2048u
 
 enum page_kind { PAGE_FREE, PAGE_SMALL, PAGE_LARGE, PAGE_LARGE_REST };
 
@@ -23,15 +23,15 @@ struct page {
     uint16_t taken;     /* SMALL: blocks */
     uint32_t count;     /* LARGE: pages */
     uint32_t next, before;
-    uint64_t blocks[UNITS / 64]; /* SMALL: which are taken */
+    uint64_t blocks[KERNEL_HEAP_UNITS / 64]; /* SMALL: which are taken */
 };
 
 struct sg_kernel_heap {
     pthread_mutex_t lock;
     uint64_t base;
     uint32_t page_count;
-    uint32_t cursor;       /* where the search for free pages goes on */
-    uint32_t roomy[SIZES]; /* pages with room */
+    uint32_t cursor;                   /* where the search for free pages goes on */
+    uint32_t roomy[KERNEL_HEAP_SIZES]; /* pages with room */
     struct page pages[];
 };
 
@@ -39,8 +39,8 @@ struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes)
 {
     uint64_t begin = (base + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
     uint64_t pages = base + bytes < begin ? 0 : (base + bytes - begin) / PAGE_BYTES;
-    if (pages >= NONE) {
-        pages = NONE - 1;
+    if (pages >= KERNEL_HEAP_NONE) {
+        pages = KERNEL_HEAP_NONE - 1;
     }
     struct sg_kernel_heap *heap = calloc(1, sizeof *heap + pages * sizeof heap->pages[0]);
     if (heap == NULL) {
@@ -49,8 +49,8 @@ struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes)
     pthread_mutex_init(&heap->lock, NULL);
     heap->base = begin;
     heap->page_count = (uint32_t)pages;
-    for (size_t i = 0; i < SIZES; i++) {
-        heap->roomy[i] = NONE;
+    for (size_t i = 0; i < KERNEL_HEAP_SIZES; i++) {
+        heap->roomy[i] = KERNEL_HEAP_NONE;
     }
     return heap;
 }
@@ -66,7 +66,7 @@ void sg_kernel_heap_free(struct sg_kernel_heap *heap)
 /* ---- runs of pages ---- */
 
 /* The first of `count` free pages at or after `from`, before `end`, with the alignment in pages;
- * NONE: there is none. */
+ * KERNEL_HEAP_NONE: there is none. */
 static uint32_t find_run(const struct sg_kernel_heap *heap, uint32_t from, uint32_t end,
                          uint32_t count, uint64_t align)
 {
@@ -75,7 +75,7 @@ static uint32_t find_run(const struct sg_kernel_heap *heap, uint32_t from, uint3
         uint64_t address = heap->base + (uint64_t)begin * PAGE_BYTES;
         uint64_t skip = (((address + align - 1) & ~(align - 1)) - address) / PAGE_BYTES;
         if (skip >= heap->page_count - begin || count > heap->page_count - begin - skip) {
-            return NONE;
+            return KERNEL_HEAP_NONE;
         }
         begin += (uint32_t)skip;
         uint32_t length = 0;
@@ -88,16 +88,16 @@ static uint32_t find_run(const struct sg_kernel_heap *heap, uint32_t from, uint3
         const struct page *in_the_way = &heap->pages[begin + length];
         begin += length + (in_the_way->kind == PAGE_LARGE ? in_the_way->count : 1);
     }
-    return NONE;
+    return KERNEL_HEAP_NONE;
 }
 
 static uint32_t take_run(struct sg_kernel_heap *heap, uint32_t count, uint64_t align)
 {
     uint32_t first = find_run(heap, heap->cursor, heap->page_count, count, align);
-    if (first == NONE) {
+    if (first == KERNEL_HEAP_NONE) {
         first = find_run(heap, 0, heap->cursor, count, align);
     }
-    if (first != NONE) {
+    if (first != KERNEL_HEAP_NONE) {
         heap->cursor = first + count;
     }
     return first;
@@ -110,7 +110,7 @@ static uint64_t take_large(struct sg_kernel_heap *heap, uint64_t bytes, uint64_t
     }
     uint32_t count = (uint32_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
     uint32_t first = take_run(heap, count, align < PAGE_BYTES ? PAGE_BYTES : align);
-    if (first == NONE) {
+    if (first == KERNEL_HEAP_NONE) {
         return 0;
     }
     heap->pages[first].kind = PAGE_LARGE;
@@ -137,8 +137,8 @@ static void enter_list(struct sg_kernel_heap *heap, uint32_t index)
     struct page *page = &heap->pages[index];
     uint32_t *head = &heap->roomy[page->size];
     page->next = *head;
-    page->before = NONE;
-    if (*head != NONE) {
+    page->before = KERNEL_HEAP_NONE;
+    if (*head != KERNEL_HEAP_NONE) {
         heap->pages[*head].before = index;
     }
     *head = index;
@@ -147,12 +147,12 @@ static void enter_list(struct sg_kernel_heap *heap, uint32_t index)
 static void leave_list(struct sg_kernel_heap *heap, uint32_t index)
 {
     const struct page *page = &heap->pages[index];
-    if (page->before != NONE) {
+    if (page->before != KERNEL_HEAP_NONE) {
         heap->pages[page->before].next = page->next;
     } else {
         heap->roomy[page->size] = page->next;
     }
-    if (page->next != NONE) {
+    if (page->next != KERNEL_HEAP_NONE) {
         heap->pages[page->next].before = page->before;
     }
 }
@@ -165,9 +165,9 @@ static uint32_t blocks_of(unsigned size)
 static uint64_t take_small(struct sg_kernel_heap *heap, unsigned size)
 {
     uint32_t index = heap->roomy[size];
-    if (index == NONE) {
+    if (index == KERNEL_HEAP_NONE) {
         index = take_run(heap, 1, PAGE_BYTES);
-        if (index == NONE) {
+        if (index == KERNEL_HEAP_NONE) {
             return 0;
         }
         heap->pages[index] = (struct page){.kind = PAGE_SMALL, .size = (uint8_t)size};
@@ -209,11 +209,11 @@ static enum sg_heap_give give_small(struct sg_kernel_heap *heap, uint32_t index,
     return SG_HEAP_GIVEN;
 }
 
-/* The smallest size that has `bytes` and whose blocks all are aligned; SIZES: none. */
+/* The smallest size that has `bytes` and whose blocks all are aligned; KERNEL_HEAP_SIZES: none. */
 static unsigned size_for(uint64_t bytes, uint64_t align)
 {
     unsigned size = 0;
-    while (size < SIZES && (sizes[size] < bytes || (sizes[size] & (align - 1)))) {
+    while (size < KERNEL_HEAP_SIZES && (sizes[size] < bytes || (sizes[size] & (align - 1)))) {
         size++;
     }
     return size;
@@ -223,11 +223,12 @@ static unsigned size_for(uint64_t bytes, uint64_t align)
 
 uint64_t sg_kernel_heap_take(struct sg_kernel_heap *heap, uint64_t bytes, uint64_t align)
 {
-    align = align < UNIT ? UNIT : align;
+    align = align < KERNEL_HEAP_UNIT ? KERNEL_HEAP_UNIT : align;
     bytes = bytes == 0 ? 1 : bytes;
-    unsigned size = bytes <= SMALL_BYTES ? size_for(bytes, align) : SIZES;
+    unsigned size = bytes <= KERNEL_HEAP_SMALL_BYTES ? size_for(bytes, align) : KERNEL_HEAP_SIZES;
     pthread_mutex_lock(&heap->lock);
-    uint64_t address = size < SIZES ? take_small(heap, size) : take_large(heap, bytes, align);
+    uint64_t address =
+        size < KERNEL_HEAP_SIZES ? take_small(heap, size) : take_large(heap, bytes, align);
     pthread_mutex_unlock(&heap->lock);
     return address;
 }
@@ -237,7 +238,7 @@ enum sg_heap_give sg_kernel_heap_give(struct sg_kernel_heap *heap, uint64_t addr
     uint64_t offset = address - heap->base;
     uint64_t index = offset / PAGE_BYTES;
     uint32_t inside = (uint32_t)(offset % PAGE_BYTES);
-    if (address < heap->base || index >= heap->page_count || inside % UNIT) {
+    if (address < heap->base || index >= heap->page_count || inside % KERNEL_HEAP_UNIT) {
         return SG_HEAP_NO_BLOCK;
     }
     enum sg_heap_give answer = SG_HEAP_GIVEN;

@@ -7,12 +7,12 @@
 
 #include "softgpu/exec/grid.h"
 
-#define SLOT_BYTES  4096u /* parameters of a launch, at most, as in CUDA */
-#define TEXT_BYTES  4096u
-#define TEXT_ROOM   64u
-#define DEPTH_MAX   24u /* as in CUDA */
-#define SHARED_MAX  49152u
-#define HANDLE_UNIT 16u
+#define SLOT_BYTES         4096u /* parameters of a launch, at most, as in CUDA */
+#define TEXT_BYTES         4096u
+#define TEXT_ROOM          64u
+#define LAUNCHER_DEPTH_MAX 24u /* as in CUDA */
+#define SHARED_MAX         49152u
+#define HANDLE_UNIT        16u
 
 struct slot {
     uint64_t root; /* the launch by the host that uses it; 0: free */
@@ -54,8 +54,8 @@ static const struct {
      "too many resources requested for launch"},
     {SG_RUNTIME_NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported"},
 };
-#define TEXTS (sizeof texts / sizeof texts[0])
-_Static_assert((TEXTS + 1) * 2 * TEXT_ROOM <= TEXT_BYTES, "");
+#define LAUNCHER_TEXTS (sizeof texts / sizeof texts[0])
+_Static_assert((LAUNCHER_TEXTS + 1) * 2 * TEXT_ROOM <= TEXT_BYTES, "");
 
 enum ga_status sg_launcher_create(void *memory, size_t bytes, struct sg_launcher **out)
 {
@@ -74,10 +74,10 @@ enum ga_status sg_launcher_create(void *memory, size_t bytes, struct sg_launcher
         made->slots[i].next_free = i + 1;
     }
     memset(made->memory, 0, TEXT_BYTES);
-    for (size_t i = 0; i <= TEXTS; i++) {
+    for (size_t i = 0; i <= LAUNCHER_TEXTS; i++) {
         char *room = (char *)made->memory + i * 2 * TEXT_ROOM;
-        strcpy(room, i < TEXTS ? texts[i].name : "unrecognized error code");
-        strcpy(room + TEXT_ROOM, i < TEXTS ? texts[i].text : "unrecognized error code");
+        strcpy(room, i < LAUNCHER_TEXTS ? texts[i].name : "unrecognized error code");
+        strcpy(room + TEXT_ROOM, i < LAUNCHER_TEXTS ? texts[i].text : "unrecognized error code");
     }
     *out = made;
     return GA_OK;
@@ -95,7 +95,7 @@ uint64_t sg_launcher_text(const struct sg_grid *grid, enum sg_runtime_error erro
 {
     const struct sg_launcher *launcher = grid->launch->launcher;
     size_t i = 0;
-    while (i < TEXTS && texts[i].error != error) {
+    while (i < LAUNCHER_TEXTS && texts[i].error != error) {
         i++;
     }
     return launcher != NULL
@@ -105,8 +105,8 @@ uint64_t sg_launcher_text(const struct sg_grid *grid, enum sg_runtime_error erro
 
 /* ---- buffers ---- */
 
-static enum sg_runtime_error check(const struct sg_grid *grid, const struct sg_code *code,
-                                   const uint32_t sizes[6], uint32_t dynamic_shared)
+static enum sg_runtime_error launcher_check(const struct sg_grid *grid, const struct sg_code *code,
+                                            const uint32_t sizes[6], uint32_t dynamic_shared)
 {
     static const uint32_t most[6] = {2147483647u, 65535, 65535, 1024, 1024, 64};
     uint64_t threads = 1;
@@ -130,12 +130,12 @@ static enum sg_runtime_error check(const struct sg_grid *grid, const struct sg_c
         code->kernel.shared_bytes + dynamic_shared > SHARED_MAX) {
         return SG_RUNTIME_INVALID_VALUE;
     }
-    return grid->depth >= DEPTH_MAX ? SG_RUNTIME_DEPTH : SG_RUNTIME_OK;
+    return grid->depth >= LAUNCHER_DEPTH_MAX ? SG_RUNTIME_DEPTH : SG_RUNTIME_OK;
 }
 
 /* `code` may be NULL: the launch says what it is of. */
-static uint64_t slot_take(struct sg_grid *grid, const struct sg_code *code, const uint32_t sizes[6],
-                          uint32_t dynamic_shared)
+static uint64_t launcher_slot_take(struct sg_grid *grid, const struct sg_code *code,
+                                   const uint32_t sizes[6], uint32_t dynamic_shared)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
     uint64_t address = 0;
@@ -160,18 +160,18 @@ uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_code *code,
 {
     *error = grid->launch->launcher != NULL ? SG_RUNTIME_OK : SG_RUNTIME_NOT_SUPPORTED;
     if (*error == SG_RUNTIME_OK && sizes) {
-        *error = check(grid, code, sizes, dynamic_shared);
+        *error = launcher_check(grid, code, sizes, dynamic_shared);
     }
     if (*error != SG_RUNTIME_OK) {
         return 0;
     }
-    uint64_t address = slot_take(grid, code, sizes, dynamic_shared);
+    uint64_t address = launcher_slot_take(grid, code, sizes, dynamic_shared);
     *error = address ? SG_RUNTIME_OK : SG_RUNTIME_PENDING;
     return address;
 }
 
 /* NULL: not the address of a buffer that this launch uses. Under the lock. */
-static struct slot *slot_of(struct sg_grid *grid, uint64_t buffer)
+static struct slot *launcher_slot_of(struct sg_grid *grid, uint64_t buffer)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
     uint64_t offset = buffer - (uint64_t)(uintptr_t)launcher->memory - TEXT_BYTES;
@@ -195,13 +195,14 @@ enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer
                                            uint32_t dynamic_shared)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
-    enum sg_runtime_error error =
-        launcher != NULL ? check(grid, code, sizes, dynamic_shared) : SG_RUNTIME_NOT_SUPPORTED;
+    enum sg_runtime_error error = launcher != NULL
+                                      ? launcher_check(grid, code, sizes, dynamic_shared)
+                                      : SG_RUNTIME_NOT_SUPPORTED;
     if (error != SG_RUNTIME_OK) {
         return error;
     }
     pthread_mutex_lock(&launcher->lock);
-    struct slot *slot = slot_of(grid, buffer);
+    struct slot *slot = launcher_slot_of(grid, buffer);
     if (slot != NULL) {
         slot->code = code;
         slot->dynamic_shared = dynamic_shared;
@@ -213,7 +214,7 @@ enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer
 
 /* ---- what is pending ---- */
 
-static void append(struct sg_child_list *list, struct sg_child *child)
+static void launcher_append(struct sg_child_list *list, struct sg_child *child)
 {
     child->next = NULL;
     if (list->last != NULL) {
@@ -235,7 +236,8 @@ struct sg_child *sg_child_pop(struct sg_child_list *list)
 }
 
 /* Under the lock. Takes the child, or frees it. */
-static enum sg_runtime_error submit(struct sg_grid *grid, struct sg_child *child, bool tail)
+static enum sg_runtime_error launcher_submit(struct sg_grid *grid, struct sg_child *child,
+                                             bool tail)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
     if (child == NULL) {
@@ -247,11 +249,11 @@ static enum sg_runtime_error submit(struct sg_grid *grid, struct sg_child *child
     }
     launcher->pending++;
     child->depth = grid->depth + !tail;
-    append(tail ? &grid->tail : &grid->children, child);
+    launcher_append(tail ? &grid->tail : &grid->children, child);
     return SG_RUNTIME_OK;
 }
 
-static struct sg_child *child_make(const struct slot *slot, const void *params)
+static struct sg_child *launcher_child_make(const struct slot *slot, const void *params)
 {
     uint32_t bytes = slot->code->kernel.param_bytes;
     struct sg_child *child = calloc(1, sizeof *child + bytes);
@@ -274,9 +276,10 @@ enum sg_runtime_error sg_launcher_launch(struct sg_grid *grid, uint64_t buffer, 
     }
     enum sg_runtime_error error = SG_RUNTIME_INVALID_VALUE;
     pthread_mutex_lock(&launcher->lock);
-    struct slot *slot = slot_of(grid, buffer);
+    struct slot *slot = launcher_slot_of(grid, buffer);
     if (slot != NULL && slot->code != NULL) {
-        error = submit(grid, child_make(slot, (const void *)(uintptr_t)buffer), tail);
+        error =
+            launcher_submit(grid, launcher_child_make(slot, (const void *)(uintptr_t)buffer), tail);
     }
     if (slot != NULL) {
         slot_free(launcher, slot);
@@ -297,7 +300,7 @@ enum sg_runtime_error sg_launcher_order(struct sg_grid *grid, const struct sg_ch
         *child = *what;
     }
     pthread_mutex_lock(&launcher->lock);
-    enum sg_runtime_error error = submit(grid, child, tail);
+    enum sg_runtime_error error = launcher_submit(grid, child, tail);
     pthread_mutex_unlock(&launcher->lock);
     return error;
 }

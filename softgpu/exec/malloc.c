@@ -4,7 +4,7 @@
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/kernel_heap.h"
 
-static void take(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, bool aligned)
+static void malloc_take(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, bool aligned)
 {
     const struct sg_call *call = sg_builtin_call(warp, in);
     struct sg_kernel_heap *heap = warp->block->grid->launch->heap;
@@ -19,12 +19,12 @@ static void take(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, 
 
 void sg_builtin_malloc(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    take(warp, in, mask, false);
+    malloc_take(warp, in, mask, false);
 }
 
 void sg_builtin_aligned_malloc(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
-    take(warp, in, mask, true);
+    malloc_take(warp, in, mask, true);
 }
 
 void sg_builtin_free(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)

@@ -76,8 +76,8 @@ static bool takes_part(const struct sg_fragment *f, unsigned lane, unsigned quad
     return f->layout != SG_LAYOUT_QUAD || (lane >> 2 & 3) == quad;
 }
 
-static void gather(struct sg_warp *warp, const struct sg_fragment *f, const uint32_t *rows,
-                   unsigned quad, void *out)
+static void matrix_gather(struct sg_warp *warp, const struct sg_fragment *f, const uint32_t *rows,
+                          unsigned quad, void *out)
 {
     enum number number = number_of(f->element);
     unsigned bits = sg_element_bits((enum sg_element)f->element), per = bits == 64 ? 1 : 32 / bits;
@@ -225,12 +225,12 @@ void sg_matrix_mma(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask
     union result mc[4];
     unsigned quads = mma->d.layout == SG_LAYOUT_QUAD ? 4 : 1;
     for (unsigned quad = 0; quad < quads; quad++) {
-        gather(warp, &mma->a, a, quad, &ma);
+        matrix_gather(warp, &mma->a, a, quad, &ma);
         if (mma->index_bits) {
             spread(warp, mma, c[mma->c.registers], ma.f);
         }
-        gather(warp, &mma->b, b, quad, &mb);
-        gather(warp, &mma->c, c, quad, &mc[quad]);
+        matrix_gather(warp, &mma->b, b, quad, &mb);
+        matrix_gather(warp, &mma->c, c, quad, &mc[quad]);
         switch (number_of(mma->a.element)) {
         case NUMBER_FLOAT:
             multiply_float(mma, ma.f, mb.f, mc[quad].f);

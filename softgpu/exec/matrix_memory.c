@@ -118,14 +118,14 @@ void sg_matrix_store(struct sg_warp *warp, const struct sg_insn *in, uint32_t ma
 
 typedef uint16_t matrix8[8][8];
 
-static uint32_t take(const matrix8 m, unsigned lane, bool transposed)
+static uint32_t matrix_memory_take(const matrix8 m, unsigned lane, bool transposed)
 {
     unsigned row = lane / 4, column = lane % 4 * 2;
     return transposed ? m[column][row] | (uint32_t)m[column + 1][row] << 16
                       : m[row][column] | (uint32_t)m[row][column + 1] << 16;
 }
 
-static void put(matrix8 m, unsigned lane, bool transposed, uint32_t value)
+static void matrix_memory_put(matrix8 m, unsigned lane, bool transposed, uint32_t value)
 {
     unsigned row = lane / 4, column = lane % 4 * 2;
     uint16_t *low = transposed ? &m[column][row] : &m[row][column];
@@ -159,7 +159,8 @@ void sg_matrix_ld(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
     for (unsigned number = 0; number < in->mode; number++) {
         uint32_t *d = sg_row(warp, rows[number]);
         for (unsigned lane = 0; lane < SG_LANES; lane++) {
-            d[lane] = mask >> lane & 1 ? take(m[number], lane, in->imm != 0) : d[lane];
+            d[lane] =
+                mask >> lane & 1 ? matrix_memory_take(m[number], lane, in->imm != 0) : d[lane];
         }
     }
 }
@@ -172,7 +173,7 @@ void sg_matrix_st(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
         const uint32_t *source = sg_row(warp, rows[number]);
         matrix8 m;
         for (unsigned lane = 0; lane < SG_LANES; lane++) {
-            put(m, lane, in->imm != 0, source[lane]);
+            matrix_memory_put(m, lane, in->imm != 0, source[lane]);
         }
         for (unsigned row = 0; row < 8; row++) {
             uint8_t *to = matrix_row(warp, in, number, row, SG_MAP_WRITE);
@@ -190,9 +191,9 @@ void sg_matrix_move(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     uint32_t *d = sg_row(warp, in->d);
     matrix8 m;
     for (unsigned lane = 0; lane < SG_LANES; lane++) {
-        put(m, lane, false, a[lane]);
+        matrix_memory_put(m, lane, false, a[lane]);
     }
     for (unsigned lane = 0; lane < SG_LANES; lane++) {
-        d[lane] = mask >> lane & 1 ? take(m, lane, true) : d[lane];
+        d[lane] = mask >> lane & 1 ? matrix_memory_take(m, lane, true) : d[lane];
     }
 }

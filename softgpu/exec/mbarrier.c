@@ -14,20 +14,20 @@ struct state {
     int64_t bytes; /* may be below 0: completed before they were expected */
 };
 
-static struct state unpack(uint64_t word)
+static struct state mbarrier_unpack(uint64_t word)
 {
     return (struct state){word & 1, word >> 1 & SG_MBARRIER_COUNT_MAX,
                           word >> 21 & SG_MBARRIER_COUNT_MAX, (int64_t)(word << 2) >> 43};
 }
 
-static uint64_t pack(const struct state *s)
+static uint64_t mbarrier_pack(const struct state *s)
 {
     return s->phase | (s->pending & SG_MBARRIER_COUNT_MAX) << 1 |
            (s->expected & SG_MBARRIER_COUNT_MAX) << 21 |
            ((uint64_t)s->bytes & ((1u << 21) - 1)) << 41;
 }
 
-static void settle(struct state *s)
+static void mbarrier_settle(struct state *s)
 {
     if (s->pending == 0 && s->bytes == 0) {
         s->phase ^= 1;
@@ -43,7 +43,7 @@ static bool arrive(struct state *s, uint64_t count, bool drop)
     }
     s->pending -= count;
     s->expected -= drop ? count : 0;
-    settle(s);
+    mbarrier_settle(s);
     return true;
 }
 
@@ -69,7 +69,7 @@ static bool apply(struct state *s, enum sg_mbarrier_op op, uint32_t b, uint32_t 
         return true;
     case SG_MBARRIER_COMPLETE:
         s->bytes -= b;
-        settle(s);
+        mbarrier_settle(s);
         return true;
     }
     return false;
@@ -95,13 +95,13 @@ static bool change(struct sg_warp *warp, const struct sg_insn *in, unsigned lane
         return false;
     }
     memcpy(before, at, 8);
-    struct state s = unpack(*before);
+    struct state s = mbarrier_unpack(*before);
     if (!apply(&s, op, b, c)) {
         sg_warp_fault(warp, in, lane, SG_FAULT_TRAP, address,
                       "an mbarrier count out of range, or more arrivals than expected");
         return false;
     }
-    uint64_t after = pack(&s);
+    uint64_t after = mbarrier_pack(&s);
     memcpy(at, &after, 8);
     return true;
 }
@@ -167,6 +167,6 @@ void sg_mbarrier_pending(struct sg_warp *warp, const struct sg_insn *in, uint32_
     const uint64_t *a = sg_row(warp, in->a);
     uint32_t *d = sg_row(warp, in->d);
     for (unsigned lane = 0; lane < SG_LANES; lane++) {
-        d[lane] = mask >> lane & 1 ? (uint32_t)unpack(a[lane]).pending : d[lane];
+        d[lane] = mask >> lane & 1 ? (uint32_t)mbarrier_unpack(a[lane]).pending : d[lane];
     }
 }

@@ -144,34 +144,37 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
     }
 
 /* memory type, type in memory, type in the row */
-#define TYPES(SPACE)                                                                               \
-    BOTH(SPACE, u8, uint8_t, uint32_t)                                                             \
-    BOTH(SPACE, s8, int8_t, int32_t)                                                               \
-    BOTH(SPACE, u16, uint16_t, uint32_t)                                                           \
-    BOTH(SPACE, s16, int16_t, int32_t)                                                             \
-    BOTH(SPACE, b32, uint32_t, uint32_t)                                                           \
-    BOTH(SPACE, u8w, uint8_t, uint64_t)                                                            \
-    BOTH(SPACE, s8w, int8_t, int64_t)                                                              \
-    BOTH(SPACE, u16w, uint16_t, uint64_t)                                                          \
-    BOTH(SPACE, s16w, int16_t, int64_t)                                                            \
-    BOTH(SPACE, u32w, uint32_t, uint64_t)                                                          \
-    BOTH(SPACE, s32w, int32_t, int64_t)                                                            \
-    BOTH(SPACE, b64, uint64_t, uint64_t)
+#define MEMORY_TYPES(SPACE)                                                                        \
+    MEMORY_BOTH(SPACE, u8, uint8_t, uint32_t)                                                      \
+    MEMORY_BOTH(SPACE, s8, int8_t, int32_t)                                                        \
+    MEMORY_BOTH(SPACE, u16, uint16_t, uint32_t)                                                    \
+    MEMORY_BOTH(SPACE, s16, int16_t, int32_t)                                                      \
+    MEMORY_BOTH(SPACE, b32, uint32_t, uint32_t)                                                    \
+    MEMORY_BOTH(SPACE, u8w, uint8_t, uint64_t)                                                     \
+    MEMORY_BOTH(SPACE, s8w, int8_t, int64_t)                                                       \
+    MEMORY_BOTH(SPACE, u16w, uint16_t, uint64_t)                                                   \
+    MEMORY_BOTH(SPACE, s16w, int16_t, int64_t)                                                     \
+    MEMORY_BOTH(SPACE, u32w, uint32_t, uint64_t)                                                   \
+    MEMORY_BOTH(SPACE, s32w, int32_t, int64_t)                                                     \
+    MEMORY_BOTH(SPACE, b64, uint64_t, uint64_t)
 
-#define SPACES TYPES(GLOBAL) TYPES(SHARED) TYPES(LOCAL) TYPES(GENERIC) TYPES(PARAM) TYPES(FRAME)
+#define MEMORY_SPACES                                                                              \
+    MEMORY_TYPES(GLOBAL)                                                                           \
+    MEMORY_TYPES(SHARED)                                                                           \
+    MEMORY_TYPES(LOCAL) MEMORY_TYPES(GENERIC) MEMORY_TYPES(PARAM) MEMORY_TYPES(FRAME)
 
-#define BOTH(SPACE, name, T, R)                                                                    \
+#define MEMORY_BOTH(SPACE, name, T, R)                                                             \
     MAKE_ACCESS(load_##SPACE##_##name, SG_MEM_##SPACE, T, R, SG_MAP_READ, LOAD_BODY)               \
     MAKE_ACCESS(store_##SPACE##_##name, SG_MEM_##SPACE, T, R, SG_MAP_WRITE, STORE_BODY)
-SPACES
-#undef BOTH
+MEMORY_SPACES
+#undef MEMORY_BOTH
 
 static const struct sg_mem_ops ops = {
-#define BOTH(SPACE, name, T, R) [SG_MEM_##SPACE][SG_MEM_##name] = load_##SPACE##_##name,
-    .load = {SPACES},
-#undef BOTH
-#define BOTH(SPACE, name, T, R) [SG_MEM_##SPACE][SG_MEM_##name] = store_##SPACE##_##name,
-    .store = {SPACES},
+#define MEMORY_BOTH(SPACE, name, T, R) [SG_MEM_##SPACE][SG_MEM_##name] = load_##SPACE##_##name,
+    .load = {MEMORY_SPACES},
+#undef MEMORY_BOTH
+#define MEMORY_BOTH(SPACE, name, T, R) [SG_MEM_##SPACE][SG_MEM_##name] = store_##SPACE##_##name,
+    .store = {MEMORY_SPACES},
 };
 
 const struct sg_mem_ops *SG_ISA_NAME(sg_mem_ops)(void);

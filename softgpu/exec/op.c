@@ -18,7 +18,7 @@ static struct entry buckets[BUCKETS];
 static const struct sg_isa *isa;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static struct entry *slot_of(const char *name, size_t length)
+static struct entry *op_table_slot(const char *name, size_t length)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < length; i++) {
@@ -32,9 +32,9 @@ static struct entry *slot_of(const char *name, size_t length)
     return &buckets[at];
 }
 
-static void insert(const char *name, size_t length, const struct sg_op *op)
+static void op_table_insert(const char *name, size_t length, const struct sg_op *op)
 {
-    struct entry *slot = slot_of(name, length);
+    struct entry *slot = op_table_slot(name, length);
     if (slot->name != NULL || op == NULL) {
         abort(); /* op.def names an operation twice, or an alias of nothing */
     }
@@ -54,7 +54,7 @@ bool sg_isa_v3_runs_here(void)
 #endif
 }
 
-static void fill(void)
+static void op_table_fill(void)
 {
     const char *wanted = getenv("SOFTGPU_ISA");
     bool base = wanted != NULL && strcmp(wanted, "base") == 0;
@@ -66,10 +66,10 @@ static void fill(void)
                 const struct sg_op *op = &list.ops[i];
                 const char *equals = strchr(op->name, '=');
                 if (equals == NULL && !aliases) {
-                    insert(op->name, strlen(op->name), op);
+                    op_table_insert(op->name, strlen(op->name), op);
                 } else if (equals != NULL && aliases) {
-                    insert(op->name, (size_t)(equals - op->name),
-                           slot_of(equals + 1, strlen(equals + 1))->op);
+                    op_table_insert(op->name, (size_t)(equals - op->name),
+                                    op_table_slot(equals + 1, strlen(equals + 1))->op);
                 }
             }
         }
@@ -78,12 +78,12 @@ static void fill(void)
 
 const struct sg_isa *sg_isa_here(void)
 {
-    pthread_once(&once, fill);
+    pthread_once(&once, op_table_fill);
     return isa;
 }
 
 const struct sg_op *sg_op_find(const char *name)
 {
     sg_isa_here();
-    return slot_of(name, strlen(name))->op;
+    return op_table_slot(name, strlen(name))->op;
 }

@@ -58,7 +58,8 @@ static uint32_t mode_number(enum sg_address_mode mode)
     return numbers[mode];
 }
 
-static uint32_t answer(const struct sg_object *object, enum sg_query query, uint32_t level)
+static uint32_t texture_query_answer(const struct sg_object *object, enum sg_query query,
+                                     uint32_t level)
 {
     const struct sg_texels *texels = &object->texels;
     const bool there = level < texels->level_count;
@@ -104,7 +105,8 @@ void sg_tex_query(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
         if (object == NULL) {
             return;
         }
-        row[lane] = answer(object, (enum sg_query)in->mode, levels != NULL ? levels[lane] : 0);
+        row[lane] = texture_query_answer(object, (enum sg_query)in->mode,
+                                         levels != NULL ? levels[lane] : 0);
     }
 }
 

@@ -2,8 +2,8 @@
 /* Generic addresses of more than one word. */
 #include "softgpu/exec/reach.h"
 
-static uint8_t *find(const struct sg_warp *warp, unsigned lane, uint64_t address, uint64_t bytes,
-                     unsigned need)
+static uint8_t *reach_find(const struct sg_warp *warp, unsigned lane, uint64_t address,
+                           uint64_t bytes, unsigned need)
 {
     if (address >= SG_WINDOW_LOCAL && address < SG_WINDOW_PARAM) {
         return bytes <= 8 - (address & 7)
@@ -17,7 +17,7 @@ uint8_t *sg_reach(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                   uint64_t bytes, unsigned align, unsigned need)
 {
     const struct sg_access_fault what = {need & SG_MAP_WRITE ? "write" : "read", bytes, align};
-    uint8_t *at = address & (align - 1) ? NULL : find(warp, lane, address, bytes, need);
+    uint8_t *at = address & (align - 1) ? NULL : reach_find(warp, lane, address, bytes, need);
     if (at == NULL) {
         sg_warp_fault_access(warp, in, lane, address, &what);
     }

@@ -41,7 +41,8 @@ static double floating(enum sg_reduce_op op, double old, double b)
     return op == SG_REDUCE_ADD ? old + b : op == SG_REDUCE_MIN ? fmin(old, b) : fmax(old, b);
 }
 
-static uint64_t next(enum sg_reduce_op op, enum sg_reduce_type type, uint64_t old, uint64_t b)
+static uint64_t reduce_next(enum sg_reduce_op op, enum sg_reduce_type type, uint64_t old,
+                            uint64_t b)
 {
     double x, y;
     switch (type) {
@@ -73,7 +74,7 @@ static uint64_t next(enum sg_reduce_op op, enum sg_reduce_type type, uint64_t ol
     do {                                                                                           \
         T old = __atomic_load_n((T *)at, __ATOMIC_RELAXED), b;                                     \
         memcpy(&b, value, sizeof b);                                                               \
-        while (!__atomic_compare_exchange_n((T *)at, &old, (T)next(op, type, old, b), true,        \
+        while (!__atomic_compare_exchange_n((T *)at, &old, (T)reduce_next(op, type, old, b), true, \
                                             __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {                 \
         }                                                                                          \
     } while (0)

@@ -10,11 +10,11 @@
 #include "softgpu/exec/launcher.h"
 #include "softgpu/exec/runtime.h"
 
-#define STREAM_TAIL            3u /* cudaStreamTailLaunch */
-#define STREAM_FIRE_AND_FORGET 4u /* cudaStreamFireAndForget */
-#define NON_BLOCKING           1u /* cudaStreamNonBlocking */
-#define DISABLE_TIMING         2u /* cudaEventDisableTiming */
-#define RUNTIME_VERSION        13000
+#define RUNTIME_STREAM_TAIL            3u /* cudaStreamTailLaunch */
+#define RUNTIME_STREAM_FIRE_AND_FORGET 4u /* cudaStreamFireAndForget */
+#define RUNTIME_NON_BLOCKING           1u /* cudaStreamNonBlocking */
+#define RUNTIME_DISABLE_TIMING         2u /* cudaEventDisableTiming */
+#define RUNTIME_VERSION                13000
 
 struct lane {
     struct sg_warp *warp;
@@ -26,13 +26,13 @@ struct lane {
     uint64_t result; /* of those that answer something else than an error */
 };
 
-static uint64_t argument(const struct lane *lane, uint32_t index)
+static uint64_t runtime_argument(const struct lane *lane, uint32_t index)
 {
     return sg_builtin_argument(lane->warp, lane->call, index, lane->number);
 }
 
 /* A dim3 */
-static void argument_dim(const struct lane *lane, uint32_t index, uint32_t out[3])
+static void runtime_argument_dim(const struct lane *lane, uint32_t index, uint32_t out[3])
 {
     for (uint32_t i = 0; i < 12; i++) {
         ((uint8_t *)out)[i] =
@@ -56,12 +56,12 @@ static void write_bytes(struct lane *lane, uint64_t address, const void *value, 
 
 static void write_int(struct lane *lane, uint32_t index, int value)
 {
-    write_bytes(lane, argument(lane, index), &value, 4);
+    write_bytes(lane, runtime_argument(lane, index), &value, 4);
 }
 
 static void write_long(struct lane *lane, uint32_t index, uint64_t value)
 {
-    write_bytes(lane, argument(lane, index), &value, 8);
+    write_bytes(lane, runtime_argument(lane, index), &value, 8);
 }
 
 static const struct sg_code *code_of(const struct lane *lane, uint64_t address)
@@ -69,135 +69,140 @@ static const struct sg_code *code_of(const struct lane *lane, uint64_t address)
     return sg_program_entry(lane->grid->launch->image->program, address);
 }
 
-static enum sg_runtime_error stream_check(const struct lane *lane, uint64_t stream)
+static enum sg_runtime_error runtime_stream_check(const struct lane *lane, uint64_t stream)
 {
-    bool good = stream == 0 || stream == STREAM_TAIL || stream == STREAM_FIRE_AND_FORGET ||
+    bool good = stream == 0 || stream == RUNTIME_STREAM_TAIL ||
+                stream == RUNTIME_STREAM_FIRE_AND_FORGET ||
                 sg_launcher_handle_good(lane->grid, stream);
     return good ? SG_RUNTIME_OK : SG_RUNTIME_INVALID_HANDLE;
 }
 
 /* ---- launches ---- */
 
-static enum sg_runtime_error buffer(struct lane *lane)
+static enum sg_runtime_error runtime_buffer(struct lane *lane)
 {
     enum sg_runtime_error error = SG_RUNTIME_INVALID_VALUE;
-    lane->result =
-        argument(lane, 1) <= 4096 ? sg_launcher_buffer(lane->grid, NULL, NULL, 0, &error) : 0;
+    lane->result = runtime_argument(lane, 1) <= 4096
+                       ? sg_launcher_buffer(lane->grid, NULL, NULL, 0, &error)
+                       : 0;
     return error;
 }
 
-static enum sg_runtime_error buffer_v2(struct lane *lane)
+static enum sg_runtime_error runtime_buffer_v2(struct lane *lane)
 {
     uint32_t sizes[6];
     enum sg_runtime_error error;
-    const struct sg_code *code = code_of(lane, argument(lane, 0));
-    argument_dim(lane, 1, sizes);
-    argument_dim(lane, 2, sizes + 3);
+    const struct sg_code *code = code_of(lane, runtime_argument(lane, 0));
+    runtime_argument_dim(lane, 1, sizes);
+    runtime_argument_dim(lane, 2, sizes + 3);
     if (code == NULL) {
         lane->result = 0;
         return SG_RUNTIME_INVALID_FUNCTION;
     }
-    lane->result = sg_launcher_buffer(lane->grid, code, sizes, (uint32_t)argument(lane, 3), &error);
+    lane->result =
+        sg_launcher_buffer(lane->grid, code, sizes, (uint32_t)runtime_argument(lane, 3), &error);
     return error;
 }
 
 static enum sg_runtime_error launch_in(struct lane *lane, uint64_t parameters, uint64_t stream)
 {
-    enum sg_runtime_error error = stream_check(lane, stream);
+    enum sg_runtime_error error = runtime_stream_check(lane, stream);
     return error == SG_RUNTIME_OK
-               ? sg_launcher_launch(lane->grid, parameters, stream == STREAM_TAIL)
+               ? sg_launcher_launch(lane->grid, parameters, stream == RUNTIME_STREAM_TAIL)
                : error;
 }
 
-static enum sg_runtime_error launch_v2(struct lane *lane)
+static enum sg_runtime_error runtime_launch_v2(struct lane *lane)
 {
-    return launch_in(lane, argument(lane, 0), argument(lane, 1));
+    return launch_in(lane, runtime_argument(lane, 0), runtime_argument(lane, 1));
 }
 
-static enum sg_runtime_error launch(struct lane *lane)
+static enum sg_runtime_error runtime_launch(struct lane *lane)
 {
     uint32_t sizes[6];
-    argument_dim(lane, 2, sizes);
-    argument_dim(lane, 3, sizes + 3);
-    uint64_t parameters = argument(lane, 1);
+    runtime_argument_dim(lane, 2, sizes);
+    runtime_argument_dim(lane, 3, sizes + 3);
+    uint64_t parameters = runtime_argument(lane, 1);
     enum sg_runtime_error error =
-        sg_launcher_describe(lane->grid, parameters, code_of(lane, argument(lane, 0)), sizes,
-                             (uint32_t)argument(lane, 4));
-    return error == SG_RUNTIME_OK ? launch_in(lane, parameters, argument(lane, 5)) : error;
+        sg_launcher_describe(lane->grid, parameters, code_of(lane, runtime_argument(lane, 0)),
+                             sizes, (uint32_t)runtime_argument(lane, 4));
+    return error == SG_RUNTIME_OK ? launch_in(lane, parameters, runtime_argument(lane, 5)) : error;
 }
 
 /* ---- errors ---- */
 
-static enum sg_runtime_error last_error(struct lane *lane)
+static enum sg_runtime_error runtime_last_error(struct lane *lane)
 {
     lane->result = sg_launcher_error(lane->grid, lane->thread, true);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error peek_error(struct lane *lane)
+static enum sg_runtime_error runtime_peek_error(struct lane *lane)
 {
     lane->result = sg_launcher_error(lane->grid, lane->thread, false);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error error_string(struct lane *lane)
+static enum sg_runtime_error runtime_error_string(struct lane *lane)
 {
-    lane->result = sg_launcher_text(lane->grid, (enum sg_runtime_error)argument(lane, 0), false);
+    lane->result =
+        sg_launcher_text(lane->grid, (enum sg_runtime_error)runtime_argument(lane, 0), false);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error error_name(struct lane *lane)
+static enum sg_runtime_error runtime_error_name(struct lane *lane)
 {
-    lane->result = sg_launcher_text(lane->grid, (enum sg_runtime_error)argument(lane, 0), true);
+    lane->result =
+        sg_launcher_text(lane->grid, (enum sg_runtime_error)runtime_argument(lane, 0), true);
     return SG_RUNTIME_OK;
 }
 
 /* ---- the device ---- */
 
-static enum sg_runtime_error device_count(struct lane *lane)
+static enum sg_runtime_error runtime_device_count(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     write_int(lane, 0, facts != NULL ? facts->device_count : 1);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error device(struct lane *lane)
+static enum sg_runtime_error runtime_device(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     write_int(lane, 0, facts != NULL ? facts->device : 0);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error attribute(struct lane *lane)
+static enum sg_runtime_error runtime_attribute(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     int value;
-    if (facts == NULL ||
-        !facts->attribute(facts, (int)argument(lane, 2), (int)argument(lane, 1), &value)) {
+    if (facts == NULL || !facts->attribute(facts, (int)runtime_argument(lane, 2),
+                                           (int)runtime_argument(lane, 1), &value)) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_int(lane, 0, value);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error limit(struct lane *lane)
+static enum sg_runtime_error runtime_limit(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
     uint64_t value;
-    if (facts == NULL || !facts->limit(facts, (int)argument(lane, 1), &value)) {
+    if (facts == NULL || !facts->limit(facts, (int)runtime_argument(lane, 1), &value)) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_long(lane, 0, value);
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error config(struct lane *lane)
+static enum sg_runtime_error runtime_config(struct lane *lane)
 {
     write_int(lane, 0, 0); /* no preference; the default bank size */
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error version(struct lane *lane)
+static enum sg_runtime_error runtime_version(struct lane *lane)
 {
     write_int(lane, 0, RUNTIME_VERSION);
     return SG_RUNTIME_OK;
@@ -205,50 +210,51 @@ static enum sg_runtime_error version(struct lane *lane)
 
 /* ---- streams and events: what a grid orders is done in order, so there is nothing to do ---- */
 
-static enum sg_runtime_error stream_create(struct lane *lane)
+static enum sg_runtime_error runtime_stream_create(struct lane *lane)
 {
-    if ((uint32_t)argument(lane, 1) != NON_BLOCKING) {
+    if ((uint32_t)runtime_argument(lane, 1) != RUNTIME_NON_BLOCKING) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_long(lane, 0, sg_launcher_handle(lane->grid));
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error event_create(struct lane *lane)
+static enum sg_runtime_error runtime_event_create(struct lane *lane)
 {
-    if ((uint32_t)argument(lane, 1) != DISABLE_TIMING) {
+    if ((uint32_t)runtime_argument(lane, 1) != RUNTIME_DISABLE_TIMING) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_long(lane, 0, sg_launcher_handle(lane->grid));
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error handle_destroy(struct lane *lane)
+static enum sg_runtime_error runtime_handle_destroy(struct lane *lane)
 {
-    return sg_launcher_handle_good(lane->grid, argument(lane, 0)) ? SG_RUNTIME_OK
-                                                                  : SG_RUNTIME_INVALID_HANDLE;
-}
-
-static enum sg_runtime_error stream_wait(struct lane *lane)
-{
-    return sg_launcher_handle_good(lane->grid, argument(lane, 1))
-               ? stream_check(lane, argument(lane, 0))
+    return sg_launcher_handle_good(lane->grid, runtime_argument(lane, 0))
+               ? SG_RUNTIME_OK
                : SG_RUNTIME_INVALID_HANDLE;
 }
 
-static enum sg_runtime_error event_record(struct lane *lane)
+static enum sg_runtime_error runtime_stream_wait(struct lane *lane)
 {
-    return sg_launcher_handle_good(lane->grid, argument(lane, 0))
-               ? stream_check(lane, argument(lane, 1))
+    return sg_launcher_handle_good(lane->grid, runtime_argument(lane, 1))
+               ? runtime_stream_check(lane, runtime_argument(lane, 0))
+               : SG_RUNTIME_INVALID_HANDLE;
+}
+
+static enum sg_runtime_error runtime_event_record(struct lane *lane)
+{
+    return sg_launcher_handle_good(lane->grid, runtime_argument(lane, 0))
+               ? runtime_stream_check(lane, runtime_argument(lane, 1))
                : SG_RUNTIME_INVALID_HANDLE;
 }
 
 /* ---- memory: of the heap that malloc takes from ---- */
 
-static enum sg_runtime_error allocate(struct lane *lane)
+static enum sg_runtime_error runtime_allocate(struct lane *lane)
 {
     struct sg_kernel_heap *heap = lane->grid->launch->heap;
-    uint64_t bytes = argument(lane, 1), address = 0;
+    uint64_t bytes = runtime_argument(lane, 1), address = 0;
     if (bytes != 0) {
         address = heap != NULL ? sg_kernel_heap_take(heap, bytes, 256) : 0;
         if (!address) {
@@ -259,10 +265,10 @@ static enum sg_runtime_error allocate(struct lane *lane)
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error release(struct lane *lane)
+static enum sg_runtime_error runtime_release(struct lane *lane)
 {
     struct sg_kernel_heap *heap = lane->grid->launch->heap;
-    uint64_t address = argument(lane, 0);
+    uint64_t address = runtime_argument(lane, 0);
     bool good =
         address == 0 || (heap != NULL && sg_kernel_heap_give(heap, address) == SG_HEAP_GIVEN);
     return good ? SG_RUNTIME_OK : SG_RUNTIME_INVALID_VALUE;
@@ -270,67 +276,69 @@ static enum sg_runtime_error release(struct lane *lane)
 
 /* ---- copies ---- */
 
-static enum sg_runtime_error order(struct lane *lane, const struct sg_child *what, uint64_t stream)
+static enum sg_runtime_error runtime_order(struct lane *lane, const struct sg_child *what,
+                                           uint64_t stream)
 {
-    enum sg_runtime_error error = stream_check(lane, stream);
+    enum sg_runtime_error error = runtime_stream_check(lane, stream);
     if (error == SG_RUNTIME_OK && what->height > 1 &&
         (what->to_pitch < what->width ||
          (what->kind == SG_CHILD_COPY && what->from_pitch < what->width))) {
         error = SG_RUNTIME_INVALID_VALUE;
     }
-    return error == SG_RUNTIME_OK ? sg_launcher_order(lane->grid, what, stream == STREAM_TAIL)
-                                  : error;
+    return error == SG_RUNTIME_OK
+               ? sg_launcher_order(lane->grid, what, stream == RUNTIME_STREAM_TAIL)
+               : error;
 }
 
-static enum sg_runtime_error copy(struct lane *lane)
+static enum sg_runtime_error runtime_copy(struct lane *lane)
 {
     const struct sg_child what = {.kind = SG_CHILD_COPY,
-                                  .to = argument(lane, 0),
-                                  .from = argument(lane, 1),
-                                  .width = argument(lane, 2),
+                                  .to = runtime_argument(lane, 0),
+                                  .from = runtime_argument(lane, 1),
+                                  .width = runtime_argument(lane, 2),
                                   .height = 1};
-    return order(lane, &what, argument(lane, 4));
+    return runtime_order(lane, &what, runtime_argument(lane, 4));
 }
 
-static enum sg_runtime_error copy_2d(struct lane *lane)
+static enum sg_runtime_error runtime_copy_2d(struct lane *lane)
 {
     const struct sg_child what = {.kind = SG_CHILD_COPY,
-                                  .to = argument(lane, 0),
-                                  .to_pitch = argument(lane, 1),
-                                  .from = argument(lane, 2),
-                                  .from_pitch = argument(lane, 3),
-                                  .width = argument(lane, 4),
-                                  .height = argument(lane, 5)};
-    return order(lane, &what, argument(lane, 7));
+                                  .to = runtime_argument(lane, 0),
+                                  .to_pitch = runtime_argument(lane, 1),
+                                  .from = runtime_argument(lane, 2),
+                                  .from_pitch = runtime_argument(lane, 3),
+                                  .width = runtime_argument(lane, 4),
+                                  .height = runtime_argument(lane, 5)};
+    return runtime_order(lane, &what, runtime_argument(lane, 7));
 }
 
-static enum sg_runtime_error fill(struct lane *lane)
+static enum sg_runtime_error runtime_fill(struct lane *lane)
 {
     const struct sg_child what = {.kind = SG_CHILD_FILL,
-                                  .to = argument(lane, 0),
-                                  .value = (uint8_t)argument(lane, 1),
-                                  .width = argument(lane, 2),
+                                  .to = runtime_argument(lane, 0),
+                                  .value = (uint8_t)runtime_argument(lane, 1),
+                                  .width = runtime_argument(lane, 2),
                                   .height = 1};
-    return order(lane, &what, argument(lane, 3));
+    return runtime_order(lane, &what, runtime_argument(lane, 3));
 }
 
-static enum sg_runtime_error fill_2d(struct lane *lane)
+static enum sg_runtime_error runtime_fill_2d(struct lane *lane)
 {
     const struct sg_child what = {.kind = SG_CHILD_FILL,
-                                  .to = argument(lane, 0),
-                                  .to_pitch = argument(lane, 1),
-                                  .value = (uint8_t)argument(lane, 2),
-                                  .width = argument(lane, 3),
-                                  .height = argument(lane, 4)};
-    return order(lane, &what, argument(lane, 5));
+                                  .to = runtime_argument(lane, 0),
+                                  .to_pitch = runtime_argument(lane, 1),
+                                  .value = (uint8_t)runtime_argument(lane, 2),
+                                  .width = runtime_argument(lane, 3),
+                                  .height = runtime_argument(lane, 4)};
+    return runtime_order(lane, &what, runtime_argument(lane, 5));
 }
 
 /* ---- functions ---- */
 
 /* struct cudaFuncAttributes */
-static enum sg_runtime_error function_attributes(struct lane *lane)
+static enum sg_runtime_error runtime_function_attributes(struct lane *lane)
 {
-    const struct sg_code *code = code_of(lane, argument(lane, 1));
+    const struct sg_code *code = code_of(lane, runtime_argument(lane, 1));
     if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;
     }
@@ -339,7 +347,7 @@ static enum sg_runtime_error function_attributes(struct lane *lane)
     const uint32_t shared_left = kernel->shared_bytes < 49152 ? 49152 - kernel->shared_bytes : 0;
     const uint32_t numbers[] = {kernel->max_threads, kernel->registers, 75, 75, 0,
                                 shared_left,         (uint32_t)-1};
-    uint64_t at = argument(lane, 0);
+    uint64_t at = runtime_argument(lane, 0);
     for (unsigned i = 0; i < 3 && !lane->warp->faulted; i++) {
         write_bytes(lane, at + 8 * i, &sizes[i], 8);
     }
@@ -350,16 +358,17 @@ static enum sg_runtime_error function_attributes(struct lane *lane)
     return SG_RUNTIME_OK;
 }
 
-static enum sg_runtime_error occupancy(struct lane *lane)
+static enum sg_runtime_error runtime_occupancy(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
-    const struct sg_code *code = code_of(lane, argument(lane, 1));
+    const struct sg_code *code = code_of(lane, runtime_argument(lane, 1));
     int blocks;
     if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;
     }
-    if (facts == NULL || !facts->occupancy(facts, &code->kernel, (uint32_t)argument(lane, 2),
-                                           argument(lane, 3), &blocks)) {
+    if (facts == NULL ||
+        !facts->occupancy(facts, &code->kernel, (uint32_t)runtime_argument(lane, 2),
+                          runtime_argument(lane, 3), &blocks)) {
         return SG_RUNTIME_INVALID_VALUE;
     }
     write_int(lane, 0, blocks);
@@ -368,8 +377,8 @@ static enum sg_runtime_error occupancy(struct lane *lane)
 
 /* ---- all of them ---- */
 
-static void run(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask,
-                enum sg_runtime_error (*function)(struct lane *))
+static void runtime_run(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask,
+                        enum sg_runtime_error (*function)(struct lane *))
 {
     const struct sg_block *block = warp->block;
     struct sg_grid *grid = block->grid;
@@ -390,42 +399,42 @@ static void run(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask,
     }
 }
 
-#define FUNCTIONS                                                                                  \
-    HANDLER(buffer)                                                                                \
-    HANDLER(buffer_v2)                                                                             \
-    HANDLER(launch)                                                                                \
-    HANDLER(launch_v2)                                                                             \
-    HANDLER(last_error)                                                                            \
-    HANDLER(peek_error)                                                                            \
-    HANDLER(error_string)                                                                          \
-    HANDLER(error_name)                                                                            \
-    HANDLER(device_count)                                                                          \
-    HANDLER(device)                                                                                \
-    HANDLER(attribute)                                                                             \
-    HANDLER(limit)                                                                                 \
-    HANDLER(config)                                                                                \
-    HANDLER(stream_create)                                                                         \
-    HANDLER(handle_destroy)                                                                        \
-    HANDLER(stream_wait)                                                                           \
-    HANDLER(event_create)                                                                          \
-    HANDLER(event_record)                                                                          \
-    HANDLER(allocate)                                                                              \
-    HANDLER(release)                                                                               \
-    HANDLER(copy)                                                                                  \
-    HANDLER(copy_2d)                                                                               \
-    HANDLER(fill)                                                                                  \
-    HANDLER(fill_2d)                                                                               \
-    HANDLER(version)                                                                               \
-    HANDLER(function_attributes)                                                                   \
-    HANDLER(occupancy)
+#define RUNTIME_FUNCTIONS                                                                          \
+    RUNTIME_HANDLER(buffer)                                                                        \
+    RUNTIME_HANDLER(buffer_v2)                                                                     \
+    RUNTIME_HANDLER(launch)                                                                        \
+    RUNTIME_HANDLER(launch_v2)                                                                     \
+    RUNTIME_HANDLER(last_error)                                                                    \
+    RUNTIME_HANDLER(peek_error)                                                                    \
+    RUNTIME_HANDLER(error_string)                                                                  \
+    RUNTIME_HANDLER(error_name)                                                                    \
+    RUNTIME_HANDLER(device_count)                                                                  \
+    RUNTIME_HANDLER(device)                                                                        \
+    RUNTIME_HANDLER(attribute)                                                                     \
+    RUNTIME_HANDLER(limit)                                                                         \
+    RUNTIME_HANDLER(config)                                                                        \
+    RUNTIME_HANDLER(stream_create)                                                                 \
+    RUNTIME_HANDLER(handle_destroy)                                                                \
+    RUNTIME_HANDLER(stream_wait)                                                                   \
+    RUNTIME_HANDLER(event_create)                                                                  \
+    RUNTIME_HANDLER(event_record)                                                                  \
+    RUNTIME_HANDLER(allocate)                                                                      \
+    RUNTIME_HANDLER(release)                                                                       \
+    RUNTIME_HANDLER(copy)                                                                          \
+    RUNTIME_HANDLER(copy_2d)                                                                       \
+    RUNTIME_HANDLER(fill)                                                                          \
+    RUNTIME_HANDLER(fill_2d)                                                                       \
+    RUNTIME_HANDLER(version)                                                                       \
+    RUNTIME_HANDLER(function_attributes)                                                           \
+    RUNTIME_HANDLER(occupancy)
 
-#define HANDLER(name)                                                                              \
+#define RUNTIME_HANDLER(name)                                                                      \
     static void run_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)          \
     {                                                                                              \
-        run(warp, in, mask, name);                                                                 \
+        runtime_run(warp, in, mask, runtime_##name);                                               \
     }
-FUNCTIONS
-#undef HANDLER
+RUNTIME_FUNCTIONS
+#undef RUNTIME_HANDLER
 
 const struct sg_runtime_function sg_runtime_functions[] = {
 #define RUNTIME(function, name, result, ...) {name, run_##function, result, {__VA_ARGS__}},

@@ -10,7 +10,7 @@
 #include "softgpu/exec/sample.h"
 
 /* Far outside, but not so far that a conversion or an offset could overflow */
-#define FAR 16.0f
+#define SAMPLE_FAR 16.0f
 
 /* From coordinates to texels. WRAP and MIRROR: within the first period or two. */
 static void axis_scale(float *restrict x, const float *coord, float size, enum sg_address_mode mode,
@@ -19,26 +19,26 @@ static void axis_scale(float *restrict x, const float *coord, float size, enum s
     const float scale = normalised ? size : 1;
     switch (mode) {
     case SG_ADDRESS_WRAP:
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             float f = coord[i] - floorf(coord[i]);
             x[i] = (f >= 0 ? f : 0) * scale; /* 0 for NaN and infinity */
         }
         return;
     case SG_ADDRESS_MIRROR:
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             float f = coord[i] - 2 * floorf(coord[i] * 0.5f);
             x[i] = (f >= 0 ? f : 0) * scale;
         }
         return;
     default:
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             float f = coord[i] * scale;
             f = f == f ? f : 0;
-            f = f < -FAR ? -FAR : f;
-            x[i] = f > size + FAR ? size + FAR : f;
+            f = f < -SAMPLE_FAR ? -SAMPLE_FAR : f;
+            x[i] = f > size + SAMPLE_FAR ? size + SAMPLE_FAR : f;
         }
     }
 }
@@ -67,7 +67,7 @@ static uint32_t axis_fold(int32_t *at, int32_t size, enum sg_address_mode mode, 
         for (int i = 0; any && i < SG_LANES; i++) {
             at[i] = modulo(at[i], size);
         }
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             int32_t x = at[i] < 0 ? at[i] + size : at[i];
             at[i] = x >= size ? x - size : x;
@@ -77,7 +77,7 @@ static uint32_t axis_fold(int32_t *at, int32_t size, enum sg_address_mode mode, 
         for (int i = 0; any && i < SG_LANES; i++) {
             at[i] = modulo(at[i], 2 * size);
         }
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             int32_t x = at[i] < 0 ? -1 - at[i] : at[i];
             x = x >= 2 * size ? x - 2 * size : x;
@@ -90,7 +90,7 @@ static uint32_t axis_fold(int32_t *at, int32_t size, enum sg_address_mode mode, 
     default:
         break;
     }
-    LANE_LOOP /* last, whatever has happened: nothing outside is ever touched */
+    SG_LANE_LOOP /* last, whatever has happened: nothing outside is ever touched */
     {
         int32_t x = at[i] < 0 ? 0 : at[i];
         at[i] = x >= size ? size - 1 : x;
@@ -115,7 +115,7 @@ static void axis_resolve(struct sg_axis *axis, const struct sg_sampling *s, unsi
     _Alignas(64) float x[SG_LANES];
     axis_scale(x, s->coord[which], (float)size, mode, normalised);
     if (two) {
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             int32_t fixed = (int32_t)rintf((x[i] - 0.5f) * 256.0f);
             axis->at[0][i] = fixed >> 8;
@@ -123,7 +123,7 @@ static void axis_resolve(struct sg_axis *axis, const struct sg_sampling *s, unsi
             axis->weight[i] = (float)(fixed & 255) * (1.0f / 256.0f);
         }
     } else {
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             axis->at[0][i] = (int32_t)floorf(x[i]);
         }
@@ -154,12 +154,12 @@ static void axis_index(struct sg_axis *axis, const struct sg_sampling *s, unsign
 
 /* ---- texels ---- */
 
-static bool refuse(const struct sg_sampling *s, const struct sg_level *level, const int64_t *offset,
-                   uint32_t mask, uint32_t bytes)
+static bool sample_refuse(const struct sg_sampling *s, const struct sg_level *level,
+                          const int64_t *offset, uint32_t mask, uint32_t bytes)
 {
     for (unsigned i = 0; i < SG_LANES; i++) {
         uint64_t at = level->base + (uint64_t)offset[i];
-        if (LANE_ON && !sg_map_allows(s->warp->map, at, bytes, SG_MAP_READ)) {
+        if (SG_LANE_ON && !sg_map_allows(s->warp->map, at, bytes, SG_MAP_READ)) {
             sg_warp_fault(s->warp, s->in, i, SG_FAULT_ILLEGAL_ADDRESS, at,
                           "texture whose memory is not there");
             return false;
@@ -170,14 +170,14 @@ static bool refuse(const struct sg_sampling *s, const struct sg_level *level, co
 
 /* Reads texels of the lanes of `mask`, that of one of them for the others; those of `outside` get
  * the border's colour. */
-static bool fetch(const struct sg_sampling *s, const struct sg_level *level, int64_t *offset,
-                  uint32_t mask, uint32_t outside, sg_colours out)
+static bool sample_fetch(const struct sg_sampling *s, const struct sg_level *level, int64_t *offset,
+                         uint32_t mask, uint32_t outside, sg_colours out)
 {
     const struct sg_texels *texels = &s->object->texels;
     const uint32_t bytes = sg_texel_bytes(texels);
     const int64_t fill = offset[__builtin_ctz(mask)];
     for (int i = 0; mask != UINT32_MAX && i < SG_LANES; i++) {
-        offset[i] = LANE_ON ? offset[i] : fill;
+        offset[i] = SG_LANE_ON ? offset[i] : fill;
     }
     int64_t low = fill, high = fill;
     for (int i = 0; i < SG_LANES; i++) {
@@ -187,7 +187,7 @@ static bool fetch(const struct sg_sampling *s, const struct sg_level *level, int
     bool near =
         high - low < (1 << 20) && sg_map_allows(s->warp->map, level->base + (uint64_t)low,
                                                 (uint64_t)(high - low) + bytes, SG_MAP_READ);
-    if (!near && !refuse(s, level, offset, mask, bytes)) {
+    if (!near && !sample_refuse(s, level, offset, mask, bytes)) {
         return false;
     }
     SG_ISA_NAME(sg_texels_decode)
@@ -212,24 +212,24 @@ static void corner_offsets(const struct sg_sampling *s, const struct sg_level *l
     const uint32_t row = (uint32_t)level->row_bytes;
     const int64_t slice = (int64_t)level->slice_bytes;
     const int32_t *x = axes[0].at[k & 1], *y = axes[1].at[k >> 1 & 1], *z = axes[2].at[k >> 2 & 1];
-    LANE_LOOP
+    SG_LANE_LOOP
     {
         offset[i] = (int64_t)((uint64_t)(uint32_t)x[i] * texel);
     }
     if (s->axes > 1) {
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             offset[i] += (int64_t)((uint64_t)(uint32_t)y[i] * row);
         }
     }
     if (s->axes > 2) {
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             offset[i] += z[i] * slice;
         }
     }
     if (s->object->texels.layers > 1) {
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             offset[i] += s->layer[i] * slice;
         }
@@ -264,12 +264,12 @@ static uint32_t corner_outside(const struct sg_sampling *s, const struct sg_axis
 static void corner_weight(const struct sg_sampling *s, const struct sg_axis axes[3], unsigned k,
                           float *weight)
 {
-    LANE_LOOP
+    SG_LANE_LOOP
     {
         weight[i] = k & 1 ? axes[0].weight[i] : 1 - axes[0].weight[i];
     }
     for (unsigned d = 1; d < s->axes; d++) {
-        LANE_LOOP
+        SG_LANE_LOOP
         {
             weight[i] *= k >> d & 1 ? axes[d].weight[i] : 1 - axes[d].weight[i];
         }
@@ -309,12 +309,12 @@ static bool filter(const struct sg_sampling *s, const struct sg_level *level,
         } else {
             corner_offsets(s, level, axes, k, offset);
         }
-        if (!fetch(s, level, offset, mask, corner_outside(s, axes, k), texel)) {
+        if (!sample_fetch(s, level, offset, mask, corner_outside(s, axes, k), texel)) {
             return false;
         }
         for (uint32_t c = 0; c < channels; c++) {
             const float *value = (const float *)(const void *)texel[c];
-            LANE_LOOP
+            SG_LANE_LOOP
             {
                 sum[c][i] += weight[i] * value[i];
             }
@@ -325,8 +325,8 @@ static bool filter(const struct sg_sampling *s, const struct sg_level *level,
 }
 
 /* tld4: one channel of the four texels, counter-clockwise from (0, 1) */
-static bool gather(const struct sg_sampling *s, const struct sg_level *level,
-                   const struct sg_axis axes[3], uint32_t mask, sg_colours out)
+static bool sample_gather(const struct sg_sampling *s, const struct sg_level *level,
+                          const struct sg_axis axes[3], uint32_t mask, sg_colours out)
 {
     static const unsigned corners[4] = {2, 3, 1, 0};
     const unsigned wanted = s->form.gather - 1u; /* a channel that the texture has */
@@ -338,7 +338,7 @@ static bool gather(const struct sg_sampling *s, const struct sg_level *level,
         } else {
             corner_offsets(s, level, axes, corners[k], offset);
         }
-        if (!fetch(s, level, offset, mask, corner_outside(s, axes, corners[k]), texel)) {
+        if (!sample_fetch(s, level, offset, mask, corner_outside(s, axes, corners[k]), texel)) {
             return false;
         }
         for (int i = 0; i < SG_LANES; i++) {
@@ -353,7 +353,7 @@ static bool nearest(const struct sg_sampling *s, const struct sg_level *level,
 {
     _Alignas(64) int64_t offset[SG_LANES];
     corner_offsets(s, level, axes, 0, offset);
-    return fetch(s, level, offset, mask, corner_outside(s, axes, 0), out);
+    return sample_fetch(s, level, offset, mask, corner_outside(s, axes, 0), out);
 }
 
 bool SG_ISA_NAME(sg_sample_level)(const struct sg_sampling *s, unsigned which, uint32_t mask,
@@ -372,7 +372,7 @@ bool SG_ISA_NAME(sg_sample_level)(const struct sg_sampling *s, unsigned which, u
     for (unsigned d = 0; d < s->axes; d++) {
         axis_resolve(&axes[d], s, d, sizes[d], s->linear || s->form.gather);
     }
-    return s->form.gather ? gather(s, level, axes, mask, out)
+    return s->form.gather ? sample_gather(s, level, axes, mask, out)
            : s->linear    ? filter(s, level, axes, mask, out)
                           : nearest(s, level, axes, mask, out);
 }

@@ -94,7 +94,7 @@ static uint64_t element_get(const struct surface *s, unsigned k, unsigned lane)
     return s->form.bytes == 8 ? ((const uint64_t *)row)[lane] : ((const uint32_t *)row)[lane];
 }
 
-static bool load(const struct surface *s, unsigned lane)
+static bool surface_load(const struct surface *s, unsigned lane)
 {
     const uint32_t bytes = s->form.bytes;
     uint8_t *at = NULL;
@@ -109,7 +109,7 @@ static bool load(const struct surface *s, unsigned lane)
     return where != WHERE_FAULT;
 }
 
-static bool store(const struct surface *s, unsigned lane)
+static bool surface_store(const struct surface *s, unsigned lane)
 {
     const uint32_t bytes = s->form.bytes;
     uint8_t *at = NULL;
@@ -184,13 +184,13 @@ static uint64_t combine(const struct sg_surface_form *form, bool is_signed, uint
                                              : (int32_t)(uint32_t)value < (int32_t)(uint32_t)old
                           : value < old;
     switch ((enum sg_reduction)form->reduction) {
-    case SG_REDUCE_ADD:
+    case SG_SURED_ADD:
         return old + value;
-    case SG_REDUCE_MIN:
+    case SG_SURED_MIN:
         return less ? value : old;
-    case SG_REDUCE_MAX:
+    case SG_SURED_MAX:
         return less ? old : value;
-    case SG_REDUCE_AND:
+    case SG_SURED_AND:
         return old & value;
     default:
         return old | value;
@@ -236,10 +236,11 @@ void sg_surface(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
     const uint64_t *handles = sg_row(warp, in->a);
     struct surface s = {
         .warp = warp, .in = in, .form = sg_surface_form_of(in), .rows = sg_row_list(warp, in)};
-    bool (*const one)(const struct surface *, unsigned) = s.form.op == SG_SURFACE_LOAD     ? load
+    bool (*const one)(const struct surface *, unsigned) = s.form.op == SG_SURFACE_LOAD
+                                                              ? surface_load
                                                           : s.form.op == SG_SURFACE_REDUCE ? reduce
                                                           : s.form.formatted ? store_formatted
-                                                                             : store;
+                                                                             : surface_store;
     for (uint32_t left = mask; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         if (s.object == NULL || s.object->handle != handles[lane]) {

@@ -93,7 +93,7 @@ static void project(struct sg_sampling *s, struct room *room)
 }
 
 /* False: the texture cannot be read like that. */
-static bool prepare(struct sg_sampling *s, struct room *room)
+static bool tex_prepare(struct sg_sampling *s, struct room *room)
 {
     const struct sg_texels *texels = &s->object->texels;
     const unsigned geometry = s->form.geometry;
@@ -186,7 +186,7 @@ static void find_levels(const struct sg_sampling *s, uint32_t mask, struct level
     for (int i = 0; i < SG_LANES; i++) {
         levels->of[i] = 0;
         levels->next[i] = 0;
-        if (!LANE_ON || s->form.lod == SG_LOD_BASE) {
+        if (!SG_LANE_ON || s->form.lod == SG_LOD_BASE) {
             continue;
         }
         float lod = lod_of(s, i);
@@ -232,7 +232,7 @@ static bool blend(const struct sg_sampling *s, const struct levels *levels, uint
     _Alignas(64) sg_colours further = {{0}};
     uint32_t lanes = 0;
     for (int i = 0; i < SG_LANES; i++) {
-        lanes |= LANE_ON && levels->next[i] != 0 ? 1u << i : 0;
+        lanes |= SG_LANE_ON && levels->next[i] != 0 ? 1u << i : 0;
     }
     if (!sample_levels(s, levels, 1, lanes, further)) {
         return false;
@@ -254,7 +254,7 @@ static bool blend(const struct sg_sampling *s, const struct levels *levels, uint
 /* ---- results ---- */
 
 /* What the texture has no channels for: 0, 0, 1 */
-static void complete(const struct sg_sampling *s, sg_colours out)
+static void tex_complete(const struct sg_sampling *s, sg_colours out)
 {
     const uint32_t channels = s->object->texels.channels;
     const uint32_t one = s->floats ? 0x3f800000 : 1;
@@ -268,7 +268,7 @@ static void complete(const struct sg_sampling *s, sg_colours out)
     }
 }
 
-static uint32_t to_half(const struct sg_sampling *s, uint32_t bits)
+static uint32_t tex_to_half(const struct sg_sampling *s, uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -280,7 +280,7 @@ static void write_results(const struct sg_sampling *s, uint32_t mask, sg_colours
     const uint32_t *rows = sg_row_list(s->warp, s->in);
     for (uint32_t c = 0; s->form.result != SG_TEX_B32 && c < 4; c++) {
         for (int i = 0; i < SG_LANES; i++) {
-            out[c][i] = LANE_ON ? to_half(s, out[c][i]) : 0;
+            out[c][i] = SG_LANE_ON ? tex_to_half(s, out[c][i]) : 0;
         }
     }
     for (uint32_t c = 0; s->form.result == SG_TEX_F16X2 && c < 2; c++) {
@@ -297,9 +297,9 @@ static void write_results(const struct sg_sampling *s, uint32_t mask, sg_colours
             memcpy(row, out[c], sizeof out[c]);
             continue;
         }
-        LANE_LOOP
+        SG_LANE_LOOP
         {
-            row[i] = LANE_ON ? out[c][i] : row[i];
+            row[i] = SG_LANE_ON ? out[c][i] : row[i];
         }
     }
 }
@@ -334,7 +334,7 @@ static bool sample(struct sg_sampling *s, uint32_t mask)
             return false;
         }
     }
-    complete(s, out);
+    tex_complete(s, out);
     write_results(s, mask, out);
     return true;
 }
@@ -351,7 +351,7 @@ void SG_ISA_NAME(sg_tex)(struct sg_warp *warp, const struct sg_insn *in, uint32_
         if (s.object == NULL) {
             return;
         }
-        if (!prepare(&s, &room)) {
+        if (!tex_prepare(&s, &room)) {
             sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, handles[lane],
                           "a texture of another shape than the instruction's");
             return;

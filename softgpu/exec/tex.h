@@ -40,7 +40,7 @@ enum sg_tex_row { /* places in the row list */
 
 enum sg_surface_op { SG_SURFACE_LOAD, SG_SURFACE_STORE, SG_SURFACE_REDUCE };
 enum sg_surface_bounds { SG_BOUNDS_TRAP, SG_BOUNDS_CLAMP, SG_BOUNDS_ZERO };
-enum sg_reduction { SG_REDUCE_ADD, SG_REDUCE_MIN, SG_REDUCE_MAX, SG_REDUCE_AND, SG_REDUCE_OR };
+enum sg_reduction { SG_SURED_ADD, SG_SURED_MIN, SG_SURED_MAX, SG_SURED_AND, SG_SURED_OR };
 
 /* suld, sust, sured */
 struct sg_surface_form {

@@ -134,11 +134,12 @@ static void plan_count(const struct front_plan *plan, struct totals *totals)
     }
 }
 
-static CUresult level_make(struct sg_graph_exec *exec, const struct front_plan *plan,
-                           struct sg_graph_node *owner, struct sg_graph_level *level);
+static CUresult exec_level_make(struct sg_graph_exec *exec, const struct front_plan *plan,
+                                struct sg_graph_node *owner, struct sg_graph_level *level);
 
-static CUresult conditional_make(struct sg_graph_exec *exec, const struct front_plan_node *from,
-                                 struct sg_graph_node *node)
+static CUresult exec_conditional_make(struct sg_graph_exec *exec,
+                                      const struct front_plan_node *from,
+                                      struct sg_graph_node *node)
 {
     const struct front_conditional_node *said = &from->params->conditional;
     struct sg_condition *condition = sg_condition_find(said->handle);
@@ -156,12 +157,12 @@ static CUresult conditional_make(struct sg_graph_exec *exec, const struct front_
     CUresult rc = CUDA_SUCCESS;
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < from->body_count; i++) {
         node->body_count++;
-        rc = level_make(exec, &from->bodies[i], node, &node->bodies[i]);
+        rc = exec_level_make(exec, &from->bodies[i], node, &node->bodies[i]);
     }
     return rc;
 }
 
-static CUresult memory_make(struct sg_graph_exec *exec, const struct front_node_params *params)
+static CUresult exec_memory_make(struct sg_graph_exec *exec, const struct front_node_params *params)
 {
     bool frees = params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
     struct sg_graph_memory *memory =
@@ -194,7 +195,7 @@ static CUresult node_make(struct sg_graph_exec *exec, const struct front_plan_no
         exec->events[exec->event_count++] = node;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-        return conditional_make(exec, from, node);
+        return exec_conditional_make(exec, from, node);
     default:
         return CUDA_SUCCESS;
     }
@@ -220,8 +221,8 @@ static CUresult edges_make(const struct front_plan *plan, struct sg_graph_level 
     return CUDA_SUCCESS;
 }
 
-static CUresult level_make(struct sg_graph_exec *exec, const struct front_plan *plan,
-                           struct sg_graph_node *owner, struct sg_graph_level *level)
+static CUresult exec_level_make(struct sg_graph_exec *exec, const struct front_plan *plan,
+                                struct sg_graph_node *owner, struct sg_graph_level *level)
 {
     level->owner = owner;
     level->nodes = calloc((size_t)plan->count + 1, sizeof *level->nodes);
@@ -243,7 +244,7 @@ static CUresult memory_collect(struct sg_graph_exec *exec, const struct front_pl
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < plan->count; i++) {
         int type = (int)plan->nodes[i].params->type;
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-            rc = memory_make(exec, plan->nodes[i].params);
+            rc = exec_memory_make(exec, plan->nodes[i].params);
         }
     }
     return rc == CUDA_SUCCESS ? sg_graph_memory_map(exec) : rc;
@@ -274,7 +275,7 @@ CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_
                       ? memory_collect(made, plan)
                       : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc == CUDA_SUCCESS) {
-        rc = level_make(made, plan, NULL, &made->level);
+        rc = exec_level_make(made, plan, NULL, &made->level);
     }
     if (rc != CUDA_SUCCESS) {
         exec_free(made);

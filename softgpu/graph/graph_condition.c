@@ -52,7 +52,7 @@ void sg_condition_hold(struct sg_condition *condition)
     condition->references++;
 }
 
-static void memory_drop(struct sg_condition *condition)
+static void condition_memory_drop(struct sg_condition *condition)
 {
     if (condition->range != NULL) {
         ga_number_map_remove(&conditions, &condition->by_handle);
@@ -64,7 +64,7 @@ static void memory_drop(struct sg_condition *condition)
 void sg_condition_drop(struct sg_condition *condition)
 {
     if (--condition->references == 0) {
-        memory_drop(condition);
+        condition_memory_drop(condition);
         ga_list_remove(&condition->in_all);
         sg_context_drop(condition->context);
         free(condition);
@@ -79,7 +79,7 @@ void sg_condition_drop_context(struct sg_context *context)
     ga_list_each (at, following, &all) {
         struct sg_condition *condition = ga_container(at, struct sg_condition, in_all);
         if (condition->context == context) {
-            memory_drop(condition);
+            condition_memory_drop(condition);
         }
     }
 }

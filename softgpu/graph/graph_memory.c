@@ -22,7 +22,7 @@ static struct ga_number_map known;
 static struct ga_list all; /* empty: never used */
 static struct front_graph_account accounts[SG_DEVICES_MAX];
 
-static struct sg_graph_memory *memory_of(const struct front_graph_alloc *alloc)
+static struct sg_graph_memory *memory_of_alloc(const struct front_graph_alloc *alloc)
 {
     return ga_container(alloc->block, struct sg_graph_memory, block);
 }
@@ -140,7 +140,7 @@ void sg_graph_memory_drop(struct sg_graph_memory *memory)
 void sg_graph_memory_leave(const struct sg_graph_exec *exec)
 {
     for (unsigned i = 0; i < exec->alloc_count; i++) {
-        sg_graph_memory_drop(memory_of(&exec->allocs[i]));
+        sg_graph_memory_drop(memory_of_alloc(&exec->allocs[i]));
     }
 }
 
@@ -148,7 +148,7 @@ CUresult sg_graph_memory_map(const struct sg_graph_exec *exec)
 {
     CUresult rc = CUDA_SUCCESS;
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < exec->alloc_count; i++) {
-        rc = back(memory_of(&exec->allocs[i]));
+        rc = back(memory_of_alloc(&exec->allocs[i]));
     }
     return rc;
 }
@@ -157,7 +157,7 @@ void sg_graph_memory_unmap(const struct sg_graph_exec *exec)
 {
     for (unsigned i = 0; i < exec->alloc_count; i++) {
         if (!exec->allocs[i].block->launched) {
-            unback(memory_of(&exec->allocs[i]));
+            unback(memory_of_alloc(&exec->allocs[i]));
         }
     }
 }

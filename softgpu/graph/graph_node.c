@@ -10,8 +10,8 @@
 #include "softgpu/process/process.h"
 #include "softgpu/texture/array.h"
 
-static CUresult context_use(CUcontext handle, struct sg_graph_what *what,
-                            struct sg_context **context)
+static CUresult node_context_use(CUcontext handle, struct sg_graph_what *what,
+                                 struct sg_context **context)
 {
     struct sg_context *found = sg_context_find(handle);
     if (found == NULL || !found->alive) {
@@ -26,7 +26,7 @@ static CUresult context_use(CUcontext handle, struct sg_graph_what *what,
     return CUDA_SUCCESS;
 }
 
-static CUresult kernel_make(const struct front_kernel_node *kernel, struct sg_graph_what *what)
+static CUresult node_kernel_make(const struct front_kernel_node *kernel, struct sg_graph_what *what)
 {
     struct front_launch_options options;
     struct sg_context *context;
@@ -35,7 +35,7 @@ static CUresult kernel_make(const struct front_kernel_node *kernel, struct sg_gr
                                    .numAttrs = kernel->attribute_count};
     CUresult rc = front_launch_options_read(&config, &options);
     if (rc == CUDA_SUCCESS) {
-        rc = context_use(kernel->context, what, &context);
+        rc = node_context_use(kernel->context, what, &context);
     }
     if (rc == CUDA_SUCCESS) {
         rc = sg_function_find(kernel->function, context, &function);
@@ -63,7 +63,7 @@ static CUresult copy_make(const struct front_copy_node *copy, struct sg_graph_wh
     struct sg_context *context;
     CUresult rc = front_box_3d(&copy->copy, &box);
     if (rc == CUDA_SUCCESS) {
-        rc = context_use(copy->context, what, &context);
+        rc = node_context_use(copy->context, what, &context);
     }
     if (rc == CUDA_SUCCESS) {
         rc = sg_array_resolve(&box);
@@ -71,7 +71,7 @@ static CUresult copy_make(const struct front_copy_node *copy, struct sg_graph_wh
     return rc == CUDA_SUCCESS ? sg_copy_make(&box, &what->item) : rc;
 }
 
-static CUresult fill_make(const struct front_fill_node *fill, struct sg_graph_what *what)
+static CUresult node_fill_make(const struct front_fill_node *fill, struct sg_graph_what *what)
 {
     const CUDA_MEMSET_NODE_PARAMS_v1 *said = &fill->fill;
     const struct sg_fill_shape shape = {.to = said->dst,
@@ -82,7 +82,7 @@ static CUresult fill_make(const struct front_fill_node *fill, struct sg_graph_wh
                                         .element = said->elementSize,
                                         .value = said->value};
     struct sg_context *context;
-    CUresult rc = context_use(fill->context, what, &context);
+    CUresult rc = node_context_use(fill->context, what, &context);
     return rc == CUDA_SUCCESS ? sg_fill_make(&shape, &what->item) : rc;
 }
 
@@ -116,7 +116,7 @@ static CUresult values_make(const struct front_values_node *node, struct sg_grap
     return rc;
 }
 
-static CUresult event_make(CUevent event, struct sg_graph_what *what)
+static CUresult node_event_make(CUevent event, struct sg_graph_what *what)
 {
     what->event = (uint64_t)(uintptr_t)event;
     return ga_handle_table_find(&sg_process.events, what->event) != NULL
@@ -124,27 +124,27 @@ static CUresult event_make(CUevent event, struct sg_graph_what *what)
                : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult make(const struct front_node_params *params, struct sg_graph_what *what)
+static CUresult node_what_make(const struct front_node_params *params, struct sg_graph_what *what)
 {
     switch ((int)params->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         what->kind = SG_GRAPH_WORK;
-        return kernel_make(&params->kernel, what);
+        return node_kernel_make(&params->kernel, what);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         what->kind = SG_GRAPH_WORK;
         return copy_make(&params->copy, what);
     case CU_GRAPH_NODE_TYPE_MEMSET:
         what->kind = SG_GRAPH_WORK;
-        return fill_make(&params->fill, what);
+        return node_fill_make(&params->fill, what);
     case CU_GRAPH_NODE_TYPE_HOST:
         what->kind = SG_GRAPH_WORK;
         return host_make(&params->host, what);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         what->kind = SG_GRAPH_RECORD;
-        return event_make(params->event, what);
+        return node_event_make(params->event, what);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         what->kind = SG_GRAPH_WAIT;
-        return event_make(params->event, what);
+        return node_event_make(params->event, what);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         what->kind = SG_GRAPH_VALUES;
         return values_make(&params->values, what);
@@ -159,7 +159,7 @@ static CUresult make(const struct front_node_params *params, struct sg_graph_wha
 CUresult sg_graph_what_make(const struct front_node_params *params, struct sg_graph_what *what)
 {
     *what = (struct sg_graph_what){.kind = SG_GRAPH_NOTHING};
-    CUresult rc = make(params, what);
+    CUresult rc = node_what_make(params, what);
     if (rc != CUDA_SUCCESS) {
         sg_graph_what_drop(what);
     }

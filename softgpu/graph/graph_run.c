@@ -30,7 +30,7 @@ static void ready_add(struct ready *ready, struct sg_graph_node *node)
     ready->first = node;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t run_later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -76,10 +76,10 @@ static void node_done(struct sg_graph_node *node, struct ready *ready, uint64_t 
 {
     for (;;) {
         struct sg_graph_level *level = node->level;
-        level->end_ns = later(level->end_ns, ns);
+        level->end_ns = run_later(level->end_ns, ns);
         for (unsigned i = 0; i < node->after_count; i++) {
             struct sg_graph_node *after = &level->nodes[node->after[i]];
-            after->ready_ns = later(after->ready_ns, ns);
+            after->ready_ns = run_later(after->ready_ns, ns);
             if (--after->left == 0) {
                 ready_add(ready, after);
             }
@@ -107,7 +107,7 @@ static bool values_done(struct sg_graph_node *node)
     return node->step == node->what.count || atomic_load(&sg_process.condemned) != 0;
 }
 
-static void record(struct sg_graph_node *node, struct ready *ready)
+static void run_record(struct sg_graph_node *node, struct ready *ready)
 {
     bool timed = sg_clock_runs(node->exec->now->item.stream->context->device);
     node->mark->time_ns = timed ? node->ready_ns : ga_clock_ns();
@@ -146,7 +146,7 @@ static bool node_begin(struct sg_graph_node *node, struct ready *ready)
         }
         return node->what.item == NULL;
     case SG_GRAPH_RECORD:
-        record(node, ready);
+        run_record(node, ready);
         return true;
     case SG_GRAPH_WAIT:
         return node->mark == NULL || sg_mark_passed(node->mark);
@@ -164,9 +164,9 @@ static uint64_t node_ns(const struct sg_graph_node *node)
 {
     switch (node->off ? SG_GRAPH_NOTHING : node->what.kind) {
     case SG_GRAPH_WAIT:
-        return node->mark != NULL ? later(node->ready_ns, node->mark->time_ns) : node->ready_ns;
+        return node->mark != NULL ? run_later(node->ready_ns, node->mark->time_ns) : node->ready_ns;
     case SG_GRAPH_VALUES:
-        return later(node->ready_ns, ga_clock_ns());
+        return run_later(node->ready_ns, ga_clock_ns());
     default:
         return node->ready_ns;
     }
@@ -221,9 +221,9 @@ static void launch_begin(struct sg_graph_launch *launch, struct ready *ready)
     }
     const struct sg_item *item = &launch->item;
     uint64_t ns = sg_clock_runs(item->stream->context->device)
-                      ? later(item->submitted_ns, sg_clock_of(item->stream))
+                      ? run_later(item->submitted_ns, sg_clock_of(item->stream))
                       : ga_clock_ns();
-    (void)level_begin(&exec->level, ready, later(ns, exec->until_ns));
+    (void)level_begin(&exec->level, ready, run_later(ns, exec->until_ns));
 }
 
 static bool launch_step(struct sg_item *item)
@@ -271,7 +271,7 @@ static bool launch_give_up(struct sg_item *item)
     return exec->running != 0;
 }
 
-static void launch_drop(struct sg_item *item)
+static void run_launch_drop(struct sg_item *item)
 {
     struct sg_graph_launch *launch = ga_container(item, struct sg_graph_launch, item);
     struct sg_graph_exec *exec = launch->exec;
@@ -288,7 +288,7 @@ static void launch_drop(struct sg_item *item)
 }
 
 /* New marks for the nodes that record, before anything is changed. */
-static CUresult marks_make(struct sg_graph_launch *launch)
+static CUresult run_marks_make(struct sg_graph_launch *launch)
 {
     const struct sg_graph_exec *exec = launch->exec;
     for (unsigned i = 0; i < exec->event_count; i++) {
@@ -344,7 +344,7 @@ CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     launch->exec = exec;
-    CUresult rc = marks_make(launch);
+    CUresult rc = run_marks_make(launch);
     if (rc == CUDA_SUCCESS) {
         rc = sg_graph_memory_launch(exec);
     }
@@ -358,7 +358,7 @@ CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream)
     launch->item.kind = SG_ITEM_STEPS;
     launch->item.step = launch_step;
     launch->item.give_up = launch_give_up;
-    launch->item.drop = launch_drop;
+    launch->item.drop = run_launch_drop;
     sg_submit(stream, &launch->item);
     return CUDA_SUCCESS;
 }

@@ -128,9 +128,9 @@ static bool copy_stage(struct copy *copy)
 }
 
 /* Where one side lies, if that fits what the call says. */
-static CUresult side_check(const struct front_box *box, const struct front_side *side,
-                           unsigned rights, enum sg_place *place, const struct sg_device **device,
-                           bool *sync_memops)
+static CUresult copy_side_check(const struct front_box *box, const struct front_side *side,
+                                unsigned rights, enum sg_place *place,
+                                const struct sg_device **device, bool *sync_memops)
 {
     struct sg_range *range;
     *place = sg_place_named(side->start, front_box_extent(box, side), rights, &range);
@@ -176,10 +176,10 @@ struct places {
 static CUresult places_find(const struct front_box *box, struct places *places)
 {
     places->sync_memops = false;
-    CUresult rc = side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->devices[0],
-                             &places->sync_memops);
-    return rc == CUDA_SUCCESS ? side_check(box, &box->from, SG_MAP_READ, &places->from,
-                                           &places->devices[1], &places->sync_memops)
+    CUresult rc = copy_side_check(box, &box->to, SG_MAP_WRITE, &places->to, &places->devices[0],
+                                  &places->sync_memops);
+    return rc == CUDA_SUCCESS ? copy_side_check(box, &box->from, SG_MAP_READ, &places->from,
+                                                &places->devices[1], &places->sync_memops)
                               : rc;
 }
 

@@ -10,8 +10,8 @@
 #include "front/front.h"
 #include "softgpu/process/process.h"
 
-#define UNITS       ((unsigned)(SG_CHUNK_BYTES / SG_ALLOC_ALIGN))
-#define SMALL_BYTES ((uint64_t)1 << 20)
+#define HEAP_UNITS       ((unsigned)(SG_CHUNK_BYTES / SG_ALLOC_ALIGN))
+#define HEAP_SMALL_BYTES ((uint64_t)1 << 20)
 
 struct sg_slab {
     struct ga_list link;
@@ -19,7 +19,7 @@ struct sg_slab {
     uint64_t base; /* all of [base, base + 2 * chunk): the second half stays empty */
     uint32_t chunk;
     unsigned used; /* units */
-    uint64_t taken[UNITS / 64];
+    uint64_t taken[HEAP_UNITS / 64];
 };
 
 static struct sg_slab *slab_make(struct sg_device *device)
@@ -59,14 +59,14 @@ static bool slab_taken(const struct sg_slab *slab, unsigned unit)
     return slab->taken[unit / 64] >> (unit % 64) & 1;
 }
 
-/* The first unit of a free run of `count`, or UNITS. */
+/* The first unit of a free run of `count`, or HEAP_UNITS. */
 static unsigned slab_search(const struct sg_slab *slab, unsigned count)
 {
-    if (UNITS - slab->used < count) {
-        return UNITS;
+    if (HEAP_UNITS - slab->used < count) {
+        return HEAP_UNITS;
     }
     unsigned run = 0;
-    for (unsigned unit = 0; unit < UNITS; unit++) {
+    for (unsigned unit = 0; unit < HEAP_UNITS; unit++) {
         if (unit % 64 == 0 && slab->taken[unit / 64] == UINT64_MAX) {
             run = 0;
             unit += 63;
@@ -77,7 +77,7 @@ static unsigned slab_search(const struct sg_slab *slab, unsigned count)
             return unit + 1 - count;
         }
     }
-    return UNITS;
+    return HEAP_UNITS;
 }
 
 static void slab_mark(struct sg_slab *slab, unsigned first, unsigned count, bool taken)
@@ -90,24 +90,24 @@ static void slab_mark(struct sg_slab *slab, unsigned first, unsigned count, bool
     slab->used = taken ? slab->used + count : slab->used - count;
 }
 
-static unsigned units_of(uint64_t bytes)
+static unsigned heap_units(uint64_t bytes)
 {
     return (unsigned)((bytes + SG_ALLOC_ALIGN - 1) / SG_ALLOC_ALIGN);
 }
 
 static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
 {
-    unsigned count = units_of(range->span.bytes);
+    unsigned count = heap_units(range->span.bytes);
     struct sg_slab *found = NULL;
-    unsigned first = UNITS;
+    unsigned first = HEAP_UNITS;
     ga_list_each (at, following, &device->slabs) {
         found = ga_container(at, struct sg_slab, link);
         first = slab_search(found, count);
-        if (first != UNITS) {
+        if (first != HEAP_UNITS) {
             break;
         }
     }
-    if (first == UNITS) {
+    if (first == HEAP_UNITS) {
         found = slab_make(device);
         if (found == NULL) {
             return CUDA_ERROR_OUT_OF_MEMORY;
@@ -152,8 +152,8 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
 
 static CUresult alloc(struct sg_device *device, struct sg_range *range)
 {
-    return range->span.bytes <= SMALL_BYTES ? small_alloc(device, range)
-                                            : large_alloc(device, range);
+    return range->span.bytes <= HEAP_SMALL_BYTES ? small_alloc(device, range)
+                                                 : large_alloc(device, range);
 }
 
 const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base)
@@ -169,7 +169,7 @@ static void heap_release(struct sg_range *range)
     if (range->kind == SG_RANGE_SMALL) {
         struct sg_slab *slab = range->slab;
         unsigned first = (unsigned)((range->span.base - slab->base) / SG_ALLOC_ALIGN);
-        slab_mark(slab, first, units_of(range->span.bytes), false);
+        slab_mark(slab, first, heap_units(range->span.bytes), false);
         if (slab->used == 0) {
             slab_drop(slab);
         }

@@ -62,8 +62,8 @@ static CUresult fill_run(struct sg_item *item)
 }
 
 /* NULL with CUDA_SUCCESS: there is nothing to fill. */
-static CUresult fill_make(const struct sg_fill_shape *shape, struct sg_item **item,
-                          struct sg_range **range, enum sg_place *place)
+static CUresult memset_make(const struct sg_fill_shape *shape, struct sg_item **item,
+                            struct sg_range **range, enum sg_place *place)
 {
     uint64_t row = api_range_times(shape->width, shape->element);
     *item = NULL;
@@ -95,7 +95,7 @@ CUresult sg_fill_make(const struct sg_fill_shape *shape, struct sg_item **item)
 {
     struct sg_range *range;
     enum sg_place place;
-    return fill_make(shape, item, &range, &place);
+    return memset_make(shape, item, &range, &place);
 }
 
 CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *shape, bool async)
@@ -103,7 +103,7 @@ CUresult sg_fill_submit(struct sg_stream *stream, const struct sg_fill_shape *sh
     struct sg_item *item;
     struct sg_range *range;
     enum sg_place place;
-    CUresult rc = fill_make(shape, &item, &range, &place);
+    CUresult rc = memset_make(shape, &item, &range, &place);
     if (rc != CUDA_SUCCESS || item == NULL) {
         return rc;
     }

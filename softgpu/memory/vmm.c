@@ -185,7 +185,7 @@ bool sg_vmm_exportable(uint64_t handle)
     return allocation != NULL && allocation->exportable;
 }
 
-static enum ga_status record_write(struct sg_allocation *allocation)
+static enum ga_status vmm_record_write(struct sg_allocation *allocation)
 {
     uint32_t *places = malloc(allocation->count * sizeof *places);
     if (places == NULL) {
@@ -206,7 +206,8 @@ CUresult sg_vmm_export(uint64_t handle, int *fd)
     if (allocation == NULL || !allocation->exportable) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (allocation->foreign < 0 && allocation->record == 0 && record_write(allocation) != GA_OK) {
+    if (allocation->foreign < 0 && allocation->record == 0 &&
+        vmm_record_write(allocation) != GA_OK) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *fd = allocation->foreign >= 0 ? fcntl(allocation->foreign, F_DUPFD_CLOEXEC, 0)
@@ -357,7 +358,7 @@ CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsig
     return CUDA_SUCCESS;
 }
 
-static struct sg_range *mapping_at(uint64_t address)
+static struct sg_range *vmm_mapping_at(uint64_t address)
 {
     struct sg_range *range = sg_range_find(address);
     return range != NULL && range->kind == SG_RANGE_MAPPED ? range : NULL;
@@ -365,7 +366,7 @@ static struct sg_range *mapping_at(uint64_t address)
 
 CUresult sg_vmm_retain(uint64_t address, uint64_t *handle)
 {
-    struct sg_range *range = mapping_at(address);
+    struct sg_range *range = vmm_mapping_at(address);
     if (range == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -376,7 +377,7 @@ CUresult sg_vmm_retain(uint64_t address, uint64_t *handle)
 
 CUresult sg_vmm_rights(uint64_t address, unsigned ordinal, unsigned *rights)
 {
-    const struct sg_range *range = mapping_at(address);
+    const struct sg_range *range = vmm_mapping_at(address);
     if (range == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -9,7 +9,7 @@
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"
 
-#define LOG_BYTES 4096
+#define CODE_LOG_BYTES 4096
 
 static CUresult load_result(enum sg_load_result rc)
 {
@@ -80,7 +80,7 @@ static const char *advice(const struct sg_texts *texts, CUresult rc)
 static CUresult code_parse(const struct sg_texts *texts, const struct sg_origin *origin,
                            struct front_jit_log *log, struct sg_code *code)
 {
-    char buffer[LOG_BYTES] = "", why[LOG_BYTES + 256];
+    char buffer[CODE_LOG_BYTES] = "", why[CODE_LOG_BYTES + 256];
     struct sg_log messages = {.text = buffer, .size = sizeof buffer};
     CUresult rc = link(texts, &messages, &code->program);
     if (rc != CUDA_SUCCESS) {

@@ -15,7 +15,8 @@ static uint64_t launcher_bytes(const struct sg_device *device)
     return 4096u + (1024u + 64u * (uint64_t)device->config.sms) * 4096u;
 }
 
-static bool attribute(const struct sg_device_facts *facts, int device, int which, int *value)
+static bool device_launch_attribute(const struct sg_device_facts *facts, int device, int which,
+                                    int *value)
 {
     (void)facts;
     const struct sg_device *found = sg_device_at(device);
@@ -23,7 +24,7 @@ static bool attribute(const struct sg_device_facts *facts, int device, int which
            sg_device_attribute(found, (CUdevice_attribute)which, value) == CUDA_SUCCESS;
 }
 
-static bool limit(const struct sg_device_facts *facts, int which, uint64_t *value)
+static bool device_launch_limit(const struct sg_device_facts *facts, int which, uint64_t *value)
 {
     const struct sg_nest_facts *own = (const struct sg_nest_facts *)facts;
     switch (which) { /* cudaLimit is CUlimit */
@@ -44,8 +45,9 @@ static bool limit(const struct sg_device_facts *facts, int which, uint64_t *valu
     }
 }
 
-static bool occupancy(const struct sg_device_facts *facts, const struct sg_kernel *kernel,
-                      uint32_t block_threads, uint64_t dynamic_shared, int *blocks)
+static bool device_launch_occupancy(const struct sg_device_facts *facts,
+                                    const struct sg_kernel *kernel, uint32_t block_threads,
+                                    uint64_t dynamic_shared, int *blocks)
 {
     const struct sg_device *device = sg_device_at(facts->device);
     if (block_threads == 0 || device == NULL) {
@@ -60,9 +62,9 @@ void sg_nest_facts_read(struct sg_nest_facts *facts, const struct sg_context *co
 {
     *facts = (struct sg_nest_facts){.public = {.device = (int)context->device->ordinal,
                                                .device_count = (int)sg_process.device_count,
-                                               .attribute = attribute,
-                                               .limit = limit,
-                                               .occupancy = occupancy},
+                                               .attribute = device_launch_attribute,
+                                               .limit = device_launch_limit,
+                                               .occupancy = device_launch_occupancy},
                                     .stack_bytes = context->stack_bytes,
                                     .printf_bytes = context->printf_bytes,
                                     .heap_bytes = context->heap_bytes,

@@ -47,7 +47,7 @@ static CUresult search(const struct api_image *image, struct found *found)
     return status == GA_AGAIN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
-static bool unpack(const struct api_image_entry *entry, char *to)
+static bool image_text_unpack(const struct api_image_entry *entry, char *to)
 {
     size_t size = (size_t)entry->unpacked_size;
     switch (entry->packing) {
@@ -63,14 +63,14 @@ static bool unpack(const struct api_image_entry *entry, char *to)
     return false;
 }
 
-static CUresult take(const struct api_image_entry *entry, struct sg_text *text, char *why,
-                     size_t why_bytes)
+static CUresult image_text_take(const struct api_image_entry *entry, struct sg_text *text,
+                                char *why, size_t why_bytes)
 {
     char *bytes = malloc((size_t)entry->unpacked_size + 1);
     if (bytes == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (!unpack(entry, bytes)) {
+    if (!image_text_unpack(entry, bytes)) {
         free(bytes);
         snprintf(why, why_bytes, "the compressed PTX is damaged");
         return CUDA_ERROR_INVALID_IMAGE;
@@ -99,7 +99,7 @@ static CUresult texts_add(struct sg_texts *texts, const struct api_image_entry *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     texts->items = more;
-    CUresult rc = take(entry, &more[texts->count], why, why_bytes);
+    CUresult rc = image_text_take(entry, &more[texts->count], why, why_bytes);
     texts->count += rc == CUDA_SUCCESS;
     return rc;
 }
@@ -114,7 +114,7 @@ static bool is_device_runtime(const struct api_image *unit)
     bool found = false;
     if (api_image_next(unit, &cursor, &entry) == GA_OK) {
         char *bytes = malloc((size_t)entry.unpacked_size + 1);
-        found = bytes != NULL && unpack(&entry, bytes) &&
+        found = bytes != NULL && image_text_unpack(&entry, bytes) &&
                 memmem(bytes, (size_t)entry.unpacked_size, mark, sizeof mark - 1) != NULL;
         free(bytes);
     }
@@ -174,8 +174,8 @@ static CUresult units_take(const struct api_image *image, struct sg_texts *texts
     return rc;
 }
 
-static CUresult gather(const struct api_image *image, struct sg_texts *texts, char *why,
-                       size_t why_bytes)
+static CUresult image_text_gather(const struct api_image *image, struct sg_texts *texts, char *why,
+                                  size_t why_bytes)
 {
     struct found found = {.sm = texts->sm};
     struct api_image linked;
@@ -202,7 +202,7 @@ CUresult sg_image_texts(const struct api_image *image, unsigned sm, struct sg_te
 {
     struct sg_texts made = {.sm = sm};
     snprintf(why, why_bytes, "the container is damaged");
-    CUresult rc = gather(image, &made, why, why_bytes);
+    CUresult rc = image_text_gather(image, &made, why, why_bytes);
     if (rc == CUDA_SUCCESS) {
         *texts = made;
     } else {

@@ -46,7 +46,7 @@ static CUresult fault_result(enum sg_fault_code code)
     }
 }
 
-static void give_way(void *turn)
+static void launch_give_way(void *turn)
 {
     sg_turn_wait(turn, &sg_process.stop);
 }
@@ -91,7 +91,7 @@ static CUresult launch_run(struct sg_item *item)
                             .stop = &sg_process.stop,
                             .limit_ns = device->config.kernel_limit_ns,
                             .waiting = &turn->waiting,
-                            .give_way = give_way,
+                            .give_way = launch_give_way,
                             .turn = turn,
                             .heap = launch->module->context->heap,
                             .objects = launch->module->context->objects,
@@ -119,7 +119,7 @@ static CUresult launch_run(struct sg_item *item)
     return fault_result(fault.code);
 }
 
-static void launch_drop(struct sg_item *item)
+static void launch_item_drop(struct sg_item *item)
 {
     struct launch *launch = ga_container(item, struct launch, item);
     if (launch->workspace != NULL) {
@@ -198,7 +198,7 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
 }
 
 /* The packed buffer of `extra`, or NULL with *bytes 0. */
-static CUresult extra_read(void **extra, const void **buffer, size_t *bytes)
+static CUresult launch_extra_read(void **extra, const void **buffer, size_t *bytes)
 {
     *buffer = NULL;
     *bytes = 0;
@@ -226,7 +226,7 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
     if (extra != NULL) {
         const void *buffer;
         size_t bytes;
-        CUresult rc = extra_read(extra, &buffer, &bytes);
+        CUresult rc = launch_extra_read(extra, &buffer, &bytes);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
@@ -287,7 +287,7 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
         free(launch);
         return rc;
     }
-    launch->item.drop = launch_drop;
+    launch->item.drop = launch_item_drop;
     launch->item.note =
         (struct sg_note){.name = function->kernel->name,
                          .unit = "blocks",

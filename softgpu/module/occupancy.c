@@ -3,11 +3,12 @@
 #include "front/front.h"
 #include "softgpu/module/work.h"
 
-#define REGISTER_UNIT 256u /* of a warp's allocation */
-#define SHARED_UNIT   16u  /* ptxas counts static shared memory so */
-#define WARP_UNIT     4u   /* registers of a block are checked as if it had a multiple of these */
+#define OCCUPANCY_REGISTER_UNIT 256u /* of a warp's allocation */
+#define OCCUPANCY_SHARED_UNIT   16u  /* ptxas counts static shared memory so */
+#define OCCUPANCY_WARP_UNIT                                                                        \
+    4u /* registers of a block are checked as if it had a multiple of these */
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned occupancy_smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -15,15 +16,17 @@ static unsigned least(unsigned a, unsigned b)
 unsigned sg_occupancy_threads_max(const struct sg_kernel *kernel)
 {
     unsigned registers = kernel->registers != 0 ? kernel->registers : 1;
-    unsigned per_warp =
-        (registers * SG_WARP_LANES + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
-    unsigned warps = SG_REGISTERS_SM / per_warp / WARP_UNIT * WARP_UNIT;
-    return least(least(kernel->max_threads, SG_BLOCK_THREADS_MAX), warps * SG_WARP_LANES);
+    unsigned per_warp = (registers * SG_WARP_LANES + OCCUPANCY_REGISTER_UNIT - 1) /
+                        OCCUPANCY_REGISTER_UNIT * OCCUPANCY_REGISTER_UNIT;
+    unsigned warps = SG_REGISTERS_SM / per_warp / OCCUPANCY_WARP_UNIT * OCCUPANCY_WARP_UNIT;
+    return occupancy_smaller(occupancy_smaller(kernel->max_threads, SG_BLOCK_THREADS_MAX),
+                             warps * SG_WARP_LANES);
 }
 
 unsigned sg_shared_static(const struct sg_kernel *kernel)
 {
-    return (kernel->shared_bytes + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
+    return (kernel->shared_bytes + OCCUPANCY_SHARED_UNIT - 1) / OCCUPANCY_SHARED_UNIT *
+           OCCUPANCY_SHARED_UNIT;
 }
 
 unsigned sg_dynamic_shared_default(const struct sg_kernel *kernel)
@@ -39,7 +42,7 @@ unsigned sg_dynamic_shared_max(const struct sg_kernel *kernel,
     return set >= 0 ? (unsigned)set : sg_dynamic_shared_default(kernel);
 }
 
-static int attribute(const void *of, CUdevice_attribute which)
+static int occupancy_fact(const void *of, CUdevice_attribute which)
 {
     int value = 0;
     (void)sg_device_attribute(of, which, &value);
@@ -56,7 +59,7 @@ uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_ker
                                  .dynamic_max = dynamic_max,
                                  .carveout = carveout};
     struct front_sm sm;
-    front_sm_read(&sm, attribute, device);
+    front_sm_read(&sm, occupancy_fact, device);
     return front_occupancy_blocks(&sm, &facts, block_threads, dynamic_shared);
 }
 

@@ -45,7 +45,7 @@ static void lose_first(struct sg_print *print)
 }
 
 /* Room for `bytes` more behind the end. */
-static bool make_room(struct sg_print *print, size_t bytes)
+static bool print_make_room(struct sg_print *print, size_t bytes)
 {
     struct front_output *old = print->chunk;
     size_t held = old != NULL ? old->end - old->begin : 0;
@@ -96,7 +96,7 @@ static void print_write(struct sg_printer *printer, enum sg_output output, const
     while (!is_empty(print) && is_full(print, &record)) {
         lose_first(print);
     }
-    if (is_full(print, &record) || !make_room(print, sizeof record + bytes)) {
+    if (is_full(print, &record) || !print_make_room(print, sizeof record + bytes)) {
         print->lost += bytes;
     } else {
         front_output_add(print->chunk, &record, text);

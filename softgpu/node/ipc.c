@@ -27,7 +27,7 @@ struct record {
 static int exports = -1;
 static uint64_t exports_end;
 
-static bool write_whole(const void *bytes, size_t size, uint64_t at)
+static bool ipc_write(const void *bytes, size_t size, uint64_t at)
 {
     return pwrite(exports, bytes, size, (off_t)at) == (ssize_t)size;
 }
@@ -45,7 +45,7 @@ static bool exports_open(void)
     return exports >= 0;
 }
 
-static bool record_write(struct sg_range *range, struct record *record)
+static bool ipc_record_write(struct sg_range *range, struct record *record)
 {
     uint64_t base;
     const uint32_t *chunks = sg_heap_chunks(range, &record->count, &base);
@@ -60,9 +60,8 @@ static bool record_write(struct sg_range *range, struct record *record)
     memcpy(record->uuid, range->device->config.uuid, sizeof record->uuid);
     record->offset = range->span.base - base;
     record->bytes = range->span.bytes;
-    bool written =
-        write_whole(record, sizeof *record, exports_end) &&
-        write_whole(places, record->count * sizeof *places, exports_end + sizeof *record);
+    bool written = ipc_write(record, sizeof *record, exports_end) &&
+                   ipc_write(places, record->count * sizeof *places, exports_end + sizeof *record);
     free(places);
     if (written) {
         range->exported = exports_end + 1;
@@ -77,7 +76,7 @@ CUresult sg_ipc_export(struct sg_range *range, struct sg_ipc_handle *handle)
     if (range->exported == 0) {
         bool made = getrandom(&record.key, sizeof record.key, 0) == (ssize_t)sizeof record.key;
         record.key += record.key == 0;
-        if (!made || !record_write(range, &record)) {
+        if (!made || !ipc_record_write(range, &record)) {
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
     } else if (pread(exports, &record, sizeof record, (off_t)(range->exported - 1)) !=
@@ -96,7 +95,7 @@ void sg_ipc_withdraw(struct sg_range *range)
 {
     const uint64_t none = 0;
     if (range->exported != 0) {
-        (void)write_whole(&none, sizeof none, range->exported - 1 + offsetof(struct record, key));
+        (void)ipc_write(&none, sizeof none, range->exported - 1 + offsetof(struct record, key));
         range->exported = 0;
     }
 }

@@ -19,7 +19,7 @@ static uint64_t record_bytes(uint32_t count)
     return sizeof(struct sg_share) + (uint64_t)count * sizeof(uint32_t);
 }
 
-static bool write_whole(const void *bytes, size_t size, uint64_t at)
+static bool ledger_write(const void *bytes, size_t size, uint64_t at)
 {
     return pwrite(sg_physical_file(), bytes, size, (off_t)at) == (ssize_t)size;
 }
@@ -31,8 +31,8 @@ enum ga_status sg_share_write(const uint8_t uuid[16], const uint32_t *places, ui
     uint64_t room;
     memcpy(share.uuid, uuid, sizeof share.uuid);
     GA_TRY(sg_physical_grow(record_bytes(count), &room));
-    if (!write_whole(&share, sizeof share, room) ||
-        !write_whole(places, count * sizeof *places, room + sizeof share)) {
+    if (!ledger_write(&share, sizeof share, room) ||
+        !ledger_write(places, count * sizeof *places, room + sizeof share)) {
         sg_share_erase(room, count);
         return GA_NO_MEMORY;
     }
@@ -46,7 +46,7 @@ void sg_share_erase(uint64_t at, uint32_t count)
 }
 
 /* Of the first byte of a record. */
-static struct flock lock_of(uint64_t at, short type)
+static struct flock ledger_lock(uint64_t at, short type)
 {
     return (struct flock){
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = 1, .l_pid = 0};
@@ -57,7 +57,7 @@ int sg_share_open(uint64_t at)
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", sg_physical_file());
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    struct flock lock = lock_of(at, F_RDLCK);
+    struct flock lock = ledger_lock(at, F_RDLCK);
     if (fd >= 0 && (lseek(fd, (off_t)at, SEEK_SET) < 0 || fcntl(fd, F_OFD_SETLK, &lock) != 0)) {
         close(fd);
         fd = -1;
@@ -67,7 +67,7 @@ int sg_share_open(uint64_t at)
 
 bool sg_share_held(uint64_t at)
 {
-    struct flock lock = lock_of(at, F_WRLCK);
+    struct flock lock = ledger_lock(at, F_WRLCK);
     return fcntl(sg_physical_file(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

@@ -194,7 +194,7 @@ static uint32_t slot_claim(struct sg_node *node)
     return NO_SLOT;
 }
 
-static void wait_for(sem_t *semaphore)
+static void node_wait_for(sem_t *semaphore)
 {
     while (sem_wait(semaphore) != 0) {
     }
@@ -207,7 +207,7 @@ static void *keeper_main(void *unused)
     self.slot = slot_claim(self.node);
     sg_node_unlock();
     sem_post(&self.claimed);
-    wait_for(&self.end);
+    node_wait_for(&self.end);
     if (self.slot != NO_SLOT) {
         sg_node_lock();
         slot_reap(self.node, self.slot);
@@ -222,11 +222,11 @@ static enum ga_status keeper_start(void)
     sem_init(&self.claimed, 0, 0);
     sem_init(&self.end, 0, 0);
     GA_TRY(ga_thread_start(&self.keeper, keeper_main, NULL));
-    wait_for(&self.claimed);
+    node_wait_for(&self.claimed);
     return GA_OK;
 }
 
-static enum ga_status attach(const char *name)
+static enum ga_status node_join(const char *name)
 {
     const char *why = "";
     if (name != NULL && strlen(name) >= SG_NODE_NAME_BYTES) {
@@ -247,7 +247,7 @@ static enum ga_status attach(const char *name)
 
 enum ga_status sg_node_open(const char *name)
 {
-    GA_TRY(attach(name));
+    GA_TRY(node_join(name));
     if (keeper_start() != GA_OK) {
         ga_error("softgpu: cannot start a thread");
         sg_node_detach(self.node);

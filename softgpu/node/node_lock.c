@@ -11,7 +11,7 @@
 #include "base/wait.h"
 #include "softgpu/node/node.h"
 
-#define PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
+#define NODE_LOCK_PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
 
 /* By thread: the number in the mutex is what the kernel goes by when a holder dies. */
 static int holder_thread(struct sg_node *node)
@@ -48,14 +48,14 @@ int sg_node_lock_take(struct sg_node *node)
     pid_t resumed = 0;
     int rc = pthread_mutex_trylock(&node->lock);
     if (rc == EBUSY) {
-        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + PATIENCE_NS);
+        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + NODE_LOCK_PATIENCE_NS);
     }
     while (rc == ETIMEDOUT) {
         pid_t stopped = stopped_process(node, holder_thread(node));
         if (stopped != 0 && kill(stopped, SIGCONT) == 0) {
             resumed = stopped;
         }
-        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + PATIENCE_NS);
+        rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + NODE_LOCK_PATIENCE_NS);
     }
     if (resumed != 0) {
         (void)kill(resumed, SIGSTOP); /* as it was; it cannot have the lock now */

@@ -17,10 +17,10 @@
 
 #include "base/clock.h"
 
-#define LOOK_NS   (5 * GA_NS_PER_S) /* others hold it for microseconds */
-#define KEY_FIRST 0x53470000        /* only while a segment is being made */
+#define SEGMENT_LOOK_NS (5 * GA_NS_PER_S) /* others hold it for microseconds */
+#define KEY_FIRST       0x53470000        /* only while a segment is being made */
 
-static void *attach(int id)
+static void *segment_attach(int id)
 {
     void *at = shmat(id, NULL, 0);
     if (at == (void *)-1) { /* NOLINT(performance-no-int-to-ptr) */
@@ -59,7 +59,7 @@ static enum ga_status node_init(struct sg_node *node, const char *name)
 }
 
 /* One of this user and of that name; NULL: there is none. */
-static struct sg_node *find(const char *name)
+static struct sg_node *segment_find(const char *name)
 {
     struct shm_info unused;
     int last = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&unused);
@@ -70,7 +70,7 @@ static struct sg_node *find(const char *name)
             facts.shm_segsz != sizeof(struct sg_node)) {
             continue;
         }
-        struct sg_node *node = attach(id);
+        struct sg_node *node = segment_attach(id);
         if (node != NULL && node->magic == SG_NODE_MAGIC &&
             strncmp(node->name, name, sizeof node->name) == 0) {
             return node;
@@ -83,7 +83,7 @@ static struct sg_node *find(const char *name)
 }
 
 /* A process that was killed right here has left a segment under the key: it is taken away. */
-static struct sg_node *make(void)
+static struct sg_node *segment_make(void)
 {
     key_t key = KEY_FIRST ^ (key_t)geteuid();
     int flags = IPC_CREAT | IPC_EXCL | SHM_NORESERVE | 0600;
@@ -98,20 +98,20 @@ static struct sg_node *make(void)
     if (id < 0) {
         return NULL;
     }
-    struct sg_node *node = attach(id);
+    struct sg_node *node = segment_attach(id);
     (void)shmctl(id, IPC_RMID, NULL);
     return node;
 }
 
-/* Lets one process at a time through; -1: not within LOOK_NS. A child that another thread forks
- * meanwhile holds the descriptor too, so it is unlocked and not only closed. */
+/* Lets one process at a time through; -1: not within SEGMENT_LOOK_NS. A child that another thread
+ * forks meanwhile holds the descriptor too, so it is unlocked and not only closed. */
 static int turnstile_enter(void)
 {
     int fd = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
-    uint64_t until = ga_clock_ns() + LOOK_NS;
+    uint64_t until = ga_clock_ns() + SEGMENT_LOOK_NS;
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK || ga_clock_ns() > until) {
             close(fd);
@@ -130,9 +130,9 @@ enum ga_status sg_node_attach(const char *name, struct sg_node **node, const cha
         return GA_UNSUPPORTED;
     }
     enum ga_status status = GA_OK;
-    struct sg_node *found = find(name);
+    struct sg_node *found = segment_find(name);
     if (found == NULL) {
-        found = make();
+        found = segment_make();
         status = found == NULL ? GA_UNSUPPORTED : node_init(found, name);
     }
     (void)flock(fd, LOCK_UN);

@@ -40,7 +40,7 @@ bool sg_turn_begin(struct sg_node_engine *engine)
 
 /* ---- the line; with the node's lock ---- */
 
-static uint32_t line_find(const struct sg_node_engine *engine, uint32_t slot)
+static uint32_t slices_line_find(const struct sg_node_engine *engine, uint32_t slot)
 {
     uint32_t at = 0, count = atomic_load(&engine->waiting);
     while (at < count && engine->line[at] != slot) {
@@ -52,7 +52,7 @@ static uint32_t line_find(const struct sg_node_engine *engine, uint32_t slot)
 static void line_enter(struct sg_node_engine *engine, uint32_t slot)
 {
     uint32_t count = atomic_load(&engine->waiting);
-    if (count < SG_NODE_PROCESSES && line_find(engine, slot) == count) {
+    if (count < SG_NODE_PROCESSES && slices_line_find(engine, slot) == count) {
         if (count == 0) { /* whoever has it has a slice from now on */
             atomic_store(&engine->since_ns, ga_clock_ns());
         }
@@ -63,7 +63,7 @@ static void line_enter(struct sg_node_engine *engine, uint32_t slot)
 
 static void line_leave(struct sg_node_engine *engine, uint32_t slot)
 {
-    uint32_t count = atomic_load(&engine->waiting), at = line_find(engine, slot);
+    uint32_t count = atomic_load(&engine->waiting), at = slices_line_find(engine, slot);
     if (at < count) {
         memmove(&engine->line[at], &engine->line[at + 1],
                 (count - at - 1) * sizeof engine->line[0]);

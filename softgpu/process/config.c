@@ -85,7 +85,8 @@ static bool given_already(const struct reading *reading, const char *name, size_
 }
 
 /* One "key=value" */
-static enum ga_status read_pair(char *pair, struct soft_device *device, struct reading *reading)
+static enum ga_status config_read_pair(char *pair, struct soft_device *device,
+                                       struct reading *reading)
 {
     char what[128];
     char *value = strchr(pair, '=');
@@ -125,7 +126,7 @@ static enum ga_status read_pair(char *pair, struct soft_device *device, struct r
     return GA_OK;
 }
 
-static char *trim(char *text)
+static char *config_trim(char *text)
 {
     while (isspace((unsigned char)*text)) {
         text++;
@@ -148,7 +149,7 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
     memset(device, 0, sizeof *device);
     char *rest;
     for (char *pair = strtok_r(text, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
-        GA_TRY(read_pair(trim(pair), device, &reading));
+        GA_TRY(config_read_pair(config_trim(pair), device, &reading));
     }
     soft_device_complete(device, reading.given);
     device->memory -= device->memory % SG_CHUNK_BYTES;
@@ -186,7 +187,7 @@ enum ga_status sg_config_read(const char *text, struct sg_config *config, char *
     char *rest;
     for (char *device = strtok_r(copy, ";", &rest); device != NULL && status == GA_OK;
          device = strtok_r(NULL, ";", &rest)) {
-        char *trimmed = trim(device);
+        char *trimmed = config_trim(device);
         if (trimmed[0] != 0) {
             status = read_device(trimmed, read, why, why_bytes);
         }

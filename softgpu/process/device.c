@@ -9,7 +9,7 @@
 /* With the timing model, as many as GPUs have; the model says how fast each goes. */
 #define COMPUTE_LANES_TIMED 32
 
-static unsigned lanes_of(const struct soft_device *config, unsigned engine)
+static unsigned device_engine_lanes(const struct soft_device *config, unsigned engine)
 {
     if (engine != SG_ENGINE_COMPUTE || !config->concurrent_kernels) {
         return 1;
@@ -48,7 +48,7 @@ enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
     for (unsigned i = 0; i < SG_ENGINES; i++) {
         ga_list_init(&device->engines[i].queue);
         device->engines[i].turn = i < SG_NODE_ENGINES ? &device->node->engines[i] : NULL;
-        device->engines[i].lanes = lanes_of(config, i);
+        device->engines[i].lanes = device_engine_lanes(config, i);
         device->threads_max += device->engines[i].lanes;
     }
     pthread_cond_init(&device->work, NULL);

@@ -22,7 +22,7 @@ static void say_place(const struct sg_fault *fault, char *text, size_t size)
 }
 
 /* Bytes from the address to the range; 0: it lies in it. */
-static uint64_t distance(const struct sg_span *span, uint64_t address)
+static uint64_t fault_log_distance(const struct sg_span *span, uint64_t address)
 {
     return address < span->base           ? span->base - address
            : address >= sg_span_end(span) ? address - sg_span_end(span) + 1
@@ -37,22 +37,23 @@ static bool say_nearest(uint64_t address, const struct sg_device *device, char *
     for (size_t i = 0; i < ranges->count; i++) {
         const struct sg_range *range = (const struct sg_range *)ranges->items[i];
         if (range->rights[device->ordinal] != 0 &&
-            (nearest == NULL ||
-             distance(&range->span, address) < distance(&nearest->span, address))) {
+            (nearest == NULL || fault_log_distance(&range->span, address) <
+                                    fault_log_distance(&nearest->span, address))) {
             nearest = range;
         }
     }
     text[0] = '\0';
-    const bool inside = nearest != NULL && distance(&nearest->span, address) == 0;
+    const bool inside = nearest != NULL && fault_log_distance(&nearest->span, address) == 0;
     if (inside) {
         snprintf(text, size, ", inside an allocation of %" PRIu64 " bytes at 0x%" PRIx64,
                  nearest->span.bytes, nearest->span.base);
     } else if (nearest != NULL) {
-        snprintf(
-            text, size,
-            ", %" PRIu64 " bytes %s the nearest allocation at 0x%" PRIx64 " of %" PRIu64 " bytes",
-            distance(&nearest->span, address), address < nearest->span.base ? "before" : "after",
-            nearest->span.base, nearest->span.bytes);
+        snprintf(text, size,
+                 ", %" PRIu64 " bytes %s the nearest allocation at 0x%" PRIx64 " of %" PRIu64
+                 " bytes",
+                 fault_log_distance(&nearest->span, address),
+                 address < nearest->span.base ? "before" : "after", nearest->span.base,
+                 nearest->span.bytes);
     }
     return inside && nearest->rights[device->ordinal] == SG_MAP_READ;
 }

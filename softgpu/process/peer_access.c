@@ -55,7 +55,7 @@ static CUresult rights_set(const struct sg_context *owner, unsigned ordinal, uns
     return CUDA_SUCCESS;
 }
 
-static void peer_end(struct peer *peer)
+static void peer_access_end(struct peer *peer)
 {
     unsigned ordinal = peer->context->device->ordinal;
     bool other = false;
@@ -86,7 +86,7 @@ CUresult sg_peer_enable(struct sg_context *context, struct sg_context *owner)
     ga_list_append(&peers, &peer->link);
     CUresult rc = rights_set(owner, context->device->ordinal, SG_MAP_READ | SG_MAP_WRITE);
     if (rc != CUDA_SUCCESS) {
-        peer_end(peer);
+        peer_access_end(peer);
     }
     return rc;
 }
@@ -97,7 +97,7 @@ CUresult sg_peer_disable(const struct sg_context *context, const struct sg_conte
     if (peer == NULL) {
         return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
     }
-    peer_end(peer);
+    peer_access_end(peer);
     return CUDA_SUCCESS;
 }
 
@@ -106,7 +106,7 @@ void sg_peer_drop(const struct sg_context *context)
     ga_list_each (at, following, &peers) {
         struct peer *peer = ga_container(at, struct peer, link);
         if (peer->context == context || peer->owner == context) {
-            peer_end(peer);
+            peer_access_end(peer);
         }
     }
 }

@@ -13,7 +13,7 @@
 #include "softgpu/timing/trace.h"
 
 /* Live objects at most, per kind: a loop that leaks must end in an error, not eat the machine. */
-#define OBJECTS_MAX (1u << 22)
+#define PROCESS_OBJECTS_MAX (1u << 22)
 
 struct sg_process sg_process = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
 
@@ -25,7 +25,7 @@ static void after_fork(void)
 }
 
 /* From here on nobody is made to wait for a kernel that never ends. */
-static void at_exit(void)
+static void process_exit_begins(void)
 {
     atomic_store(&sg_process.exiting, 1);
     sg_clock_report();
@@ -33,16 +33,16 @@ static void at_exit(void)
 
 static void tables_init(void)
 {
-    ga_handle_table_init(&sg_process.contexts, GA_HANDLE_CONTEXT, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.streams, GA_HANDLE_STREAM, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.events, GA_HANDLE_EVENT, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.modules, GA_HANDLE_MODULE, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.functions, GA_HANDLE_FUNCTION, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.libraries, GA_HANDLE_LIBRARY, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.kernels, GA_HANDLE_KERNEL, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.arrays, GA_HANDLE_ARRAY, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.mipmaps, GA_HANDLE_MIPMAP, OBJECTS_MAX);
-    ga_handle_table_init(&sg_process.memory.allocations, GA_HANDLE_NONE, OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.contexts, GA_HANDLE_CONTEXT, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.streams, GA_HANDLE_STREAM, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.events, GA_HANDLE_EVENT, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.modules, GA_HANDLE_MODULE, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.functions, GA_HANDLE_FUNCTION, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.libraries, GA_HANDLE_LIBRARY, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.kernels, GA_HANDLE_KERNEL, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.arrays, GA_HANDLE_ARRAY, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.mipmaps, GA_HANDLE_MIPMAP, PROCESS_OBJECTS_MAX);
+    ga_handle_table_init(&sg_process.memory.allocations, GA_HANDLE_NONE, PROCESS_OBJECTS_MAX);
     ga_list_init(&sg_process.memory.lingering);
     ga_list_init(&sg_process.active);
     ga_list_init(&sg_process.waits);
@@ -132,7 +132,7 @@ static CUresult process_make(const char *text, const char *node)
     static bool hooked;
     if (!hooked) {
         pthread_atfork(NULL, NULL, after_fork);
-        atexit(at_exit);
+        atexit(process_exit_begins);
         hooked = true;
     }
     atomic_store_explicit(&sg_process.ready, 1, memory_order_release);

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define FRAME_UNIT    64
-#define FUNCTIONS_MAX 2000 /* the walk over calls is recursive, on our own stack */
-#define DEEPEST_MAX   (UINT64_C(1) << 28)
+#define FRAME_UNIT               64
+#define CALL_GRAPH_FUNCTIONS_MAX 2000 /* the walk over calls is recursive, on our own stack */
+#define DEEPEST_MAX              (UINT64_C(1) << 28)
 
 struct node {
     uint32_t first, count; /* of its edges */
@@ -133,10 +133,10 @@ void sg_call_graph(struct sg_decoder *decoder)
     struct graph g = {
         .decoder = decoder, .hub = decoder->funcs.count, .count = decoder->funcs.count + 1};
     struct sg_place place = decoder->funcs.items[0].func->place;
-    if (decoder->funcs.count > FUNCTIONS_MAX) {
+    if (decoder->funcs.count > CALL_GRAPH_FUNCTIONS_MAX) {
         sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, place,
                      "a kernel that reaches more than %d functions is not supported",
-                     FUNCTIONS_MAX);
+                     CALL_GRAPH_FUNCTIONS_MAX);
     }
     g.nodes = sg_load_alloc(decoder->load, &decoder->load->scratch, g.count * sizeof *g.nodes);
     g.stack = sg_load_alloc(decoder->load, &decoder->load->scratch, g.count * sizeof *g.stack);

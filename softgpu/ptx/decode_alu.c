@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FTZ = 1, SAT = 2, RELU = 4, ALL = 7 };
+enum { ALU_FTZ = 1, ALU_SAT = 2, ALU_RELU = 4, ALU_ALL = 7 };
 
 struct wanted {
     char name[96];
-    unsigned left; /* of FTZ, SAT, RELU: what `name` does not say */
+    unsigned left; /* of ALU_FTZ, ALU_SAT, ALU_RELU: what `name` does not say */
 };
 
 static bool drops_rn(struct sg_text opcode)
@@ -20,7 +20,8 @@ static bool drops_rn(struct sg_text opcode)
            sg_text_is(opcode, "fma") || sg_text_is(opcode, "mad");
 }
 
-static void append(struct sg_decoder *decoder, struct wanted *wanted, struct sg_text text)
+static void decode_alu_append(struct sg_decoder *decoder, struct wanted *wanted,
+                              struct sg_text text)
 {
     size_t used = strlen(wanted->name);
     if (used + text.len + 2 > sizeof wanted->name) {
@@ -35,24 +36,25 @@ static void append(struct sg_decoder *decoder, struct wanted *wanted, struct sg_
 
 static unsigned clamp_of(struct sg_text text)
 {
-    return sg_text_is(text, "ftz")    ? FTZ
-           : sg_text_is(text, "sat")  ? SAT
-           : sg_text_is(text, "relu") ? RELU
+    return sg_text_is(text, "ftz")    ? ALU_FTZ
+           : sg_text_is(text, "sat")  ? ALU_SAT
+           : sg_text_is(text, "relu") ? ALU_RELU
                                       : 0;
 }
 
 /* The name without those of .ftz, .sat and .relu that are in `drop`; they are left to do. */
-static const struct sg_op *find(struct sg_decoder *decoder, struct wanted *wanted, unsigned drop)
+static const struct sg_op *decode_alu_find(struct sg_decoder *decoder, struct wanted *wanted,
+                                           unsigned drop)
 {
     const struct sg_ptx_insn *insn = decoder->at;
     *wanted = (struct wanted){.name = ""};
-    append(decoder, wanted, insn->opcode);
+    decode_alu_append(decoder, wanted, insn->opcode);
     for (uint32_t i = 0; i < insn->modifier_count; i++) {
         struct sg_text text = insn->modifiers[i];
         if (clamp_of(text) & drop) {
             wanted->left |= clamp_of(text);
         } else if (!(sg_text_is(text, "rn") && drops_rn(insn->opcode))) {
-            append(decoder, wanted, text);
+            decode_alu_append(decoder, wanted, text);
         }
     }
     return sg_op_find(wanted->name);
@@ -69,9 +71,9 @@ static const char *clamp_name(unsigned clamp, unsigned op_type)
         return NULL;
     }
     snprintf(name, sizeof name, "x_%s_%s",
-             clamp == FTZ   ? "ftz"
-             : clamp == SAT ? "sat"
-                            : "relu",
+             clamp == ALU_FTZ   ? "ftz"
+             : clamp == ALU_SAT ? "sat"
+                                : "relu",
              types[op_type]);
     const struct sg_op *op = sg_op_find(name);
     return op != NULL ? op->name : NULL;
@@ -80,17 +82,17 @@ static const char *clamp_name(unsigned clamp, unsigned op_type)
 /* Can what is left be put together? */
 static bool can_finish(const struct sg_op *op, unsigned left)
 {
-    return !((left & FTZ) && clamp_name(FTZ, op->types[0]) == NULL &&
-             clamp_name(FTZ, op->types[1]) == NULL) &&
-           !((left & SAT) && clamp_name(SAT, op->types[0]) == NULL) &&
-           !((left & RELU) &&
-             !(clamp_name(RELU, op->types[0]) != NULL && strncmp(op->name, "fma", 3) == 0));
+    return !((left & ALU_FTZ) && clamp_name(ALU_FTZ, op->types[0]) == NULL &&
+             clamp_name(ALU_FTZ, op->types[1]) == NULL) &&
+           !((left & ALU_SAT) && clamp_name(ALU_SAT, op->types[0]) == NULL) &&
+           !((left & ALU_RELU) &&
+             !(clamp_name(ALU_RELU, op->types[0]) != NULL && strncmp(op->name, "fma", 3) == 0));
 }
 
 static const struct sg_op *find_best(struct sg_decoder *decoder, struct wanted *wanted)
 {
-    for (unsigned drop = 0; drop <= ALL; drop++) {
-        const struct sg_op *op = find(decoder, wanted, drop);
+    for (unsigned drop = 0; drop <= ALU_ALL; drop++) {
+        const struct sg_op *op = decode_alu_find(decoder, wanted, drop);
         if (op != NULL && can_finish(op, wanted->left) && strncmp(op->name, "x_", 2) != 0) {
             return op;
         }
@@ -132,7 +134,7 @@ static uint32_t alu_source(struct sg_decoder *decoder, const struct sg_operand *
                            const struct wanted *wanted, unsigned op_type)
 {
     uint32_t row = sg_row_source(decoder, operand, operand_type(op_type));
-    const char *flush = wanted->left & FTZ ? clamp_name(FTZ, op_type) : NULL;
+    const char *flush = wanted->left & ALU_FTZ ? clamp_name(ALU_FTZ, op_type) : NULL;
     return flush != NULL ? clamped(decoder, flush, row) : row;
 }
 
@@ -151,7 +153,7 @@ static void finish_float(struct sg_decoder *decoder, unsigned left, const struct
 {
     const char *names[3];
     unsigned count = 0;
-    for (unsigned clamp = FTZ; clamp <= RELU; clamp *= 2) {
+    for (unsigned clamp = ALU_FTZ; clamp <= ALU_RELU; clamp *= 2) {
         const char *name = left & clamp ? clamp_name(clamp, op->types[0]) : NULL;
         if (name != NULL) {
             names[count++] = name;
@@ -232,8 +234,8 @@ void sg_decode_alu(struct sg_decoder *decoder)
         length = sg_row_source(decoder, &insn->operands[4], SG_TYPE_B32);
     }
     uint32_t target = sg_row_target(decoder, &insn->operands[0], operand_type(op->types[0]));
-    bool composed = (wanted.left & (SAT | RELU)) ||
-                    ((wanted.left & FTZ) && clamp_name(FTZ, op->types[0]) != NULL);
+    bool composed = (wanted.left & (ALU_SAT | ALU_RELU)) ||
+                    ((wanted.left & ALU_FTZ) && clamp_name(ALU_FTZ, op->types[0]) != NULL);
     uint32_t result = composed ? sg_row_new(decoder, sg_row_kind(decoder, target)) : target;
     struct sg_draft *draft = sg_emit_op(decoder, op->name, result, rows[0], rows[1], rows[2]);
     if (bfi) {

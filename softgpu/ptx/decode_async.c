@@ -12,7 +12,7 @@ static const struct sg_operand *operand(const struct sg_decoder *decoder, uint32
     return &decoder->at->operands[index];
 }
 
-static struct sg_draft *emit_plain(struct sg_decoder *decoder, sg_handler *handler)
+static struct sg_draft *decode_async_emit(struct sg_decoder *decoder, sg_handler *handler)
 {
     return sg_guard(decoder, sg_emit(decoder, handler, handler));
 }
@@ -22,7 +22,7 @@ static struct sg_draft *emit_plain(struct sg_decoder *decoder, sg_handler *handl
 static const char scope_words[] = "relaxed release acquire weak cta cluster gpu sys shared "
                                   "shared::cta shared::cluster b64 ";
 
-static void check_words(struct sg_decoder *decoder, const char *words)
+static void decode_async_check_words(struct sg_decoder *decoder, const char *words)
 {
     char allowed[512] = "";
     strcat(strcat(allowed, scope_words), words);
@@ -42,7 +42,7 @@ static enum sg_mem_space barrier_space(const struct sg_decoder *decoder)
 static void emit_barrier(struct sg_decoder *decoder, enum sg_mbarrier_op op, uint32_t a, uint32_t b,
                          uint32_t c, uint32_t d)
 {
-    struct sg_draft *draft = emit_plain(decoder, sg_mbarrier_do);
+    struct sg_draft *draft = decode_async_emit(decoder, sg_mbarrier_do);
     draft->in.mode = (uint8_t)op;
     draft->in.a = a;
     draft->in.b = b;
@@ -60,7 +60,7 @@ static void decode_change(struct sg_decoder *decoder)
                              : sg_modifier(decoder, "init")      ? SG_MBARRIER_INIT
                              : sg_modifier(decoder, "expect_tx") ? SG_MBARRIER_EXPECT
                                                                  : SG_MBARRIER_COMPLETE;
-    check_words(decoder, "init inval expect_tx complete_tx");
+    decode_async_check_words(decoder, "init inval expect_tx complete_tx");
     sg_operands_check(decoder, inval ? 1 : 2, inval ? 1 : 2);
     uint32_t a = sg_row_generic(decoder, operand(decoder, 0), barrier_space(decoder));
     uint32_t b = inval ? 0 : sg_row_source(decoder, operand(decoder, 1), SG_TYPE_B32);
@@ -71,7 +71,7 @@ static void decode_change(struct sg_decoder *decoder)
 static void decode_arrive(struct sg_decoder *decoder)
 {
     bool drop = sg_modifier(decoder, "arrive_drop"), expect = sg_modifier(decoder, "expect_tx");
-    check_words(decoder, "arrive arrive_drop expect_tx noComplete");
+    decode_async_check_words(decoder, "arrive arrive_drop expect_tx noComplete");
     uint32_t first = operand(decoder, 0)->kind == SG_OPERAND_ADDRESS ? 0 : 1;
     sg_operands_check(decoder, first + 1 + expect, first + 2);
     bool counted = !expect && decoder->at->operand_count == first + 2;
@@ -92,7 +92,7 @@ static void decode_arrive(struct sg_decoder *decoder)
 static void decode_wait(struct sg_decoder *decoder)
 {
     bool parity = sg_modifier(decoder, "parity"), try = sg_modifier(decoder, "try_wait");
-    check_words(decoder, "test_wait try_wait parity");
+    decode_async_check_words(decoder, "test_wait try_wait parity");
     sg_operands_check(decoder, 3, try ? 4 : 3);
     uint32_t a = sg_row_generic(decoder, operand(decoder, 1), barrier_space(decoder));
     uint32_t b = sg_row_source(decoder, operand(decoder, 2), parity ? SG_TYPE_B32 : SG_TYPE_B64);
@@ -101,7 +101,7 @@ static void decode_wait(struct sg_decoder *decoder)
     }
     uint32_t d = sg_row_target(decoder, operand(decoder, 0), SG_TYPE_PRED);
     struct sg_draft *draft =
-        emit_plain(decoder, parity ? sg_mbarrier_test_parity : sg_mbarrier_test_state);
+        decode_async_emit(decoder, parity ? sg_mbarrier_test_parity : sg_mbarrier_test_state);
     draft->in.a = a;
     draft->in.b = b;
     draft->in.d = d;
@@ -117,11 +117,11 @@ static void decode_wait(struct sg_decoder *decoder)
 
 static void decode_pending(struct sg_decoder *decoder)
 {
-    check_words(decoder, "pending_count");
+    decode_async_check_words(decoder, "pending_count");
     sg_operands_check(decoder, 2, 2);
     uint32_t a = sg_row_source(decoder, operand(decoder, 1), SG_TYPE_B64);
     uint32_t d = sg_row_target(decoder, operand(decoder, 0), SG_TYPE_B32);
-    struct sg_draft *draft = emit_plain(decoder, sg_mbarrier_pending);
+    struct sg_draft *draft = decode_async_emit(decoder, sg_mbarrier_pending);
     draft->in.a = a;
     draft->in.d = d;
     draft->reads = SG_FIELD_A;
@@ -154,7 +154,7 @@ static const char cache_words[] = "L1::evict_normal L1::evict_unchanged L1::evic
  * the instruction itself, and there is nothing left to do but to look whether all is well. */
 static void decode_copy_arrive(struct sg_decoder *decoder)
 {
-    check_words(decoder, "async mbarrier arrive noinc");
+    decode_async_check_words(decoder, "async mbarrier arrive noinc");
     sg_operands_check(decoder, 1, 1);
     uint32_t a = sg_row_generic(decoder, operand(decoder, 0), barrier_space(decoder));
     bool noinc = sg_modifier(decoder, "noinc");
@@ -166,7 +166,7 @@ static void decode_copy(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
     char words[512] = "async ca cg global ";
-    check_words(decoder, strcat(words, cache_words));
+    decode_async_check_words(decoder, strcat(words, cache_words));
     bool hint = sg_modifier(decoder, "L2::cache_hint");
     sg_operands_check(decoder, 3u + hint, 4u + hint);
     uint32_t a = sg_row_generic(decoder, operand(decoder, 0), SG_MEM_SHARED);
@@ -188,7 +188,7 @@ static void decode_copy(struct sg_decoder *decoder)
         }
     }
     c = c ? c : sg_row_literal(decoder, size->value, false);
-    struct sg_draft *draft = emit_plain(decoder, sg_async_copy);
+    struct sg_draft *draft = decode_async_emit(decoder, sg_async_copy);
     draft->in.a = a;
     draft->in.b = b;
     draft->in.c = c;
@@ -253,7 +253,7 @@ static void decode_bulk(struct sg_decoder *decoder, bool reduce)
 {
     char words[640] = "async bulk reduce global bulk_group mbarrier::complete_tx::bytes "
                       "multicast::cluster noftz add min max inc dec and or xor ";
-    check_words(decoder, strcat(words, cache_words));
+    decode_async_check_words(decoder, strcat(words, cache_words));
     bool barrier = sg_modifier(decoder, "mbarrier::complete_tx::bytes");
     bool multicast = sg_modifier(decoder, "multicast::cluster");
     bool hint = sg_modifier(decoder, "L2::cache_hint");
@@ -270,7 +270,7 @@ static void decode_bulk(struct sg_decoder *decoder, bool reduce)
     in.c = sg_row_source(decoder, operand(decoder, 2), SG_TYPE_B32);
     in.e = barrier ? sg_row_generic(decoder, operand(decoder, 3), SG_MEM_SHARED) : 0;
     in.d = multicast ? sg_row_source(decoder, operand(decoder, 3u + barrier), SG_TYPE_B16) : 0;
-    struct sg_draft *draft = emit_plain(decoder, reduce ? sg_async_reduce : sg_async_bulk);
+    struct sg_draft *draft = decode_async_emit(decoder, reduce ? sg_async_reduce : sg_async_bulk);
     draft->in.a = in.a;
     draft->in.b = in.b;
     draft->in.c = in.c;
@@ -292,10 +292,10 @@ void sg_decode_cp(struct sg_decoder *decoder)
         sg_modifier(decoder, "wait_group")) { /* all copies have been made */
         sg_modifiers_check(decoder, "async bulk commit_group wait_all wait_group read", false);
         sg_operands_check(decoder, 0, 1);
-        emit_plain(decoder, sg_misc_nothing);
+        decode_async_emit(decoder, sg_misc_nothing);
     } else if (sg_modifier(decoder, "prefetch")) {
         sg_operands_check(decoder, 2, 3);
-        emit_plain(decoder, sg_misc_nothing);
+        decode_async_emit(decoder, sg_misc_nothing);
     } else if (bulk) {
         decode_bulk(decoder, reduce);
     } else if (sg_modifier(decoder, "mbarrier")) {
@@ -310,7 +310,8 @@ void sg_decode_cp(struct sg_decoder *decoder)
 void sg_decode_store_async(struct sg_decoder *decoder)
 {
     bool reduce = sg_text_is(decoder->at->opcode, "red");
-    check_words(decoder, "async mbarrier::complete_tx::bytes v2 v4 add min max inc dec and or xor");
+    decode_async_check_words(
+        decoder, "async mbarrier::complete_tx::bytes v2 v4 add min max inc dec and or xor");
     sg_operands_check(decoder, 3, 3);
     unsigned count = sg_modifier(decoder, "v4") ? 4 : sg_modifier(decoder, "v2") ? 2 : 1;
     enum sg_type type = sg_type_of(decoder->at->modifiers[decoder->at->modifier_count - 1]);
@@ -340,7 +341,7 @@ void sg_decode_store_async(struct sg_decoder *decoder)
     }
     uint32_t a = sg_row_generic(decoder, operand(decoder, 0), SG_MEM_SHARED);
     uint32_t e = sg_row_generic(decoder, operand(decoder, 2), SG_MEM_SHARED);
-    struct sg_draft *draft = emit_plain(decoder, sg_async_store);
+    struct sg_draft *draft = decode_async_emit(decoder, sg_async_store);
     sg_emit_list(decoder, draft, rows, count, SG_LIST_READ);
     draft->in.a = a;
     draft->in.e = e;

@@ -47,7 +47,7 @@ struct atom {
     int64_t offset;
 };
 
-static struct sg_draft *emit(struct sg_decoder *decoder, const struct atom *atom)
+static struct sg_draft *decode_atom_emit(struct sg_decoder *decoder, const struct atom *atom)
 {
     struct sg_draft *draft = sg_guard(decoder, sg_emit(decoder, atom->handler, atom->handler));
     draft->in.a = atom->at;
@@ -62,7 +62,7 @@ static void emit_word(struct sg_decoder *decoder, const struct atom *atom)
     uint32_t value = sg_row_source(decoder, atom->value, atom->type);
     uint32_t second = atom->second != NULL ? sg_row_source(decoder, atom->second, atom->type) : 0;
     uint32_t target = atom->target != NULL ? sg_row_target(decoder, atom->target, atom->type) : 0;
-    struct sg_draft *draft = emit(decoder, atom);
+    struct sg_draft *draft = decode_atom_emit(decoder, atom);
     draft->in.d = target;
     draft->in.b = value;
     draft->in.c = second;
@@ -81,7 +81,7 @@ static void emit_pair(struct sg_decoder *decoder, const struct atom *atom)
     if (atom->target != NULL) {
         sg_row_pair(decoder, atom->target, target);
     }
-    struct sg_draft *draft = emit(decoder, atom);
+    struct sg_draft *draft = decode_atom_emit(decoder, atom);
     sg_emit_list(decoder, draft, target, 2, SG_LIST_WRITE);
     sg_emit_list(decoder, draft, value, 2, SG_LIST_READ);
     sg_emit_list(decoder, draft, second, 2, SG_LIST_READ);
@@ -100,12 +100,12 @@ static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned 
     if (!list) {
         sg_decode_wrong(decoder, "a list of the wrong length");
     }
-    struct sg_draft *check = emit(decoder, atom);
+    struct sg_draft *check = decode_atom_emit(decoder, atom);
     check->in.full = check->in.masked = sg_atomic_vector;
     check->in.mode = (uint8_t)(count * bytes);
     for (unsigned i = 0; i < count; i++) {
         uint32_t value = sg_row_source(decoder, &values->items[i], atom->type);
-        struct sg_draft *draft = emit(decoder, atom);
+        struct sg_draft *draft = decode_atom_emit(decoder, atom);
         draft->in.b = value;
         draft->reads |= SG_FIELD_B;
         atom->offset += bytes;
@@ -124,7 +124,7 @@ static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned 
     }
 }
 
-static enum sg_mem_space space_of(const struct sg_decoder *decoder)
+static enum sg_mem_space decode_atom_space(const struct sg_decoder *decoder)
 {
     return sg_modifier(decoder, "global")                                          ? SG_MEM_GLOBAL
            : sg_modifier(decoder, "shared") || sg_modifier(decoder, "shared::cta") ? SG_MEM_SHARED
@@ -163,7 +163,7 @@ void sg_decode_atom(struct sg_decoder *decoder)
                      : sg_modifier(decoder, "v4") ? 4
                      : sg_modifier(decoder, "v8") ? 8
                                                   : 1;
-    struct atom atom = {.space = space_of(decoder)};
+    struct atom atom = {.space = decode_atom_space(decoder)};
     struct sg_text type = insn->modifiers[insn->modifier_count - 1];
     unsigned bits = element_bits(decoder, type, &atom.type);
     find_handler(decoder, &atom, op, type);

@@ -51,7 +51,7 @@ static bool find_runtime(struct sg_text name, struct builtin *found)
     return false;
 }
 
-static bool find(const struct sg_ptx_func *func, struct builtin *found)
+static bool decode_builtin_find(const struct sg_ptx_func *func, struct builtin *found)
 {
     if (func->defined) {
         return false;
@@ -65,7 +65,7 @@ static bool find(const struct sg_ptx_func *func, struct builtin *found)
     return find_runtime(func->name, found);
 }
 
-static bool fits(const struct builtin *builtin, const struct sg_ptx_func *func)
+static bool decode_builtin_fits(const struct builtin *builtin, const struct sg_ptx_func *func)
 {
     uint32_t results = builtin->result != 0 ? 1 : 0, count = 0;
     for (uint32_t i = 0; i < SG_BUILTIN_ARGUMENTS && builtin->arguments[i] != 0; i++) {
@@ -86,10 +86,10 @@ static bool fits(const struct builtin *builtin, const struct sg_ptx_func *func)
 sg_handler *sg_decode_builtin(struct sg_decoder *decoder, const struct sg_ptx_func *func)
 {
     struct builtin builtin;
-    if (!find(func, &builtin)) {
+    if (!decode_builtin_find(func, &builtin)) {
         return NULL;
     }
-    if (!fits(&builtin, func)) {
+    if (!decode_builtin_fits(&builtin, func)) {
         sg_load_fail(decoder->load, SG_LOAD_SYNTAX, decoder->at->place,
                      "function '%s' of the driver is declared in another way", builtin.name);
     }

@@ -72,8 +72,8 @@ static void frame_load(struct sg_decoder *decoder, uint32_t row, enum sg_mem_typ
 }
 
 /* Where the argument or result lies in the caller's frame */
-static uint32_t place_of(struct sg_decoder *decoder, const struct sg_operand *actual,
-                         const struct sg_ptx_var *formal, uint32_t *spilled, bool argument)
+static uint32_t decode_call_place(struct sg_decoder *decoder, const struct sg_operand *actual,
+                                  const struct sg_ptx_var *formal, uint32_t *spilled, bool argument)
 {
     if (actual->kind == SG_OPERAND_VAR && actual->var->space == SG_PTX_PARAM) {
         if (actual->var->bytes != formal->bytes) {
@@ -104,7 +104,7 @@ static const struct sg_copy *copies(struct sg_decoder *decoder, const struct sg_
     struct sg_copy *out =
         sg_load_alloc(decoder->load, decoder->load->keep, (count + 1) * sizeof *out);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t here = place_of(decoder, &list->items[i], formals[i], spilled, arguments);
+        uint32_t here = decode_call_place(decoder, &list->items[i], formals[i], spilled, arguments);
         uint32_t there = (uint32_t)formals[i]->offset;
         out[i] = (struct sg_copy){arguments ? here : there, arguments ? there : here,
                                   (uint32_t)formals[i]->bytes};

@@ -5,7 +5,7 @@
 #include "softgpu/exec/cluster.h"
 #include "softgpu/ptx/decode.h"
 
-static struct sg_draft *emit_plain(struct sg_decoder *decoder, sg_handler *handler)
+static struct sg_draft *decode_cluster_emit(struct sg_decoder *decoder, sg_handler *handler)
 {
     return sg_guard(decoder, sg_emit(decoder, handler, handler));
 }
@@ -18,7 +18,7 @@ void sg_decode_barrier_cluster(struct sg_decoder *decoder)
     if (arrive == sg_modifier(decoder, "wait")) {
         sg_decode_unsupported(decoder);
     }
-    struct sg_draft *draft = emit_plain(decoder, NULL);
+    struct sg_draft *draft = decode_cluster_emit(decoder, NULL);
     draft->in.kind = (uint8_t)(arrive ? SG_KIND_CLUSTER_ARRIVE : SG_KIND_CLUSTER_WAIT);
 }
 
@@ -85,7 +85,7 @@ void sg_decode_advice(struct sg_decoder *decoder)
         sg_decode_unsupported(decoder);
     }
     sg_operands_check(decoder, 0, 2);
-    emit_plain(decoder, sg_misc_nothing);
+    decode_cluster_emit(decoder, sg_misc_nothing);
 }
 
 /* A policy is a number that nobody looks at. */

@@ -33,19 +33,19 @@ static const struct comparison *comparison_of(struct sg_decoder *decoder)
     sg_decode_unsupported(decoder);
 }
 
-static uint32_t step(struct sg_decoder *decoder, const char *name, uint32_t row)
+static uint32_t decode_compare_step(struct sg_decoder *decoder, const char *name, uint32_t row)
 {
     uint32_t out = sg_row_new(decoder, SG_ROW_32);
     sg_emit_op(decoder, name, out, row, 0, 0);
     return out;
 }
 
-static bool is_half(enum sg_type type)
+static bool decode_compare_is_half(enum sg_type type)
 {
     return type >= SG_TYPE_F16 && type <= SG_TYPE_BF16X2;
 }
 
-static bool is_pair(enum sg_type type)
+static bool decode_compare_is_pair(enum sg_type type)
 {
     return type == SG_TYPE_F16X2 || type == SG_TYPE_BF16X2;
 }
@@ -57,22 +57,23 @@ static uint32_t operand_row(struct sg_decoder *decoder, const struct sg_operand 
     bool ftz = sg_modifier(decoder, "ftz"), f16 = type == SG_TYPE_F16 || type == SG_TYPE_F16X2;
     uint32_t row = sg_row_source(decoder, operand, type);
     if (ftz && type == SG_TYPE_F32) {
-        row = step(decoder, "x_ftz_f32", row);
+        row = decode_compare_step(decoder, "x_ftz_f32", row);
     } else if (ftz && f16) {
-        row = step(decoder, is_pair(type) ? "x_ftz_f16x2" : "x_ftz_f16", row);
+        row = decode_compare_step(decoder,
+                                  decode_compare_is_pair(type) ? "x_ftz_f16x2" : "x_ftz_f16", row);
     }
-    if (!is_half(type)) {
+    if (!decode_compare_is_half(type)) {
         return row;
     }
-    return step(decoder,
-                high  ? (f16 ? "x_f32_f16_hi" : "x_f32_bf16_hi")
-                : f16 ? "cvt_f32_f16"
-                      : "cvt_f32_bf16",
-                row);
+    return decode_compare_step(decoder,
+                               high  ? (f16 ? "x_f32_f16_hi" : "x_f32_bf16_hi")
+                               : f16 ? "cvt_f32_f16"
+                                     : "cvt_f32_bf16",
+                               row);
 }
 
 /* The predicate a <comparison> b; of pairs: of their lower or upper halves */
-static uint32_t compare(struct sg_decoder *decoder, enum sg_type type, bool high)
+static uint32_t decode_compare_rows(struct sg_decoder *decoder, enum sg_type type, bool high)
 {
     const struct comparison *c = comparison_of(decoder);
     const struct sg_ptx_insn *insn = decoder->at;
@@ -80,7 +81,7 @@ static uint32_t compare(struct sg_decoder *decoder, enum sg_type type, bool high
     uint32_t a = operand_row(decoder, &insn->operands[first], type, high);
     uint32_t b = operand_row(decoder, &insn->operands[first + 1], type, high);
     bool is_float = sg_type_is_float(type);
-    unsigned bits = is_half(type) ? 32 : sg_type_bytes(type) * 8;
+    unsigned bits = decode_compare_is_half(type) ? 32 : sg_type_bytes(type) * 8;
     char name[32];
     if ((c->floats && !is_float) || (c->unsigned_only && (is_float || sg_type_is_signed(type))) ||
         bits == 8) {
@@ -108,7 +109,8 @@ static const char *join_name(struct sg_decoder *decoder, bool negated)
     return NULL;
 }
 
-static uint32_t join(struct sg_decoder *decoder, uint32_t predicate, uint32_t operand)
+static uint32_t decode_compare_join(struct sg_decoder *decoder, uint32_t predicate,
+                                    uint32_t operand)
 {
     const struct sg_ptx_insn *insn = decoder->at;
     if (join_name(decoder, false) == NULL) {
@@ -142,9 +144,9 @@ void sg_decode_setp(struct sg_decoder *decoder)
     sg_modifiers_check(decoder, COMPARE_WORDS, true);
     sg_operands_check(decoder, 3, 4);
     enum sg_type type = checked_type(decoder, 0);
-    uint32_t plain = compare(decoder, type, false);
+    uint32_t plain = decode_compare_rows(decoder, type, false);
     const struct sg_operand *p = &insn->operands[0], *q = p->pair;
-    uint32_t joined = join(decoder, plain, 3);
+    uint32_t joined = decode_compare_join(decoder, plain, 3);
     bool simple = joined == plain && q == NULL && !decoder->guard && p->kind == SG_OPERAND_REG;
     if (simple) {
         decoder->drafts.items[decoder->drafts.count - 1].in.d =
@@ -155,13 +157,13 @@ void sg_decode_setp(struct sg_decoder *decoder)
     if (q != NULL &&
         q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite, or of the upper half */
         uint32_t other;
-        if (is_pair(type)) {
-            other = compare(decoder, type, true);
+        if (decode_compare_is_pair(type)) {
+            other = decode_compare_rows(decoder, type, true);
         } else {
             other = sg_row_new(decoder, SG_ROW_PREDICATE);
             sg_emit_op(decoder, "not_pred", other, plain, 0, 0);
         }
-        inverse = join(decoder, other, 3);
+        inverse = decode_compare_join(decoder, other, 3);
     }
     if (inverse) {
         uint32_t guard = decoder->guard;
@@ -206,7 +208,7 @@ static uint32_t yes_of(struct sg_decoder *decoder, enum sg_type to)
 
 static uint32_t chosen(struct sg_decoder *decoder, enum sg_type from, bool high, uint32_t yes)
 {
-    uint32_t predicate = join(decoder, compare(decoder, from, high), 3);
+    uint32_t predicate = decode_compare_join(decoder, decode_compare_rows(decoder, from, high), 3);
     uint32_t out = sg_row_new(decoder, SG_ROW_32);
     sg_emit_op(decoder, "selp_b32", out, sg_row_literal(decoder, yes, false),
                sg_row_literal(decoder, 0, false), predicate);
@@ -221,13 +223,14 @@ void sg_decode_set(struct sg_decoder *decoder)
     sg_operands_check(decoder, 3, 4);
     enum sg_type to = checked_type(decoder, 0), from = checked_type(decoder, 1);
     uint32_t yes = yes_of(decoder, to);
-    if (is_pair(from) ? sg_type_bytes(to) != 4 || to == SG_TYPE_F32 : is_pair(to)) {
+    if (decode_compare_is_pair(from) ? sg_type_bytes(to) != 4 || to == SG_TYPE_F32
+                                     : decode_compare_is_pair(to)) {
         sg_decode_wrong(decoder, "types that do not fit");
     }
-    uint32_t row = chosen(decoder, from, false, is_pair(from) ? yes & 0xffff : yes);
+    uint32_t row = chosen(decoder, from, false, decode_compare_is_pair(from) ? yes & 0xffff : yes);
     const char *last = "x_mov32";
     uint32_t high = 0;
-    if (is_pair(from)) {
+    if (decode_compare_is_pair(from)) {
         high = chosen(decoder, from, true, yes & 0xffff);
         last = "x_pack_16_32";
     }

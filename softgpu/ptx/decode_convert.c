@@ -17,7 +17,8 @@ static const char *rounding(struct sg_decoder *decoder)
     return "";
 }
 
-static uint32_t step(struct sg_decoder *decoder, const char *name, uint32_t row, unsigned kind)
+static uint32_t decode_convert_step(struct sg_decoder *decoder, const char *name, uint32_t row,
+                                    unsigned kind)
 {
     uint32_t out = sg_row_new(decoder, kind);
     sg_emit_op(decoder, name, out, row, 0, 0);
@@ -46,19 +47,19 @@ static uint32_t int_source(struct sg_decoder *decoder, const struct sg_operand *
     if (operand->kind == SG_OPERAND_REG && !operand->negated &&
         sg_row_kind(decoder, sg_row_reg(decoder, operand->reg)) == SG_ROW_64 &&
         sg_type_bytes(type) < 8) {
-        row = step(decoder, "x_lo32", sg_row_reg(decoder, operand->reg), SG_ROW_32);
+        row = decode_convert_step(decoder, "x_lo32", sg_row_reg(decoder, operand->reg), SG_ROW_32);
     } else {
         row = sg_row_source(decoder, operand, type);
     }
     switch (type) {
     case SG_TYPE_U8:
-        return step(decoder, "x_zext8", row, SG_ROW_32);
+        return decode_convert_step(decoder, "x_zext8", row, SG_ROW_32);
     case SG_TYPE_S8:
-        return step(decoder, "x_sext8", row, SG_ROW_32);
+        return decode_convert_step(decoder, "x_sext8", row, SG_ROW_32);
     case SG_TYPE_U16:
-        return step(decoder, "x_zext16", row, SG_ROW_32);
+        return decode_convert_step(decoder, "x_zext16", row, SG_ROW_32);
     case SG_TYPE_S16:
-        return step(decoder, "x_sext16", row, SG_ROW_32);
+        return decode_convert_step(decoder, "x_sext16", row, SG_ROW_32);
     default:
         return row;
     }
@@ -68,7 +69,8 @@ static uint32_t widen(struct sg_decoder *decoder, uint32_t row, bool is_signed)
 {
     return sg_row_kind(decoder, row) == SG_ROW_64
                ? row
-               : step(decoder, is_signed ? "x_sext32_64" : "x_zext32_64", row, SG_ROW_64);
+               : decode_convert_step(decoder, is_signed ? "x_sext32_64" : "x_zext32_64", row,
+                                     SG_ROW_64);
 }
 
 static uint32_t saturate(struct sg_decoder *decoder, uint32_t row, enum sg_type to, bool is_signed)
@@ -76,7 +78,7 @@ static uint32_t saturate(struct sg_decoder *decoder, uint32_t row, enum sg_type 
     char name[32];
     snprintf(name, sizeof name, "x_sat_%s_%s", int_name(to), is_signed ? "s64" : "u64");
     row = widen(decoder, row, is_signed);
-    return sg_op_find(name) != NULL ? step(decoder, name, row, SG_ROW_64) : row;
+    return sg_op_find(name) != NULL ? decode_convert_step(decoder, name, row, SG_ROW_64) : row;
 }
 
 /* An integer value (extended to its row by its own sign) as type `to`, in a row of kind `kind` */
@@ -87,19 +89,20 @@ static uint32_t int_result(struct sg_decoder *decoder, uint32_t row, bool is_sig
         return widen(decoder, row, is_signed);
     }
     if (sg_row_kind(decoder, row) == SG_ROW_64) {
-        row = step(decoder, "x_lo32", row, SG_ROW_32);
+        row = decode_convert_step(decoder, "x_lo32", row, SG_ROW_32);
     }
     if (sg_type_bytes(to) < 4) {
-        row = step(decoder,
-                   sg_type_bytes(to) == 1  ? (sg_type_is_signed(to) ? "x_sext8" : "x_zext8")
-                   : sg_type_is_signed(to) ? "x_sext16"
-                                           : "x_zext16",
-                   row, SG_ROW_32);
+        row = decode_convert_step(decoder,
+                                  sg_type_bytes(to) == 1
+                                      ? (sg_type_is_signed(to) ? "x_sext8" : "x_zext8")
+                                  : sg_type_is_signed(to) ? "x_sext16"
+                                                          : "x_zext16",
+                                  row, SG_ROW_32);
     }
     return kind == SG_ROW_64 ? widen(decoder, row, sg_type_is_signed(to)) : row;
 }
 
-static bool is_half(enum sg_type type)
+static bool decode_convert_is_half(enum sg_type type)
 {
     return type == SG_TYPE_F16 || type == SG_TYPE_BF16;
 }
@@ -116,11 +119,12 @@ static const char *float_name(enum sg_type type)
 static uint32_t float_source(struct sg_decoder *decoder, enum sg_type from)
 {
     uint32_t row = sg_row_source(decoder, &decoder->at->operands[1], from);
-    if (is_half(from)) {
-        return step(decoder, from == SG_TYPE_F16 ? "cvt_f32_f16" : "cvt_f32_bf16", row, SG_ROW_32);
+    if (decode_convert_is_half(from)) {
+        return decode_convert_step(decoder, from == SG_TYPE_F16 ? "cvt_f32_f16" : "cvt_f32_bf16",
+                                   row, SG_ROW_32);
     }
     return sg_modifier(decoder, "ftz") && from == SG_TYPE_F32
-               ? step(decoder, "x_ftz_f32", row, SG_ROW_32)
+               ? decode_convert_step(decoder, "x_ftz_f32", row, SG_ROW_32)
                : row;
 }
 
@@ -135,8 +139,8 @@ static uint32_t float_to_int(struct sg_decoder *decoder, enum sg_type to, enum s
     }
     snprintf(name, sizeof name, "cvt_%s_%s_%s", round, int_name(through),
              from == SG_TYPE_F64 ? "f64" : "f32");
-    uint32_t row = step(decoder, name, float_source(decoder, from),
-                        sg_type_bytes(through) == 8 ? SG_ROW_64 : SG_ROW_32);
+    uint32_t row = decode_convert_step(decoder, name, float_source(decoder, from),
+                                       sg_type_bytes(through) == 8 ? SG_ROW_64 : SG_ROW_32);
     bool is_signed = sg_type_is_signed(to);
     if (narrow) {
         row = saturate(decoder, row, to, is_signed);
@@ -152,12 +156,12 @@ static void check_rounding(struct sg_decoder *decoder, const char *round)
 }
 
 /* The last step to f16 or bf16: from f32 */
-static uint32_t to_half(struct sg_decoder *decoder, enum sg_type to, const char *round,
-                        uint32_t row)
+static uint32_t decode_convert_to_half(struct sg_decoder *decoder, enum sg_type to,
+                                       const char *round, uint32_t row)
 {
     char name[48];
     snprintf(name, sizeof name, "cvt_%s_%s_f32", round, float_name(to));
-    return step(decoder, name, row, SG_ROW_32);
+    return decode_convert_step(decoder, name, row, SG_ROW_32);
 }
 
 static uint32_t int_to_float(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
@@ -168,14 +172,15 @@ static uint32_t int_to_float(struct sg_decoder *decoder, enum sg_type to, enum s
         sg_type_bytes(from) < 4 ? (sg_type_is_signed(from) ? SG_TYPE_S32 : SG_TYPE_U32) : from;
     check_rounding(decoder, round);
     uint32_t row = int_source(decoder, &decoder->at->operands[1], from);
-    if (is_half(to)) { /* through f32, rounded to odd where it cannot hold the integer */
+    if (decode_convert_is_half(
+            to)) { /* through f32, rounded to odd where it cannot hold the integer */
         row = widen(decoder, row, sg_type_is_signed(from));
-        row = step(decoder, sg_type_is_signed(from) ? "x_odd_f32_s64" : "x_odd_f32_u64", row,
-                   SG_ROW_32);
-        return to_half(decoder, to, round, row);
+        row = decode_convert_step(
+            decoder, sg_type_is_signed(from) ? "x_odd_f32_s64" : "x_odd_f32_u64", row, SG_ROW_32);
+        return decode_convert_to_half(decoder, to, round, row);
     }
     snprintf(name, sizeof name, "cvt_%s_%s_%s", round, float_name(to), int_name(through));
-    return step(decoder, name, row, sg_row_kind_of(to));
+    return decode_convert_step(decoder, name, row, sg_row_kind_of(to));
 }
 
 static uint32_t round_to_int(struct sg_decoder *decoder, enum sg_type type, const char *round,
@@ -187,8 +192,8 @@ static uint32_t round_to_int(struct sg_decoder *decoder, enum sg_type type, cons
     }
     const char *through = type == SG_TYPE_F64 ? "f64" : "f32";
     snprintf(name, sizeof name, "cvt_%s_%s_%s", round, through, through);
-    row = step(decoder, name, row, type == SG_TYPE_F64 ? SG_ROW_64 : SG_ROW_32);
-    return is_half(type) ? to_half(decoder, type, "rn", row) : row;
+    row = decode_convert_step(decoder, name, row, type == SG_TYPE_F64 ? SG_ROW_64 : SG_ROW_32);
+    return decode_convert_is_half(type) ? decode_convert_to_half(decoder, type, "rn", row) : row;
 }
 
 static uint32_t float_to_float(struct sg_decoder *decoder, enum sg_type to, enum sg_type from,
@@ -196,32 +201,36 @@ static uint32_t float_to_float(struct sg_decoder *decoder, enum sg_type to, enum
 {
     char name[48];
     if (to == from && round[0] == '\0') {
-        return is_half(to) ? sg_row_source(decoder, &decoder->at->operands[1], from)
-                           : float_source(decoder, from);
+        return decode_convert_is_half(to) ? sg_row_source(decoder, &decoder->at->operands[1], from)
+                                          : float_source(decoder, from);
     }
     uint32_t row = float_source(decoder, from);
     if (to == from) {
         return round_to_int(decoder, to, round, row);
     }
     if (to == SG_TYPE_F64) {
-        return step(decoder, "cvt_f64_f32", row, SG_ROW_64);
+        return decode_convert_step(decoder, "cvt_f64_f32", row, SG_ROW_64);
     }
-    if (to == SG_TYPE_F32 && is_half(from)) {
-        return sg_modifier(decoder, "ftz") ? step(decoder, "x_ftz_f32", row, SG_ROW_32) : row;
+    if (to == SG_TYPE_F32 && decode_convert_is_half(from)) {
+        return sg_modifier(decoder, "ftz")
+                   ? decode_convert_step(decoder, "x_ftz_f32", row, SG_ROW_32)
+                   : row;
     }
     check_rounding(decoder, round);
-    if (is_half(to)) {
-        row = from == SG_TYPE_F64 ? step(decoder, "x_odd_f32_f64", row, SG_ROW_32) : row;
-        return to_half(decoder, to, round, row);
+    if (decode_convert_is_half(to)) {
+        row = from == SG_TYPE_F64 ? decode_convert_step(decoder, "x_odd_f32_f64", row, SG_ROW_32)
+                                  : row;
+        return decode_convert_to_half(decoder, to, round, row);
     }
     snprintf(name, sizeof name, "cvt_%s_f32_f64", round);
-    row = step(decoder, name, row, SG_ROW_32);
-    return sg_modifier(decoder, "ftz") ? step(decoder, "x_ftz_f32", row, SG_ROW_32) : row;
+    row = decode_convert_step(decoder, name, row, SG_ROW_32);
+    return sg_modifier(decoder, "ftz") ? decode_convert_step(decoder, "x_ftz_f32", row, SG_ROW_32)
+                                       : row;
 }
 
 static bool is_supported_float(enum sg_type type)
 {
-    return type == SG_TYPE_F32 || type == SG_TYPE_F64 || is_half(type);
+    return type == SG_TYPE_F32 || type == SG_TYPE_F64 || decode_convert_is_half(type);
 }
 
 /* .sat, .relu, .satfinite of a floating-point result */
@@ -233,10 +242,10 @@ static uint32_t clamp_float(struct sg_decoder *decoder, enum sg_type to, uint32_
         char name[32];
         snprintf(name, sizeof name, "x_%s_%s", words[i][1], float_name(to));
         if (sg_modifier(decoder, words[i][0])) {
-            if (sg_op_find(name) == NULL || (i < 2 && !is_half(to))) {
+            if (sg_op_find(name) == NULL || (i < 2 && !decode_convert_is_half(to))) {
                 sg_decode_unsupported(decoder);
             }
-            row = step(decoder, name, row, sg_row_kind_of(to));
+            row = decode_convert_step(decoder, name, row, sg_row_kind_of(to));
         }
     }
     return row;

@@ -8,7 +8,7 @@
 #include "softgpu/ptx/decode.h"
 #include "softgpu/timing/timing_constants.h"
 
-static void add(struct sg_cost *cost, enum sg_cost_kind kind, uint32_t count)
+static void decode_cost_add(struct sg_cost *cost, enum sg_cost_kind kind, uint32_t count)
 {
     cost->of[kind] += count;
 }
@@ -45,7 +45,7 @@ static enum sg_type last_type(const struct sg_ptx_insn *insn)
     return type;
 }
 
-static uint32_t elements(const struct sg_ptx_insn *insn)
+static uint32_t decode_cost_elements(const struct sg_ptx_insn *insn)
 {
     return has_modifier(insn, "v8")   ? 8
            : has_modifier(insn, "v4") ? 4
@@ -55,7 +55,7 @@ static uint32_t elements(const struct sg_ptx_insn *insn)
 
 static void access_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn, uint32_t times)
 {
-    uint32_t bytes = sg_type_bytes(last_type(insn)) * elements(insn);
+    uint32_t bytes = sg_type_bytes(last_type(insn)) * decode_cost_elements(insn);
     bool fixed = has_modifier(insn, "param") || has_modifier(insn, "const");
     bytes = bytes != 0 ? bytes : 4;
     if (fixed) {
@@ -63,12 +63,12 @@ static void access_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn, ui
     }
     if (has_modifier(insn, "shared") || has_modifier(insn, "shared::cta") ||
         has_modifier(insn, "shared::cluster")) {
-        add(cost, SG_COST_SHARED, (bytes + 3) / 4 * times);
+        decode_cost_add(cost, SG_COST_SHARED, (bytes + 3) / 4 * times);
     } else {
-        add(cost, SG_COST_GLOBAL, times);
-        add(cost, SG_COST_BYTES, bytes * times);
+        decode_cost_add(cost, SG_COST_GLOBAL, times);
+        decode_cost_add(cost, SG_COST_BYTES, bytes * times);
     }
-    add(cost, SG_COST_ISSUE, 1);
+    decode_cost_add(cost, SG_COST_ISSUE, 1);
 }
 
 /* "m16n8k16": how many multiplications */
@@ -99,8 +99,8 @@ static void matrix_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
         access_cost(cost, insn, SG_WEIGHT_FRAGMENT);
         return;
     }
-    add(cost, SG_COST_MATRIX, matrix_products(insn) / SG_LANES);
-    add(cost, SG_COST_ISSUE, 1);
+    decode_cost_add(cost, SG_COST_MATRIX, matrix_products(insn) / SG_LANES);
+    decode_cost_add(cost, SG_COST_ISSUE, 1);
 }
 
 static void arithmetic_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
@@ -113,16 +113,16 @@ static void arithmetic_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn
     bool long_way = divides || has_modifier(insn, "rn");
     uint32_t wide = sg_type_bytes(type) == 8 ? SG_WEIGHT_INT64 : 1, count = 1;
     if ((f32 || f64) && IS_ONE_OF(insn->opcode, special)) {
-        add(cost, SG_COST_SPECIAL, 1);
+        decode_cost_add(cost, SG_COST_SPECIAL, 1);
         count = f64 ? SG_WEIGHT_F64_SPECIAL : long_way ? SG_WEIGHT_F32_SPECIAL : 0;
-        add(cost, f64 ? SG_COST_F64 : SG_COST_F32, count++);
+        decode_cost_add(cost, f64 ? SG_COST_F64 : SG_COST_F32, count++);
     } else if (f64 || f32) {
-        add(cost, f64 ? SG_COST_F64 : SG_COST_F32, 1);
+        decode_cost_add(cost, f64 ? SG_COST_F64 : SG_COST_F32, 1);
     } else {
         count = divides ? SG_WEIGHT_INT_DIV * wide : wide;
-        add(cost, SG_COST_INT, count);
+        decode_cost_add(cost, SG_COST_INT, count);
     }
-    add(cost, SG_COST_ISSUE, count);
+    decode_cost_add(cost, SG_COST_ISSUE, count);
 }
 
 static void insn_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
@@ -145,7 +145,7 @@ static void insn_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
     } else if (IS_ONE_OF(opcode, matrix)) {
         matrix_cost(cost, insn);
     } else if (IS_ONE_OF(opcode, control)) {
-        add(cost, SG_COST_ISSUE, 1);
+        decode_cost_add(cost, SG_COST_ISSUE, 1);
     } else if (!IS_ONE_OF(opcode, free_ones)) {
         arithmetic_cost(cost, insn);
     }

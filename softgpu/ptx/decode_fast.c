@@ -103,7 +103,7 @@ void sg_fast_place(struct sg_decoder *decoder, struct sg_fast_plan *plan, uint32
 
 /* ---- instructions ---- */
 
-static struct sg_insn *emit(struct emitter *to, const struct sg_insn *in)
+static struct sg_insn *decode_fast_emit(struct emitter *to, const struct sg_insn *in)
 {
     to->pc[to->count] = to->at;
     struct sg_insn *out = &to->insns[to->count++];
@@ -124,7 +124,7 @@ static void emit_check(struct emitter *to, const struct sg_draft *draft,
     if (checked) {
         bool is_signed;
         sg_shape_rule_of(draft->op, &is_signed);
-        struct sg_insn *out = emit(to, final);
+        struct sg_insn *out = decode_fast_emit(to, final);
         out->full = is_signed ? sg_fast_check_s32 : sg_fast_check_u32;
         out->a = pair_of(to, checked);
         out->b = (uint32_t)to->plan->rows[checked].shape.stride;
@@ -137,7 +137,7 @@ static void emit_operation(struct emitter *to, const struct sg_draft *draft,
     const struct sg_fast_plan *plan = to->plan;
     const struct sg_fast_row_plan *target = &plan->rows[draft->in.d];
     emit_check(to, draft, final, (enum sg_shape_rule)plan->rules[to->at]);
-    struct sg_insn *out = emit(to, final);
+    struct sg_insn *out = decode_fast_emit(to, final);
     out->full = draft->op->pair;
     out->d = target->pair;
     out->a = draft->reads & SG_FIELD_A ? pair_of(to, draft->in.a) : 0;
@@ -146,7 +146,7 @@ static void emit_operation(struct emitter *to, const struct sg_draft *draft,
     out->e = draft->reads & SG_FIELD_E ? pair_of(to, draft->in.e) : 0;
     if (target->full) {
         bool wide = sg_row_kind(to->decoder, draft->in.d) == SG_ROW_64;
-        out = emit(to, final);
+        out = decode_fast_emit(to, final);
         out->full = wide ? sg_fast_expand64 : sg_fast_expand32;
         out->a = target->pair;
         out->imm = target->shape.stride;
@@ -164,7 +164,7 @@ static void emit_access(struct emitter *to, const struct sg_draft *draft,
                                : stride == 0                       ? SG_FAST_SAME
                                : stride == bytes[draft->mem.type]  ? SG_FAST_NEXT
                                                                    : SG_FAST_ANY;
-    struct sg_insn *out = emit(to, final);
+    struct sg_insn *out = decode_fast_emit(to, final);
     out->masked = final->full;
     out->full = (draft->mem.store ? ops->store : ops->load)[space][draft->mem.type][shape];
     out->a = pair_of(to, draft->in.a);
@@ -174,8 +174,8 @@ static void emit_access(struct emitter *to, const struct sg_draft *draft,
 /* The instruction as decoded behind one that runs it */
 static struct sg_insn *emit_step(struct emitter *to, const struct sg_insn *final)
 {
-    emit(to, final)->full = final->guard ? sg_fast_guarded : sg_fast_step;
-    return emit(to, final);
+    decode_fast_emit(to, final)->full = final->guard ? sg_fast_guarded : sg_fast_step;
+    return decode_fast_emit(to, final);
 }
 
 static void emit_special(struct emitter *to, const struct sg_insn *final)
@@ -186,7 +186,7 @@ static void emit_special(struct emitter *to, const struct sg_insn *final)
         }
         return;
     }
-    struct sg_insn *out = emit(to, final);
+    struct sg_insn *out = decode_fast_emit(to, final);
     out->full = sg_fast_special;
     if (final->kind == SG_KIND_BRANCH) {
         out->full = final->guard ? sg_fast_branch : sg_fast_jump;
@@ -206,7 +206,7 @@ static void emit_draft(struct emitter *to, const struct sg_draft *draft,
     } else if (has_even_address(to->plan, draft)) {
         emit_access(to, draft, final);
     } else if (compare != NULL) {
-        struct sg_insn *out = emit(to, final);
+        struct sg_insn *out = decode_fast_emit(to, final);
         out->full = compare;
         out->a = pair_of(to, draft->in.a);
         out->b = pair_of(to, draft->in.b);
@@ -215,7 +215,7 @@ static void emit_draft(struct emitter *to, const struct sg_draft *draft,
     } else if (final->kind != SG_KIND_PLAIN) {
         emit_special(to, final);
     } else if (!final->guard && draft->op != NULL && final->full == draft->op->full) {
-        emit(to, final)->full = draft->op->chain;
+        decode_fast_emit(to, final)->full = draft->op->chain;
     } else {
         emit_step(to, final);
     }
@@ -247,7 +247,7 @@ static void make_rows(struct sg_decoder *decoder, const struct sg_fast_plan *pla
     fast->rows = rows;
 }
 
-static const void *keep(struct sg_load *load, const void *items, size_t bytes)
+static const void *decode_fast_keep(struct sg_load *load, const void *items, size_t bytes)
 {
     return memcpy(sg_load_alloc(load, load->keep, bytes), items, bytes);
 }
@@ -272,8 +272,8 @@ void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan)
     }
     set_targets(to.insns, to.count, at);
     sg_fast_fuse(decoder, to.insns, to.pc, to.count);
-    fast->insns = keep(load, to.insns, to.count * sizeof *to.insns);
-    fast->pc = keep(load, to.pc, to.count * sizeof *to.pc);
+    fast->insns = decode_fast_keep(load, to.insns, to.count * sizeof *to.insns);
+    fast->pc = decode_fast_keep(load, to.pc, to.count * sizeof *to.pc);
     fast->at = at;
     make_rows(decoder, plan, fast);
     decoder->code->fast = fast;

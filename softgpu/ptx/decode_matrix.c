@@ -26,24 +26,24 @@ static const struct {
     enum sg_layout layout;
     struct shape shapes[4];
 } shapes[] = {
-#define E(name) (1u << SG_ELEMENT_##name)
-    {E(F16) | E(BF16) | E(S8) | E(U8),
+#define ELEMENT_BIT(name) (1u << SG_ELEMENT_##name)
+    {ELEMENT_BIT(F16) | ELEMENT_BIT(BF16) | ELEMENT_BIT(S8) | ELEMENT_BIT(U8),
      SG_LAYOUT_WMMA,
      {{16, 16, 16}, {8, 32, 16}, {32, 8, 16}, {0}}},
-    {E(TF32), SG_LAYOUT_WMMA, {{16, 16, 8}}},
-    {E(F64), SG_LAYOUT_WMMA, {{8, 8, 4}}},
-    {E(S4) | E(U4), SG_LAYOUT_WMMA, {{8, 8, 32}}},
-    {E(B1), SG_LAYOUT_WMMA, {{8, 8, 128}}},
-    {E(F16), SG_LAYOUT_QUAD, {{8, 8, 4}}},
-    {E(F16) | E(BF16), SG_LAYOUT_SPARSE, {{16, 8, 16}, {16, 8, 32}}},
-    {E(TF32), SG_LAYOUT_SPARSE, {{16, 8, 8}, {16, 8, 16}}},
-    {E(F16) | E(BF16), SG_LAYOUT_MMA, {{16, 8, 8}, {16, 8, 16}}},
-    {E(TF32), SG_LAYOUT_MMA, {{16, 8, 4}, {16, 8, 8}}},
-    {E(F64), SG_LAYOUT_MMA, {{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}}},
-    {E(E4M3) | E(E5M2), SG_LAYOUT_MMA, {{16, 8, 16}, {16, 8, 32}}},
-    {E(S8) | E(U8), SG_LAYOUT_MMA, {{8, 8, 16}, {16, 8, 16}, {16, 8, 32}}},
-    {E(S4) | E(U4), SG_LAYOUT_MMA, {{8, 8, 32}, {16, 8, 32}, {16, 8, 64}}},
-    {E(B1), SG_LAYOUT_MMA, {{8, 8, 128}, {16, 8, 128}, {16, 8, 256}}},
+    {ELEMENT_BIT(TF32), SG_LAYOUT_WMMA, {{16, 16, 8}}},
+    {ELEMENT_BIT(F64), SG_LAYOUT_WMMA, {{8, 8, 4}}},
+    {ELEMENT_BIT(S4) | ELEMENT_BIT(U4), SG_LAYOUT_WMMA, {{8, 8, 32}}},
+    {ELEMENT_BIT(B1), SG_LAYOUT_WMMA, {{8, 8, 128}}},
+    {ELEMENT_BIT(F16), SG_LAYOUT_QUAD, {{8, 8, 4}}},
+    {ELEMENT_BIT(F16) | ELEMENT_BIT(BF16), SG_LAYOUT_SPARSE, {{16, 8, 16}, {16, 8, 32}}},
+    {ELEMENT_BIT(TF32), SG_LAYOUT_SPARSE, {{16, 8, 8}, {16, 8, 16}}},
+    {ELEMENT_BIT(F16) | ELEMENT_BIT(BF16), SG_LAYOUT_MMA, {{16, 8, 8}, {16, 8, 16}}},
+    {ELEMENT_BIT(TF32), SG_LAYOUT_MMA, {{16, 8, 4}, {16, 8, 8}}},
+    {ELEMENT_BIT(F64), SG_LAYOUT_MMA, {{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}}},
+    {ELEMENT_BIT(E4M3) | ELEMENT_BIT(E5M2), SG_LAYOUT_MMA, {{16, 8, 16}, {16, 8, 32}}},
+    {ELEMENT_BIT(S8) | ELEMENT_BIT(U8), SG_LAYOUT_MMA, {{8, 8, 16}, {16, 8, 16}, {16, 8, 32}}},
+    {ELEMENT_BIT(S4) | ELEMENT_BIT(U4), SG_LAYOUT_MMA, {{8, 8, 32}, {16, 8, 32}, {16, 8, 64}}},
+    {ELEMENT_BIT(B1), SG_LAYOUT_MMA, {{8, 8, 128}, {16, 8, 128}, {16, 8, 256}}},
 #undef E
 };
 
@@ -85,7 +85,7 @@ static unsigned read_elements(const struct sg_decoder *decoder, enum sg_element 
 }
 
 /* Everything that is neither element type nor shape must be one of `words`. */
-static void check_words(struct sg_decoder *decoder, const char *words)
+static void decode_matrix_check_words(struct sg_decoder *decoder, const char *words)
 {
     char allowed[512];
     snprintf(allowed, sizeof allowed,
@@ -222,11 +222,11 @@ static void decode_product(struct sg_decoder *decoder, bool wmma)
     bool bits = e[1] == SG_ELEMENT_B1, integer = e[1] >= SG_ELEMENT_S8 && !bits;
     bool sparse = layout == SG_LAYOUT_SPARSE;
     layout = sparse ? SG_LAYOUT_MMA : layout;
-    check_words(decoder, sparse                   ? "sp sp::ordered_metadata"
-                         : bits                   ? "mma xor and popc"
-                         : integer                ? "mma satfinite"
-                         : e[1] == SG_ELEMENT_F64 ? "mma rn rz rm rp"
-                                                  : "mma");
+    decode_matrix_check_words(decoder, sparse                   ? "sp sp::ordered_metadata"
+                                       : bits                   ? "mma xor and popc"
+                                       : integer                ? "mma satfinite"
+                                       : e[1] == SG_ELEMENT_F64 ? "mma rn rz rm rp"
+                                                                : "mma");
     if (!sums_in(e[1], e[2], e[3], e[0]) || (bits && !sg_modifier(decoder, "popc"))) {
         sg_decode_unsupported(decoder);
     }
@@ -259,7 +259,7 @@ void sg_decode_mma(struct sg_decoder *decoder)
 
 /* ---- wmma.load, wmma.store ---- */
 
-static enum sg_mem_space space_of(const struct sg_decoder *decoder)
+static enum sg_mem_space decode_matrix_space(const struct sg_decoder *decoder)
 {
     return sg_modifier(decoder, "global")                                          ? SG_MEM_GLOBAL
            : sg_modifier(decoder, "shared") || sg_modifier(decoder, "shared::cta") ? SG_MEM_SHARED
@@ -311,8 +311,8 @@ static void decode_access(struct sg_decoder *decoder, bool store)
 {
     const struct sg_operand *operands = decoder->at->operands;
     enum sg_element element = SG_ELEMENT_F16;
-    check_words(decoder, store ? "store d global shared shared::cta"
-                               : "load a b c global shared shared::cta");
+    decode_matrix_check_words(decoder, store ? "store d global shared shared::cta"
+                                             : "load a b c global shared shared::cta");
     if (read_elements(decoder, &element, 1) != 1) {
         sg_decode_unsupported(decoder);
     }
@@ -324,7 +324,7 @@ static void decode_access(struct sg_decoder *decoder, bool store)
     sg_operands_check(decoder, 2, 3);
     uint32_t rows[SG_MATRIX_REGISTERS_MAX];
     fragment_rows(decoder, &operands[store ? 1 : 0], f, !store, rows);
-    uint32_t at = sg_row_generic(decoder, &operands[store ? 0 : 1], space_of(decoder));
+    uint32_t at = sg_row_generic(decoder, &operands[store ? 0 : 1], decode_matrix_space(decoder));
     uint32_t stride = decoder->at->operand_count == 3
                           ? sg_row_source(decoder, &operands[2], SG_TYPE_B32)
                           : sg_row_literal(decoder, access->column ? f->rows : f->columns, false);
@@ -378,7 +378,7 @@ void sg_decode_ldmatrix(struct sg_decoder *decoder)
     struct sg_fragment f = {.element = SG_ELEMENT_F16, .registers = (uint8_t)count};
     uint32_t rows[4];
     fragment_rows(decoder, &operands[store ? 1 : 0], &f, !store, rows);
-    uint32_t at = sg_row_generic(decoder, &operands[store ? 0 : 1], space_of(decoder));
+    uint32_t at = sg_row_generic(decoder, &operands[store ? 0 : 1], decode_matrix_space(decoder));
     struct sg_draft *draft =
         sg_emit_collective(decoder, store ? sg_matrix_st : sg_matrix_ld, whole_warp(decoder));
     sg_emit_list(decoder, draft, rows, count, store ? SG_LIST_READ : SG_LIST_WRITE);

@@ -74,7 +74,8 @@ enum sg_mem_type sg_mem_type(struct sg_decoder *decoder, enum sg_type type, unsi
     }
 }
 
-static bool is_entry_param(const struct sg_decoder *decoder, const struct sg_ptx_var *var)
+static bool decode_memory_is_entry_param(const struct sg_decoder *decoder,
+                                         const struct sg_ptx_var *var)
 {
     const struct sg_ptx_func *func = decoder->funcs.items[decoder->slot].func;
     for (uint32_t i = 0; func->entry && i < func->params.count; i++) {
@@ -141,7 +142,7 @@ uint32_t sg_row_place(struct sg_decoder *decoder, const struct sg_operand *opera
     }
     *space = spaces[var->space];
     if (var->space == SG_PTX_LOCAL ||
-        (var->space == SG_PTX_PARAM && !is_entry_param(decoder, var))) {
+        (var->space == SG_PTX_PARAM && !decode_memory_is_entry_param(decoder, var))) {
         *space = SG_MEM_FRAME;
         *offset += (int64_t)var->offset;
         return 0;
@@ -187,8 +188,8 @@ static uint32_t access_address(struct sg_decoder *decoder, const struct sg_opera
 }
 
 /* The elements of {a, b, c, d}, or the single operand */
-static const struct sg_operand *elements(struct sg_decoder *decoder,
-                                         const struct sg_operand *operand, unsigned count)
+static const struct sg_operand *
+decode_memory_elements(struct sg_decoder *decoder, const struct sg_operand *operand, unsigned count)
 {
     if (count == 1 && operand->kind != SG_OPERAND_LIST) {
         return operand;
@@ -277,7 +278,8 @@ void sg_decode_load(struct sg_decoder *decoder)
         sg_row_pair(decoder, &insn->operands[0], rows);
         kind = SG_ROW_64;
     }
-    const struct sg_operand *to = m.wide ? NULL : elements(decoder, &insn->operands[0], m.count);
+    const struct sg_operand *to =
+        m.wide ? NULL : decode_memory_elements(decoder, &insn->operands[0], m.count);
     for (unsigned i = 0; to != NULL && i < m.count; i++) {
         if (to[i].kind == SG_OPERAND_SINK) {
             continue;
@@ -323,7 +325,8 @@ void sg_decode_store(struct sg_decoder *decoder)
         sg_row_pair(decoder, &insn->operands[1], rows);
         kind = SG_ROW_64;
     }
-    const struct sg_operand *from = m.wide ? NULL : elements(decoder, &insn->operands[1], m.count);
+    const struct sg_operand *from =
+        m.wide ? NULL : decode_memory_elements(decoder, &insn->operands[1], m.count);
     for (unsigned i = 0; from != NULL && i < m.count; i++) {
         rows[i] = from[i].kind == SG_OPERAND_REG ? any_register(decoder, &from[i])
                                                  : sg_row_source(decoder, &from[i], m.type);

@@ -33,7 +33,8 @@ static sg_handler *clock_handler(const struct sg_operand *operand, bool *wide)
 }
 
 /* One row out of `count` elements, lowest first */
-static uint32_t pack(struct sg_decoder *decoder, const struct sg_operand *list, unsigned bytes)
+static uint32_t decode_move_pack(struct sg_decoder *decoder, const struct sg_operand *list,
+                                 unsigned bytes)
 {
     uint32_t parts[8];
     if (list->item_count != 2 && list->item_count != 4 && list->item_count != 8) {
@@ -58,8 +59,8 @@ static uint32_t pack(struct sg_decoder *decoder, const struct sg_operand *list, 
     return parts[0];
 }
 
-static void unpack(struct sg_decoder *decoder, const struct sg_operand *list, uint32_t source,
-                   unsigned bytes)
+static void decode_move_unpack(struct sg_decoder *decoder, const struct sg_operand *list,
+                               uint32_t source, unsigned bytes)
 {
     uint32_t parts[8] = {source};
     if (list->item_count != 2 && list->item_count != 4 && list->item_count != 8) {
@@ -146,9 +147,9 @@ void sg_decode_mov(struct sg_decoder *decoder)
         draft->writes = SG_FIELD_D;
     } else if (from->kind == SG_OPERAND_LIST) {
         mov_row(decoder, sg_row_target(decoder, to, type),
-                pack(decoder, from, sg_type_bytes(type)));
+                decode_move_pack(decoder, from, sg_type_bytes(type)));
     } else if (to->kind == SG_OPERAND_LIST) {
-        unpack(decoder, to, sg_row_source(decoder, from, type), sg_type_bytes(type));
+        decode_move_unpack(decoder, to, sg_row_source(decoder, from, type), sg_type_bytes(type));
     } else {
         uint32_t source = sg_row_source(decoder, from, type);
         mov_row(decoder, sg_row_target(decoder, to, type), source);
@@ -250,7 +251,7 @@ static bool is_param_load(const struct sg_ptx_func *func, const struct sg_ptx_in
            from->items[0].kind == SG_OPERAND_VAR;
 }
 
-static bool is_entry_param(const struct sg_ptx_func *func, const struct sg_ptx_var *var)
+static bool decode_move_is_entry_param(const struct sg_ptx_func *func, const struct sg_ptx_var *var)
 {
     for (uint32_t i = 0; i < func->params.count; i++) {
         if (func->params.items[i] == var) {
@@ -269,9 +270,9 @@ static uint32_t param_row(struct sg_decoder *decoder, const struct sg_ptx_insn *
     const struct sg_ptx_var *var = from->items[0].var;
     uint64_t at = var->offset + from->items[0].value + from->value;
     unsigned bytes = sg_type_bytes(type);
-    if (bytes == 0 || bytes > 8 || !is_entry_param(func, var) || kind == SG_ROW_PREDICATE ||
-        at > func->param_bytes || bytes > func->param_bytes - at || at % bytes ||
-        (bytes == 8 && kind != SG_ROW_64)) {
+    if (bytes == 0 || bytes > 8 || !decode_move_is_entry_param(func, var) ||
+        kind == SG_ROW_PREDICATE || at > func->param_bytes || bytes > func->param_bytes - at ||
+        at % bytes || (bytes == 8 && kind != SG_ROW_64)) {
         return 0;
     }
     return sg_row_const(decoder, (struct sg_const){.kind = SG_CONST_PARAM,

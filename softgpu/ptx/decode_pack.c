@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-static uint32_t step(struct sg_decoder *decoder, const char *name, uint32_t a, uint32_t b)
+static uint32_t decode_pack_step(struct sg_decoder *decoder, const char *name, uint32_t a,
+                                 uint32_t b)
 {
     uint32_t out = sg_row_new(decoder, SG_ROW_32);
     sg_emit_op(decoder, name, out, a, b, 0);
@@ -19,7 +20,7 @@ static bool type_is(const struct sg_decoder *decoder, uint32_t from_end, const c
            sg_text_is(insn->modifiers[insn->modifier_count - from_end], name);
 }
 
-static uint32_t source(struct sg_decoder *decoder, unsigned index, enum sg_type type)
+static uint32_t decode_pack_source(struct sg_decoder *decoder, unsigned index, enum sg_type type)
 {
     return sg_row_source(decoder, &decoder->at->operands[index], type);
 }
@@ -38,13 +39,15 @@ static void to_halves(struct sg_decoder *decoder, const char *half)
     snprintf(relu, sizeof relu, "x_relu_%sx2", half);
     uint32_t parts[2];
     for (unsigned i = 0; i < 2; i++) {
-        parts[i] = step(decoder, round, source(decoder, i + 1, SG_TYPE_F32), 0);
+        parts[i] =
+            decode_pack_step(decoder, round, decode_pack_source(decoder, i + 1, SG_TYPE_F32), 0);
         if (sg_modifier(decoder, "satfinite")) {
-            parts[i] = step(decoder, finite, parts[i], 0);
+            parts[i] = decode_pack_step(decoder, finite, parts[i], 0);
         }
     }
-    uint32_t row = step(decoder, "x_pack_16_32", parts[1], parts[0]);
-    sg_decode_cvt_finish(decoder, sg_modifier(decoder, "relu") ? step(decoder, relu, row, 0) : row);
+    uint32_t row = decode_pack_step(decoder, "x_pack_16_32", parts[1], parts[0]);
+    sg_decode_cvt_finish(
+        decoder, sg_modifier(decoder, "relu") ? decode_pack_step(decoder, relu, row, 0) : row);
 }
 
 /* cvt.rna{.satfinite}.tf32.f32, cvt.{rn,rz}{.relu}{.satfinite}.tf32.f32 */
@@ -59,12 +62,13 @@ static void to_tf32(struct sg_decoder *decoder)
     if (name == NULL || !type_is(decoder, 1, "f32")) {
         sg_decode_unsupported(decoder);
     }
-    uint32_t row = step(decoder, name, source(decoder, 1, SG_TYPE_F32), 0);
+    uint32_t row = decode_pack_step(decoder, name, decode_pack_source(decoder, 1, SG_TYPE_F32), 0);
     if (sg_modifier(decoder, "satfinite")) {
-        row = step(decoder, "x_finite_tf32", row, 0);
+        row = decode_pack_step(decoder, "x_finite_tf32", row, 0);
     }
-    sg_decode_cvt_finish(decoder,
-                         sg_modifier(decoder, "relu") ? step(decoder, "x_relu_f32", row, 0) : row);
+    sg_decode_cvt_finish(decoder, sg_modifier(decoder, "relu")
+                                      ? decode_pack_step(decoder, "x_relu_f32", row, 0)
+                                      : row);
 }
 
 /* cvt.rn.satfinite{.relu}.e4m3x2.f32 d, a, b, or .f16x2 d, a */
@@ -81,12 +85,13 @@ static void to_eight_bits(struct sg_decoder *decoder, const char *type)
     snprintf(name, sizeof name, "x_%s_%s", type, floats ? "f32" : "f16x2");
     uint32_t parts[2] = {0, 0};
     for (unsigned i = 0; i < (floats ? 2 : 1); i++) {
-        parts[i] = source(decoder, i + 1, SG_TYPE_B32);
+        parts[i] = decode_pack_source(decoder, i + 1, SG_TYPE_B32);
         if (relu) {
-            parts[i] = step(decoder, floats ? "x_relu_f32" : "x_relu_f16x2", parts[i], 0);
+            parts[i] =
+                decode_pack_step(decoder, floats ? "x_relu_f32" : "x_relu_f16x2", parts[i], 0);
         }
     }
-    sg_decode_cvt_finish(decoder, step(decoder, name, parts[0], parts[1]));
+    sg_decode_cvt_finish(decoder, decode_pack_step(decoder, name, parts[0], parts[1]));
 }
 
 /* cvt.rn{.relu}.f16x2.e4m3x2 */
@@ -99,9 +104,10 @@ static void from_eight_bits(struct sg_decoder *decoder, const char *type)
         sg_decode_unsupported(decoder);
     }
     snprintf(name, sizeof name, "x_f16x2_%s", type);
-    uint32_t row = step(decoder, name, source(decoder, 1, SG_TYPE_B16), 0);
-    sg_decode_cvt_finish(
-        decoder, sg_modifier(decoder, "relu") ? step(decoder, "x_relu_f16x2", row, 0) : row);
+    uint32_t row = decode_pack_step(decoder, name, decode_pack_source(decoder, 1, SG_TYPE_B16), 0);
+    sg_decode_cvt_finish(decoder, sg_modifier(decoder, "relu")
+                                      ? decode_pack_step(decoder, "x_relu_f16x2", row, 0)
+                                      : row);
 }
 
 bool sg_decode_cvt_packed(struct sg_decoder *decoder)

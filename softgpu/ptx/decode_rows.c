@@ -71,7 +71,7 @@ uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg)
     return info->rows[reg];
 }
 
-static bool is_pair(const struct sg_decoder *decoder, const struct sg_operand *operand)
+static bool decode_rows_is_pair(const struct sg_decoder *decoder, const struct sg_operand *operand)
 {
     const struct sg_ptx_func *func = decoder->funcs.items[decoder->slot].func;
     return operand->kind == SG_OPERAND_REG && func->regs.items[operand->reg].type == SG_TYPE_B128;
@@ -79,7 +79,7 @@ static bool is_pair(const struct sg_decoder *decoder, const struct sg_operand *o
 
 void sg_row_pair(struct sg_decoder *decoder, const struct sg_operand *operand, uint32_t rows[2])
 {
-    if (!is_pair(decoder, operand)) {
+    if (!decode_rows_is_pair(decoder, operand)) {
         sg_decode_wrong(decoder, "a .b128 register must stand here");
     }
     rows[0] = sg_row_reg(decoder, operand->reg);
@@ -211,7 +211,7 @@ uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *oper
             sg_decode_wrong(decoder, "a part of a register");
         }
         uint32_t row = sg_row_reg(decoder, operand->reg);
-        if (sg_row_kind(decoder, row) != kind || is_pair(decoder, operand)) {
+        if (sg_row_kind(decoder, row) != kind || decode_rows_is_pair(decoder, operand)) {
             sg_decode_wrong(decoder, "a register of the wrong size");
         }
         return row;
@@ -263,7 +263,7 @@ uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *oper
         sg_decode_wrong(decoder, "the destination must be a register");
     }
     uint32_t row = sg_row_reg(decoder, operand->reg);
-    if (sg_row_kind(decoder, row) != kind || is_pair(decoder, operand)) {
+    if (sg_row_kind(decoder, row) != kind || decode_rows_is_pair(decoder, operand)) {
         sg_decode_wrong(decoder, "a destination register of the wrong size");
     }
     return row;

@@ -104,7 +104,7 @@ static void find_blocks(struct liveness *l)
     l->block_first[l->block_count] = l->count;
 }
 
-static void see(struct liveness *l, uint32_t row, uint32_t at)
+static void decode_slots_see(struct liveness *l, uint32_t row, uint32_t at)
 {
     struct interval *interval = &l->intervals[l->local[row] - 1];
     interval->start = at < interval->start ? at : interval->start;
@@ -113,13 +113,13 @@ static void see(struct liveness *l, uint32_t row, uint32_t at)
 
 /* Reads are live before the block unless the block has written the row, for certain, before them.
  */
-static void note_read(struct liveness *l, uint32_t block, uint32_t row, uint32_t at)
+static void decode_slots_note_read(struct liveness *l, uint32_t block, uint32_t row, uint32_t at)
 {
     uint32_t n = l->local[row];
     if (!n) {
         return;
     }
-    see(l, row, at);
+    decode_slots_see(l, row, at);
     uint64_t bit = UINT64_C(1) << ((n - 1) & 63);
     size_t word = (size_t)block * l->words + (n - 1) / 64;
     if (!(l->kill[word] & bit)) {
@@ -133,7 +133,7 @@ static void note_write(struct liveness *l, uint32_t block, uint32_t row, uint32_
     if (!n) {
         return;
     }
-    see(l, row, at);
+    decode_slots_see(l, row, at);
     if (certain) {
         l->kill[(size_t)block * l->words + (n - 1) / 64] |= UINT64_C(1) << ((n - 1) & 63);
     }
@@ -145,19 +145,19 @@ static void scan_insn(struct liveness *l, uint32_t at)
     uint32_t block = l->block_of[at];
     bool guarded = draft->in.guard != 0;
     if (guarded) {
-        note_read(l, block, draft->in.guard, at);
+        decode_slots_note_read(l, block, draft->in.guard, at);
     }
     const struct sg_list_row *list =
         draft->list_count ? &l->decoder->lists.items[draft->list] : NULL;
     for (unsigned f = 0; f < SG_FIELDS; f++) {
         bool reads = draft->reads >> f & 1, writes = draft->writes >> f & 1;
         if (reads || (writes && guarded)) { /* where the guard says no, the old value stays */
-            note_read(l, block, field(&draft->in, f), at);
+            decode_slots_note_read(l, block, field(&draft->in, f), at);
         }
     }
     for (uint32_t i = 0; i < draft->list_count; i++) {
         if ((list[i].use & SG_LIST_READ) || guarded) {
-            note_read(l, block, list[i].row, at);
+            decode_slots_note_read(l, block, list[i].row, at);
         }
     }
     for (unsigned f = 0; f < SG_FIELDS; f++) {
@@ -172,7 +172,7 @@ static void scan_insn(struct liveness *l, uint32_t at)
     }
 }
 
-static bool merge(struct liveness *l, uint32_t block, uint32_t successor)
+static bool decode_slots_merge(struct liveness *l, uint32_t block, uint32_t successor)
 {
     bool changed = false;
     uint64_t *out = l->out + (size_t)block * l->words;
@@ -191,10 +191,10 @@ static void flow(struct liveness *l)
         for (uint32_t b = l->block_count; b-- > 0;) {
             const struct sg_draft *last = draft_at(l, l->block_first[b + 1] - 1);
             if (last->in.kind == SG_KIND_BRANCH) {
-                changed |= merge(l, b, l->block_of[last->in.imm - l->first]);
+                changed |= decode_slots_merge(l, b, l->block_of[last->in.imm - l->first]);
             }
             if (!ends(last) && b + 1 < l->block_count) {
-                changed |= merge(l, b, b + 1);
+                changed |= decode_slots_merge(l, b, b + 1);
             }
             uint64_t *in = l->in + (size_t)b * l->words;
             for (uint32_t w = 0; w < l->words; w++) {
@@ -213,10 +213,10 @@ static void stretch(struct liveness *l)
         for (uint32_t n = 0; n < l->row_count; n++) {
             size_t word = (size_t)b * l->words + n / 64;
             if (l->in[word] >> (n & 63) & 1) {
-                see(l, l->rows[n], l->block_first[b]);
+                decode_slots_see(l, l->rows[n], l->block_first[b]);
             }
             if (l->out[word] >> (n & 63) & 1) {
-                see(l, l->rows[n], l->block_first[b + 1] - 1);
+                decode_slots_see(l, l->rows[n], l->block_first[b + 1] - 1);
             }
         }
     }

@@ -279,7 +279,7 @@ static void surface_reduce(struct sg_decoder *decoder)
     form.bytes = (uint8_t)sg_type_bytes(type);
     form.is_signed = is_bits(type) ? 2 : sg_type_is_signed(type);
     const bool wide = form.bytes == 8;
-    const bool bitwise = form.reduction >= SG_REDUCE_AND;
+    const bool bitwise = form.reduction >= SG_SURED_AND;
     if (form.reduction == 5 || sg_type_is_float(type) || (form.bytes != 4 && !wide) ||
         form.formatted == sg_modifier(decoder, "b") || (bitwise && (type != SG_TYPE_B32)) ||
         (!bitwise && !form.formatted && is_bits(type))) {

@@ -52,7 +52,7 @@ static enum sg_video_second second(struct sg_decoder *decoder)
                                          : SG_VIDEO_ALONE;
 }
 
-static uint32_t source(struct sg_decoder *decoder, unsigned index)
+static uint32_t decode_video_source(struct sg_decoder *decoder, unsigned index)
 {
     struct sg_operand operand = decoder->at->operands[index];
     operand.part = (struct sg_text){NULL, 0};
@@ -67,9 +67,9 @@ static uint32_t target(struct sg_decoder *decoder)
     return sg_row_target(decoder, &operand, SG_TYPE_B32);
 }
 
-static void emit(struct sg_decoder *decoder, const char *name, uint32_t c, int64_t how)
+static void decode_video_emit(struct sg_decoder *decoder, const char *name, uint32_t c, int64_t how)
 {
-    uint32_t a = source(decoder, 1), b = source(decoder, 2);
+    uint32_t a = decode_video_source(decoder, 1), b = decode_video_source(decoder, 2);
     struct sg_draft *draft = sg_guard(decoder, sg_emit_op(decoder, name, target(decoder), a, b, c));
     draft->in.imm = how;
 }
@@ -117,7 +117,7 @@ static void decode_scalar(struct sg_decoder *decoder, bool set)
                   (int64_t)(merge ? SG_VIDEO_MERGE : then) << SG_VIDEO_SECOND;
     how |= set ? (int64_t)relations(decoder) << SG_VIDEO_RELATIONS : 0;
     snprintf(name, sizeof name, "x_%.*s", SG_TEXT_ARGS(decoder->at->opcode));
-    emit(decoder, name, operands == 4 ? source(decoder, 3) : 0, how);
+    decode_video_emit(decoder, name, operands == 4 ? decode_video_source(decoder, 3) : 0, how);
 }
 
 static void decode_vmad(struct sg_decoder *decoder)
@@ -131,10 +131,10 @@ static void decode_vmad(struct sg_decoder *decoder)
         (plus && (product || third))) {
         sg_decode_unsupported(decoder);
     }
-    emit(decoder, "x_vmad", source(decoder, 3),
-         signs(decoder, false) | scalar_parts(decoder) | (plus ? SG_VIDEO_PO : 0) |
-             product << SG_VIDEO_RELATIONS | third << (SG_VIDEO_RELATIONS + 1) |
-             scale << SG_VIDEO_SECOND);
+    decode_video_emit(decoder, "x_vmad", decode_video_source(decoder, 3),
+                      signs(decoder, false) | scalar_parts(decoder) | (plus ? SG_VIDEO_PO : 0) |
+                          product << SG_VIDEO_RELATIONS | third << (SG_VIDEO_RELATIONS + 1) |
+                          scale << SG_VIDEO_SECOND);
 }
 
 /* ".h10", ".b7654": a digit a lane, the highest lane first */
@@ -195,7 +195,7 @@ static void decode_simd(struct sg_decoder *decoder, bool set, unsigned lanes)
                   simd_mask(decoder, lanes) << SG_VIDEO_D;
     how |= set ? (int64_t)relations(decoder) << SG_VIDEO_RELATIONS : 0;
     snprintf(name, sizeof name, "x_%.*s", SG_TEXT_ARGS(decoder->at->opcode));
-    emit(decoder, name, source(decoder, 3), how);
+    decode_video_emit(decoder, name, decode_video_source(decoder, 3), how);
 }
 
 void sg_decode_video(struct sg_decoder *decoder)

@@ -19,7 +19,7 @@ static void parse_param_list(struct sg_parser *parser, bool returns)
     sg_parse_expect(parser, ')');
 }
 
-static void parse_dimensions(struct sg_parser *parser, uint32_t sizes[3])
+static void function_parse_dimensions(struct sg_parser *parser, uint32_t sizes[3])
 {
     sizes[0] = sizes[1] = sizes[2] = 1;
     for (int i = 0; i < 3; i++) {
@@ -35,13 +35,13 @@ static void parse_performance(struct sg_parser *parser)
     struct sg_ptx_func *func = parser->func;
     while (parser->token.kind == SG_TOKEN_DOT) {
         if (sg_parse_take_dot(parser, "maxntid")) {
-            parse_dimensions(parser, func->maxntid);
+            function_parse_dimensions(parser, func->maxntid);
         } else if (sg_parse_take_dot(parser, "reqntid")) {
-            parse_dimensions(parser, func->reqntid);
+            function_parse_dimensions(parser, func->reqntid);
         } else if (sg_parse_take_dot(parser, "minnctapersm")) {
             func->min_blocks = (uint32_t)sg_parse_int(parser, "a number of blocks", 1 << 20);
         } else if (sg_parse_take_dot(parser, "reqnctapercluster")) {
-            parse_dimensions(parser, func->cluster);
+            function_parse_dimensions(parser, func->cluster);
         } else if (sg_parse_take_dot(parser, "maxclusterrank")) {
             func->max_cluster = (uint32_t)sg_parse_int(parser, "a number of blocks", 1 << 20);
         } else if (sg_parse_take_dot(parser, "explicitcluster")) {
@@ -77,7 +77,7 @@ static void parse_block(struct sg_parser *parser)
     parser->depth--;
 }
 
-static void parse_pragma(struct sg_parser *parser)
+static void function_parse_pragma(struct sg_parser *parser)
 {
     do {
         if (parser->token.kind != SG_TOKEN_STRING) {
@@ -96,7 +96,7 @@ static void parse_statement(struct sg_parser *parser)
     } else if (sg_parse_at_dot(parser, "loc")) {
         sg_parse_loc(parser);
     } else if (sg_parse_take_dot(parser, "pragma")) {
-        parse_pragma(parser);
+        function_parse_pragma(parser);
     } else if (sg_parse_space(parser, &space)) {
         if (space == SG_PTX_REG) {
             sg_parse_registers(parser);
@@ -140,8 +140,8 @@ static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_t
 }
 
 /* What the body that begins here is of: `func` itself, or a copy of it that nobody uses. */
-static struct sg_ptx_func *begin(struct sg_parser *parser, struct sg_ptx_func *func,
-                                 const struct sg_ptx_func *head, struct sg_linkage linkage)
+static struct sg_ptx_func *function_begin(struct sg_parser *parser, struct sg_ptx_func *func,
+                                          const struct sg_ptx_func *head, struct sg_linkage linkage)
 {
     bool body = sg_parse_at(parser, '{');
     if (func->defined && !body) {
@@ -189,7 +189,7 @@ void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage l
     parser->scope = module_scope;
     struct sg_ptx_func *func = find_or_declare(parser, head.name, head.place, entry, linkage);
     parser->scope = &scope;
-    func = begin(parser, func, &head, linkage);
+    func = function_begin(parser, func, &head, linkage);
     parser->func = func;
     if (sg_parse_take(parser, '{')) {
         func->defined = true;

@@ -28,7 +28,7 @@ static bool is_name_start(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-static bool is_name(char c)
+static bool lex_is_name(char c)
 {
     return is_digit(c) || (is_name_start(c) && c != '%');
 }
@@ -193,7 +193,7 @@ static void lex_number(struct sg_lexer *lexer, struct sg_token *token)
             token->value = int_value(lexer, token->place, zero && is_digit(second) ? 8 : 10);
         }
     }
-    if (lexer->at < lexer->end && is_name(*lexer->at)) {
+    if (lexer->at < lexer->end && lex_is_name(*lexer->at)) {
         sg_load_fail(lexer->load, SG_LOAD_SYNTAX, token->place, "malformed number");
     }
 }
@@ -216,11 +216,11 @@ static void lex_dot(struct sg_lexer *lexer, struct sg_token *token)
 {
     const char *start = ++lexer->at;
     for (;;) {
-        while (lexer->at < lexer->end && is_name(*lexer->at)) {
+        while (lexer->at < lexer->end && lex_is_name(*lexer->at)) {
             lexer->at++;
         }
         if (lexer->end - lexer->at >= 3 && lexer->at[0] == ':' && lexer->at[1] == ':' &&
-            is_name(lexer->at[2])) {
+            lex_is_name(lexer->at[2])) {
             lexer->at += 2;
             continue;
         }
@@ -243,7 +243,7 @@ struct sg_token sg_lexer_next(struct sg_lexer *lexer)
     const char *start = lexer->at;
     char c = *start;
     if (is_name_start(c)) {
-        for (lexer->at++; lexer->at < lexer->end && is_name(*lexer->at); lexer->at++) {
+        for (lexer->at++; lexer->at < lexer->end && lex_is_name(*lexer->at); lexer->at++) {
         }
         token.kind = SG_TOKEN_NAME;
         token.text = (struct sg_text){start, (uint32_t)(lexer->at - start)};

@@ -5,7 +5,7 @@
  * .weak ones the first, of two .common ones the larger. Two .visible ones are an error. */
 #include "softgpu/ptx/parse.h"
 
-static struct sg_symbol *find(struct sg_parser *parser, struct sg_text name)
+static struct sg_symbol *ptx_link_find(struct sg_parser *parser, struct sg_text name)
 {
     struct sg_symbol *symbol = parser->links[sg_text_hash(name) % SG_SYMBOL_BUCKETS];
     while (symbol != NULL && !sg_text_equal(symbol->name, name)) {
@@ -14,8 +14,8 @@ static struct sg_symbol *find(struct sg_parser *parser, struct sg_text name)
     return symbol;
 }
 
-static struct sg_symbol *add(struct sg_parser *parser, struct sg_text name,
-                             enum sg_symbol_kind kind)
+static struct sg_symbol *ptx_link_add(struct sg_parser *parser, struct sg_text name,
+                                      enum sg_symbol_kind kind)
 {
     struct sg_symbol **bucket = &parser->links[sg_text_hash(name) % SG_SYMBOL_BUCKETS];
     struct sg_symbol *symbol = sg_load_alloc(parser->load, &parser->load->scratch, sizeof *symbol);
@@ -55,7 +55,7 @@ static _Noreturn void defined_twice(struct sg_parser *parser, struct sg_text nam
 struct sg_ptx_func *sg_link_function(struct sg_parser *parser, struct sg_text name,
                                      struct sg_place place, bool entry)
 {
-    const struct sg_symbol *symbol = find(parser, name);
+    const struct sg_symbol *symbol = ptx_link_find(parser, name);
     if (symbol == NULL) {
         return NULL;
     }
@@ -70,7 +70,7 @@ struct sg_ptx_func *sg_link_function(struct sg_parser *parser, struct sg_text na
 
 void sg_link_function_add(struct sg_parser *parser, struct sg_ptx_func *func)
 {
-    add(parser, func->name, SG_SYMBOL_FUNC)->func = func;
+    ptx_link_add(parser, func->name, SG_SYMBOL_FUNC)->func = func;
 }
 
 bool sg_link_function_defines(struct sg_parser *parser, const struct sg_ptx_func *func,
@@ -87,9 +87,9 @@ bool sg_link_function_defines(struct sg_parser *parser, const struct sg_ptx_func
 
 struct sg_ptx_var *sg_link_variable(struct sg_parser *parser, struct sg_ptx_var *var)
 {
-    const struct sg_symbol *symbol = find(parser, var->name);
+    const struct sg_symbol *symbol = ptx_link_find(parser, var->name);
     if (symbol == NULL) {
-        add(parser, var->name, SG_SYMBOL_VAR)->var = var;
+        ptx_link_add(parser, var->name, SG_SYMBOL_VAR)->var = var;
         return var;
     }
     if (symbol->kind != SG_SYMBOL_VAR) {

@@ -13,12 +13,12 @@ struct sg_arena_block {
     _Alignas(16) unsigned char bytes[];
 };
 
-#define BLOCK_BYTES 65536
-#define BLOCK_SIZE  (BLOCK_BYTES - sizeof(struct sg_arena_block))
+#define LOAD_BLOCK_BYTES 65536
+#define LOAD_BLOCK_SIZE  (LOAD_BLOCK_BYTES - sizeof(struct sg_arena_block))
 
 /* Blocks of that size that nobody uses now: each kernel of a module wants some, and memory that is
  * given back to the system is not there at once when it is wanted again. */
-#define SPARES_MAX 16
+#define LOAD_SPARES_MAX 16
 static struct {
     pthread_mutex_t lock;
     struct sg_arena_block *first;
@@ -28,7 +28,7 @@ static struct {
 static struct sg_arena_block *block_take(size_t size)
 {
     struct sg_arena_block *block = NULL;
-    if (size == BLOCK_SIZE) {
+    if (size == LOAD_BLOCK_SIZE) {
         pthread_mutex_lock(&spares.lock);
         block = spares.first;
         if (block != NULL) {
@@ -42,9 +42,9 @@ static struct sg_arena_block *block_take(size_t size)
 
 static void block_give(struct sg_arena_block *block)
 {
-    if (block->size == BLOCK_SIZE) {
+    if (block->size == LOAD_BLOCK_SIZE) {
         pthread_mutex_lock(&spares.lock);
-        if (spares.count < SPARES_MAX) {
+        if (spares.count < LOAD_SPARES_MAX) {
             block->next = spares.first;
             spares.first = block;
             spares.count++;
@@ -63,7 +63,7 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
     bytes = (bytes + 15) & ~(size_t)15;
     struct sg_arena_block *block = arena->head;
     if (block == NULL || block->size - block->used < bytes) {
-        size_t size = bytes > BLOCK_SIZE ? bytes : BLOCK_SIZE;
+        size_t size = bytes > LOAD_BLOCK_SIZE ? bytes : LOAD_BLOCK_SIZE;
         block = block_take(size);
         if (block == NULL) {
             return NULL;

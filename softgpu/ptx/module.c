@@ -67,7 +67,7 @@ static void skip_section(struct sg_parser *parser)
     }
 }
 
-static void parse_pragma(struct sg_parser *parser)
+static void module_parse_pragma(struct sg_parser *parser)
 {
     if (parser->token.kind != SG_TOKEN_STRING) {
         sg_parse_unexpected(parser, "a string");
@@ -129,7 +129,7 @@ static void parse_unit(struct sg_parser *parser)
         } else if (sg_parse_take_dot(parser, "section")) {
             skip_section(parser);
         } else if (sg_parse_take_dot(parser, "pragma")) {
-            parse_pragma(parser);
+            module_parse_pragma(parser);
         } else if (!sg_parse_take(parser, ';')) {
             parse_definition(parser);
         }

@@ -4,7 +4,7 @@
 #include "softgpu/ptx/parse.h"
 
 /* The file's place among all, from 1; the first mention makes one. */
-static uint32_t file_of(struct sg_parser *parser, uint16_t unit, uint64_t number)
+static uint32_t source_file(struct sg_parser *parser, uint16_t unit, uint64_t number)
 {
     const struct sg_ptx_module *module = parser->module;
     uint32_t last = parser->source.file;
@@ -35,7 +35,7 @@ void sg_parse_loc(struct sg_parser *parser)
     uint64_t file = sg_parse_int(parser, "the number of a file", UINT32_MAX);
     uint64_t line = sg_parse_int(parser, "the number of a line", UINT32_MAX);
     if (line != 0) { /* 0: of no line */
-        parser->source = (struct sg_source){file_of(parser, unit, file), (uint32_t)line, 0};
+        parser->source = (struct sg_source){source_file(parser, unit, file), (uint32_t)line, 0};
     }
     end_line(parser);
 }
@@ -48,7 +48,7 @@ void sg_parse_file(struct sg_parser *parser)
     if (parser->token.kind != SG_TOKEN_STRING) {
         sg_parse_unexpected(parser, "the name of a file");
     }
-    uint32_t file = file_of(parser, unit, number);
+    uint32_t file = source_file(parser, unit, number);
     parser->module->files.items[file - 1].name = parser->token.text;
     end_line(parser);
 }

@@ -166,7 +166,8 @@ static void note_dimensions(struct sg_ptx_var *var, const uint64_t *sizes, uint3
 }
 
 /* "[4][8]" after the name; a vector is one dimension more */
-static void parse_dimensions(struct sg_parser *parser, struct sg_ptx_var *var, unsigned vector)
+static void variable_parse_dimensions(struct sg_parser *parser, struct sg_ptx_var *var,
+                                      unsigned vector)
 {
     uint64_t elements = vector, sizes[SG_PTX_DIMENSIONS] = {0};
     uint32_t count = 0;
@@ -207,7 +208,7 @@ static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct 
     var->align = d->align ? d->align : natural;
     var->managed = d->managed;
     var->reference = d->reference;
-    parse_dimensions(parser, var, d->vector);
+    variable_parse_dimensions(parser, var, d->vector);
     if (var->reference != SG_REFERENCE_NONE &&
         (space != SG_PTX_GLOBAL || var->bytes != sg_type_bytes(SG_TYPE_B64) || var->unsized ||
          var->managed || sg_parse_at(parser, '='))) {

@@ -39,7 +39,7 @@ static CUresult gather_make(const struct sg_whole *whole)
                : sg_stream_make_in(whole->context, whole->green, CU_STREAM_NON_BLOCKING, 0, gather);
 }
 
-static bool is_of(const struct sg_stream *stream, const struct sg_whole *whole)
+static bool whole_has(const struct sg_stream *stream, const struct sg_whole *whole)
 {
     return (whole->green == NULL || stream->green == whole->green) && stream != *gather_of(whole);
 }
@@ -56,7 +56,7 @@ static struct sg_stream **streams_hold(const struct sg_whole *whole, size_t *cou
     *count = 0;
     ga_list_each (at, following, &whole->context->streams) {
         struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
-        if (held != NULL && is_of(stream, whole)) {
+        if (held != NULL && whole_has(stream, whole)) {
             sg_stream_hold(stream);
             held[(*count)++] = stream;
         }

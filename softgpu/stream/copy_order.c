@@ -9,8 +9,8 @@
 #include "softgpu/module/work.h"
 #include "softgpu/process/process.h"
 
-static bool concerns(const struct sg_context *context, const struct sg_stream *stream,
-                     const struct sg_device *const devices[2])
+static bool copy_order_concerns(const struct sg_context *context, const struct sg_stream *stream,
+                                const struct sg_device *const devices[2])
 {
     return context != stream->context && context->alive && !context->dying &&
            (context->device == devices[0] || context->device == devices[1]);
@@ -61,7 +61,7 @@ CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
     struct sg_context *context;
     while (rc == CUDA_SUCCESS &&
            (context = ga_handle_table_next(&sg_process.contexts, &index, &handle)) != NULL) {
-        rc = concerns(context, stream, devices) ? hold_all(context, both) : CUDA_SUCCESS;
+        rc = copy_order_concerns(context, stream, devices) ? hold_all(context, both) : CUDA_SUCCESS;
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < both->count; i++) {
         rc = follow(stream, both->streams[i]);

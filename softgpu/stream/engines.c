@@ -30,7 +30,7 @@ static unsigned engine_runnable(const struct sg_engine *engine)
     return engine->queued < room ? engine->queued : room;
 }
 
-static void thread_start(struct sg_device *device);
+static void engine_thread_start(struct sg_device *device);
 
 /* Sees to it that somebody comes for every item that may run. */
 static void device_kick(struct sg_device *device)
@@ -47,7 +47,7 @@ static void device_kick(struct sg_device *device)
                 pthread_cond_signal(&device->work);
             }
         } else if (device->threads < device->threads_max) {
-            thread_start(device);
+            engine_thread_start(device);
         } else {
             break;
         }
@@ -112,7 +112,7 @@ static void device_wait(struct sg_device *device)
     device->idle--;
 }
 
-static void *thread_main(void *argument)
+static void *engine_thread_main(void *argument)
 {
     struct sg_device *device = argument;
     sg_lock();
@@ -136,9 +136,9 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-static void thread_start(struct sg_device *device)
+static void engine_thread_start(struct sg_device *device)
 {
-    if (ga_thread_start(NULL, thread_main, device) == GA_OK) {
+    if (ga_thread_start(NULL, engine_thread_main, device) == GA_OK) {
         device->threads++;
         device->called++; /* it comes at once */
     } else {

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 
-#define LOOK_NS      50000
-#define FAILURES_MAX 4
-#define SKIPS        32 /* waits without looking after so many failures; then it is tried again */
+#define SPIN_LOOK_NS      50000
+#define SPIN_FAILURES_MAX 4
+#define SPIN_SKIPS        32 /* waits without looking after so many failures, before another try */
 
 static bool alone(void)
 {
@@ -21,12 +21,12 @@ static bool alone(void)
     return count < 2;
 }
 
-static int get(_Atomic int *at)
+static int spin_get(_Atomic int *at)
 {
     return atomic_load_explicit(at, memory_order_relaxed);
 }
 
-static void set(_Atomic int *at, int value)
+static void spin_set(_Atomic int *at, int value)
 {
     atomic_store_explicit(at, value, memory_order_relaxed);
 }
@@ -36,21 +36,21 @@ bool sg_spin_while(struct sg_spin *spin, const _Atomic unsigned *word, unsigned 
     if (alone()) {
         return false;
     }
-    if (get(&spin->failures) >= FAILURES_MAX && get(&spin->skipped) < SKIPS) {
-        set(&spin->skipped, get(&spin->skipped) + 1);
+    if (spin_get(&spin->failures) >= SPIN_FAILURES_MAX && spin_get(&spin->skipped) < SPIN_SKIPS) {
+        spin_set(&spin->skipped, spin_get(&spin->skipped) + 1);
         return false;
     }
-    set(&spin->skipped, 0);
-    uint64_t end_ns = ga_clock_ns() + LOOK_NS;
+    spin_set(&spin->skipped, 0);
+    uint64_t end_ns = ga_clock_ns() + SPIN_LOOK_NS;
     do {
         for (int i = 0; i < 32; i++) {
             if (atomic_load_explicit(word, memory_order_acquire) != value) {
-                set(&spin->failures, 0);
+                spin_set(&spin->failures, 0);
                 return true;
             }
             _mm_pause();
         }
     } while (ga_clock_ns() < end_ns);
-    set(&spin->failures, get(&spin->failures) + 1);
+    spin_set(&spin->failures, spin_get(&spin->failures) + 1);
     return false;
 }

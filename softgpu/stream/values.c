@@ -16,9 +16,9 @@
 #include "softgpu/stream/queue.h"
 #include "softgpu/timing/clock.h"
 
-#define NAP_LEAST_NS (20 * GA_NS_PER_US)
-#define NAP_MOST_NS  GA_NS_PER_MS
-#define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
+#define VALUES_NAP_MIN_NS (20 * GA_NS_PER_US)
+#define VALUES_NAP_MAX_NS GA_NS_PER_MS
+#define VALUES_NAP_SHARE  20 /* a nap is a twentieth of the youngest wait's age */
 
 struct value_item {
     struct sg_item item; /* first */
@@ -79,13 +79,15 @@ static bool value_holds(const struct sg_value *value)
     }
 }
 
-static uint64_t nap_ns(void)
+static uint64_t values_nap_ns(void)
 {
-    uint64_t nap = (ga_clock_ns() - youngest_ns) / NAP_SHARE;
-    return nap < NAP_LEAST_NS ? NAP_LEAST_NS : nap > NAP_MOST_NS ? NAP_MOST_NS : nap;
+    uint64_t nap = (ga_clock_ns() - youngest_ns) / VALUES_NAP_SHARE;
+    return nap < VALUES_NAP_MIN_NS   ? VALUES_NAP_MIN_NS
+           : nap > VALUES_NAP_MAX_NS ? VALUES_NAP_MAX_NS
+                                     : nap;
 }
 
-static void *thread_main(void *unused)
+static void *values_thread_main(void *unused)
 {
     (void)unused;
     sg_lock();
@@ -93,17 +95,17 @@ static void *thread_main(void *unused)
         while (!waiting) {
             pthread_cond_wait(&news, &sg_process.lock);
         }
-        (void)ga_cond_wait_until(&news, &sg_process.lock, ga_clock_ns() + nap_ns());
+        (void)ga_cond_wait_until(&news, &sg_process.lock, ga_clock_ns() + values_nap_ns());
         waiting = false;
         sg_schedule();
     }
     return NULL;
 }
 
-static bool thread_start(void)
+static bool values_thread_start(void)
 {
     ga_cond_init(&news);
-    bool made = ga_thread_start(NULL, thread_main, NULL) == GA_OK;
+    bool made = ga_thread_start(NULL, values_thread_main, NULL) == GA_OK;
     if (!made) {
         ga_error("softgpu: cannot start the thread that looks at values");
     }
@@ -112,7 +114,7 @@ static bool thread_start(void)
 
 void sg_look_again(uint64_t *since_ns)
 {
-    started = started || thread_start();
+    started = started || values_thread_start();
     bool told = waiting; /* else it sleeps, or has looked when nobody waited yet */
     waiting = true;
     if (*since_ns == 0) {
@@ -156,7 +158,7 @@ static bool value_step(struct sg_item *item)
 
 CUresult sg_values_start(void)
 {
-    started = started || thread_start();
+    started = started || values_thread_start();
     return started ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 

@@ -14,14 +14,14 @@ struct sg_wait {
     pthread_cond_t changed;
 };
 
-static void wait_begin(struct sg_wait *wait, bool (*passed)(const void *), const void *argument)
+static void waits_begin(struct sg_wait *wait, bool (*passed)(const void *), const void *argument)
 {
     *wait = (struct sg_wait){.passed = passed, .argument = argument};
     ga_cond_init(&wait->changed);
     ga_list_append(&sg_process.waits, &wait->link);
 }
 
-static void wait_end(struct sg_wait *wait)
+static void waits_end(struct sg_wait *wait)
 {
     ga_list_remove(&wait->link);
     pthread_cond_destroy(&wait->changed);
@@ -62,11 +62,11 @@ CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
     }
     wait_looking(passed, argument);
     struct sg_wait wait;
-    wait_begin(&wait, passed, argument);
+    waits_begin(&wait, passed, argument);
     while (!passed(argument) && atomic_load(&sg_process.condemned) == 0) {
         pthread_cond_wait(&wait.changed, &sg_process.lock);
     }
-    wait_end(&wait);
+    waits_end(&wait);
     return (CUresult)atomic_load(&sg_process.condemned);
 }
 
@@ -80,7 +80,7 @@ bool sg_wait_quiet(bool (*passed)(const void *argument), const void *argument)
 {
     struct sg_wait wait;
     bool told = false, quiet = passed(argument);
-    wait_begin(&wait, passed, argument);
+    waits_begin(&wait, passed, argument);
     while (!quiet) {
         if (atomic_load(&sg_process.exiting) == 0) {
             pthread_cond_wait(&wait.changed, &sg_process.lock);
@@ -93,7 +93,7 @@ bool sg_wait_quiet(bool (*passed)(const void *argument), const void *argument)
         }
         quiet = passed(argument);
     }
-    wait_end(&wait);
+    waits_end(&wait);
     return quiet;
 }
 

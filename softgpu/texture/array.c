@@ -20,7 +20,7 @@ struct sg_array *sg_array_find_mipmap(CUmipmappedArray handle)
 
 /* ---- texels */
 
-static enum sg_shape shape_of(const CUDA_ARRAY3D_DESCRIPTOR *said)
+static enum sg_shape array_shape(const CUDA_ARRAY3D_DESCRIPTOR *said)
 {
     bool layered = (said->Flags & CUDA_ARRAY3D_LAYERED) != 0;
     if ((said->Flags & CUDA_ARRAY3D_CUBEMAP) != 0) {
@@ -68,7 +68,7 @@ static uint64_t texels_lay(struct sg_array *array)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *said = &array->front.shape;
     struct sg_texels *texels = &array->texels;
-    texels->shape = shape_of(said);
+    texels->shape = array_shape(said);
     (void)sg_texels_format(said->Format, said->NumChannels, texels); /* front/ has looked at it */
     texels->layers = front_array_layers(&array->front);
     texels->level_count = array->front.levels != 0 ? array->front.levels : 1;

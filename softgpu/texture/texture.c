@@ -27,7 +27,7 @@ uint32_t sg_levels_of(uint32_t width, uint32_t height, uint32_t depth)
     return levels;
 }
 
-static uint32_t halved(uint32_t size, uint32_t times)
+static uint32_t texture_halved(uint32_t size, uint32_t times)
 {
     return size >> times ? size >> times : 1;
 }
@@ -38,9 +38,9 @@ uint64_t sg_texels_layout(struct sg_texels *texels, uint32_t width, uint32_t hei
     for (uint32_t i = 0; i < texels->level_count; i++) {
         struct sg_level *level = &texels->levels[i];
         *level = (struct sg_level){.base = at,
-                                   .width = halved(width, i),
-                                   .height = halved(height, i),
-                                   .depth = halved(depth, i)};
+                                   .width = texture_halved(width, i),
+                                   .height = texture_halved(height, i),
+                                   .depth = texture_halved(depth, i)};
         level->row_bytes = (level->width * texel + 15) & ~UINT64_C(15);
         level->slice_bytes = level->row_bytes * level->height;
         at += level->slice_bytes * level->depth * texels->layers;

@@ -9,10 +9,10 @@
 
 #include "softgpu/texture/texture.h"
 
-#define INDEX_BITS 20
-#define PAGE_BITS  10
-#define PAGE_SLOTS (1u << PAGE_BITS)
-#define PAGES      (1u << (INDEX_BITS - PAGE_BITS))
+#define OBJECTS_INDEX_BITS 20
+#define OBJECTS_PAGE_BITS  10
+#define OBJECTS_PAGE_SLOTS (1u << OBJECTS_PAGE_BITS)
+#define OBJECTS_PAGES      (1u << (OBJECTS_INDEX_BITS - OBJECTS_PAGE_BITS))
 
 struct entry {
     struct sg_object object; /* first */
@@ -25,7 +25,7 @@ struct slot {
 };
 
 struct sg_objects {
-    _Atomic(struct slot *) pages[PAGES];
+    _Atomic(struct slot *) pages[OBJECTS_PAGES];
     _Atomic uint64_t users;
     uint32_t used; /* slots handed out at least once */
     uint32_t free; /* index + 1 */
@@ -52,9 +52,9 @@ void sg_objects_destroy(struct sg_objects *objects)
         return;
     }
     drop_removed(objects);
-    for (uint32_t p = 0; p < PAGES; p++) {
+    for (uint32_t p = 0; p < OBJECTS_PAGES; p++) {
         struct slot *page = atomic_load(&objects->pages[p]);
-        for (uint32_t i = 0; page != NULL && i < PAGE_SLOTS; i++) {
+        for (uint32_t i = 0; page != NULL && i < OBJECTS_PAGE_SLOTS; i++) {
             free(atomic_load(&page[i].entry));
         }
         free(page);
@@ -77,35 +77,35 @@ void sg_objects_leave(struct sg_objects *objects)
 }
 
 /* NULL: not there yet */
-static struct slot *slot_at(const struct sg_objects *objects, uint32_t index)
+static struct slot *objects_slot_at(const struct sg_objects *objects, uint32_t index)
 {
-    struct slot *page = atomic_load(&objects->pages[index >> PAGE_BITS]);
-    return page != NULL ? &page[index & (PAGE_SLOTS - 1)] : NULL;
+    struct slot *page = atomic_load(&objects->pages[index >> OBJECTS_PAGE_BITS]);
+    return page != NULL ? &page[index & (OBJECTS_PAGE_SLOTS - 1)] : NULL;
 }
 
 /* A free slot, or NULL */
-static struct slot *slot_take(struct sg_objects *objects, uint32_t *index)
+static struct slot *objects_slot_take(struct sg_objects *objects, uint32_t *index)
 {
     if (objects->free) {
         *index = objects->free - 1;
-        struct slot *slot = slot_at(objects, *index);
+        struct slot *slot = objects_slot_at(objects, *index);
         objects->free = slot->next_free;
         return slot;
     }
-    if (objects->used == 1u << INDEX_BITS) {
+    if (objects->used == 1u << OBJECTS_INDEX_BITS) {
         return NULL;
     }
     *index = objects->used;
-    _Atomic(struct slot *) *page = &objects->pages[*index >> PAGE_BITS];
+    _Atomic(struct slot *) *page = &objects->pages[*index >> OBJECTS_PAGE_BITS];
     if (atomic_load(page) == NULL) {
-        struct slot *fresh = calloc(PAGE_SLOTS, sizeof *fresh);
+        struct slot *fresh = calloc(OBJECTS_PAGE_SLOTS, sizeof *fresh);
         if (fresh == NULL) {
             return NULL;
         }
         atomic_store(page, fresh);
     }
     objects->used++;
-    return slot_at(objects, *index);
+    return objects_slot_at(objects, *index);
 }
 
 static bool sampler_is_right(const struct sg_sampler *sampler)
@@ -131,13 +131,13 @@ enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object
     }
     uint32_t index;
     struct entry *entry = malloc(sizeof *entry);
-    struct slot *slot = entry != NULL ? slot_take(objects, &index) : NULL;
+    struct slot *slot = entry != NULL ? objects_slot_take(objects, &index) : NULL;
     if (slot == NULL) {
         free(entry);
         return GA_NO_MEMORY;
     }
     entry->object = *object;
-    entry->object.handle = (atomic_fetch_add(&last_serial, 1) + 1) << INDEX_BITS | index;
+    entry->object.handle = (atomic_fetch_add(&last_serial, 1) + 1) << OBJECTS_INDEX_BITS | index;
     atomic_store(&slot->entry, entry);
     *handle = entry->object.handle;
     return GA_OK;
@@ -145,8 +145,9 @@ enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object
 
 const struct sg_object *sg_objects_find(const struct sg_objects *objects, uint64_t handle)
 {
-    struct slot *slot =
-        objects != NULL ? slot_at(objects, handle & ((1u << INDEX_BITS) - 1)) : NULL;
+    struct slot *slot = objects != NULL
+                            ? objects_slot_at(objects, handle & ((1u << OBJECTS_INDEX_BITS) - 1))
+                            : NULL;
     struct entry *entry = slot != NULL ? atomic_load(&slot->entry) : NULL;
     return entry != NULL && entry->object.handle == handle ? &entry->object : NULL;
 }
@@ -156,8 +157,8 @@ bool sg_objects_remove(struct sg_objects *objects, uint64_t handle)
     if (sg_objects_find(objects, handle) == NULL) {
         return false;
     }
-    uint32_t index = handle & ((1u << INDEX_BITS) - 1);
-    struct slot *slot = slot_at(objects, index);
+    uint32_t index = handle & ((1u << OBJECTS_INDEX_BITS) - 1);
+    struct slot *slot = objects_slot_at(objects, index);
     struct entry *entry = atomic_exchange(&slot->entry, NULL);
     slot->next_free = objects->free;
     objects->free = index + 1;

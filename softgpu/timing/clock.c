@@ -57,7 +57,7 @@ static struct sg_item *first_due(void)
     return ga_list_empty(&due) ? NULL : ga_container(due.next, struct sg_item, in_engine);
 }
 
-static void *thread_main(void *unused)
+static void *clock_thread_main(void *unused)
 {
     (void)unused;
     prctl(PR_SET_TIMERSLACK, 1UL); /* ns; else the kernel adds 50 us to each wait */
@@ -76,11 +76,11 @@ static void *thread_main(void *unused)
     return NULL;
 }
 
-static bool thread_start(void)
+static bool clock_thread_start(void)
 {
     ga_cond_init(&changed);
     ga_list_init(&due);
-    bool made = ga_thread_start(NULL, thread_main, NULL) == GA_OK;
+    bool made = ga_thread_start(NULL, clock_thread_main, NULL) == GA_OK;
     if (!made) {
         ga_error("softgpu: cannot start the thread of the timing model: nothing takes time");
     }
@@ -93,7 +93,7 @@ static double late_share(void)
     return (double)run.late_ns / ((double)(run.end_ns - run.begin_ns + 1) * run.devices);
 }
 
-static void report(enum ga_log_level level)
+static void clock_report_at(enum ga_log_level level)
 {
     bool is_void = late_share() > SG_VOID_SHARE;
     ga_log(level,
@@ -105,7 +105,7 @@ static void report(enum ga_log_level level)
            is_void ? ": this run is VOID, what its host measures are not the model's times" : "");
 }
 
-static void count(unsigned device, const struct sg_period *period, uint64_t now)
+static void clock_count(unsigned device, const struct sg_period *period, uint64_t now)
 {
     const uint64_t bit = UINT64_C(1) << device % 64;
     run.devices += (run.seen[device / 64] & bit) == 0;
@@ -122,7 +122,7 @@ static void count(unsigned device, const struct sg_period *period, uint64_t now)
     }
     if (!run.told && late_share() > SG_VOID_SHARE && run.end_ns - run.begin_ns > SG_VOID_AFTER_NS) {
         run.told = true; /* who is killed says nothing at its end */
-        report(GA_LOG_WARN);
+        clock_report_at(GA_LOG_WARN);
     }
 }
 
@@ -146,7 +146,7 @@ bool sg_clock_takes(struct sg_item *item)
     struct sg_stream *stream = item->stream;
     uint64_t now = ga_clock_ns();
     if (!atomic_load(&started)) {
-        atomic_store(&started, thread_start());
+        atomic_store(&started, clock_thread_start());
     }
     bool of_graph = item->finished != NULL; /* of its stream is nothing but the context */
     if (item->engine == SG_ENGINE_HOST || !atomic_load(&started)) {
@@ -164,7 +164,7 @@ bool sg_clock_takes(struct sg_item *item)
     if (!of_graph) {
         sg_clock_advance(stream, period.end_ns);
     }
-    count(stream->context->device->ordinal, &period, now);
+    clock_count(stream->context->device->ordinal, &period, now);
     if (item->end_ns <= now) {
         return false;
     }
@@ -195,7 +195,7 @@ void sg_clock_report(void)
     if (atomic_load(&started) &&
         ga_mutex_lock_until(&sg_process.lock, ga_clock_ns() + GA_NS_PER_S) == 0) {
         if (run.items != 0) {
-            report(late_share() > SG_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
+            clock_report_at(late_share() > SG_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
         }
         sg_unlock();
     }

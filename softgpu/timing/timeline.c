@@ -6,7 +6,7 @@
 
 #define RATE_MIN 1e-6 /* what is left beside others is nothing below */
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t timeline_later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -16,21 +16,22 @@ static uint64_t owned_until(const struct sg_timeline *line, const struct soft_de
 {
     uint64_t until = line->kernels_until_ns;
     if (!device->overlap_contexts) {
-        until = later(until, later(line->copies_until_ns[0], line->copies_until_ns[1]));
+        until = timeline_later(until,
+                               timeline_later(line->copies_until_ns[0], line->copies_until_ns[1]));
     }
     return until;
 }
 
 /* From when on the context may use what contexts do not share */
-static uint64_t own(struct sg_timeline *line, const struct soft_device *device, uint64_t context,
-                    uint64_t ready_ns)
+static uint64_t timeline_own(struct sg_timeline *line, const struct soft_device *device,
+                             uint64_t context, uint64_t ready_ns)
 {
     if (line->owner != context) {
-        uint64_t from = later(ready_ns, owned_until(line, device));
+        uint64_t from = timeline_later(ready_ns, owned_until(line, device));
         line->owner_ns = line->owner == 0 ? from : from + device->switch_ns;
         line->owner = context;
     }
-    return later(ready_ns, line->owner_ns);
+    return timeline_later(ready_ns, line->owner_ns);
 }
 
 static struct sg_period place_copy(struct sg_timeline *line, const struct soft_device *device,
@@ -38,7 +39,7 @@ static struct sg_period place_copy(struct sg_timeline *line, const struct soft_d
                                    uint64_t from_ns)
 {
     uint64_t *until = &line->copies_until_ns[device->copy_engines == 1 ? 0 : engine];
-    uint64_t start = later(from_ns, *until);
+    uint64_t start = timeline_later(from_ns, *until);
     *until = start + demand->ns;
     return (struct sg_period){start, *until};
 }
@@ -76,7 +77,7 @@ static void span_forget(struct sg_timeline *line)
     for (uint32_t i = 1; i < line->span_count; i++) {
         first = line->spans[i].end_ns < line->spans[first].end_ns ? i : first;
     }
-    line->owner_ns = later(line->owner_ns, line->spans[first].end_ns);
+    line->owner_ns = timeline_later(line->owner_ns, line->spans[first].end_ns);
     line->spans[first] = line->spans[--line->span_count];
 }
 
@@ -104,7 +105,7 @@ static struct sg_period place_kernel(struct sg_timeline *line, const struct sg_d
         uint64_t until;
         double rate = rate_at(line, demand, at, &until);
         if (count == SG_TIMELINE_SPANS - 1 && until != UINT64_MAX) {
-            at = later(at, line->kernels_until_ns); /* behind all others */
+            at = timeline_later(at, line->kernels_until_ns); /* behind all others */
             rate = 1;
             until = UINT64_MAX;
         }
@@ -122,7 +123,7 @@ static struct sg_period place_kernel(struct sg_timeline *line, const struct sg_d
     for (uint32_t i = 0; i < count; i++) {
         span_add(line, demand, parts[i].used[0], parts[i].start_ns, parts[i].end_ns);
     }
-    line->kernels_until_ns = later(line->kernels_until_ns, at);
+    line->kernels_until_ns = timeline_later(line->kernels_until_ns, at);
     return (struct sg_period){start == 0 ? from_ns : start, at};
 }
 
@@ -133,7 +134,7 @@ struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_d
     bool compute = engine == SG_TIMELINE_COMPUTE;
     uint64_t from = ready_ns;
     if (compute || !device->overlap_contexts) {
-        from = own(line, device, context, from);
+        from = timeline_own(line, device, context, from);
     }
     from += demand->lead_ns;
     if (!compute) {
@@ -142,7 +143,7 @@ struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_d
     if (device->concurrent_kernels) {
         return place_kernel(line, demand, from);
     }
-    from = later(from, line->kernels_until_ns);
+    from = timeline_later(from, line->kernels_until_ns);
     line->kernels_until_ns = from + demand->ns;
     return (struct sg_period){from, from + demand->ns};
 }

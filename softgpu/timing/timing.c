@@ -8,7 +8,7 @@
 
 #define WARP_LANES 32
 
-static double least(double a, double b)
+static double timing_smaller(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -18,7 +18,7 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-static uint64_t rounded(double ns)
+static uint64_t timing_rounded(double ns)
 {
     return ns < 9e18 ? (uint64_t)llround(ns) : UINT64_C(9000000000000000000);
 }
@@ -29,7 +29,7 @@ static uint64_t quotient_up(uint64_t a, uint64_t b)
 }
 
 /* Lanes that a multiprocessor serves in a clock */
-static double lanes_of(const struct soft_device *device, enum sg_cost_kind kind)
+static double timing_lanes(const struct soft_device *device, enum sg_cost_kind kind)
 {
     double cores = device->cores;
     switch (kind) {
@@ -38,7 +38,7 @@ static double lanes_of(const struct soft_device *device, enum sg_cost_kind kind)
     case SG_COST_F64:
         return cores / device->f64_ratio;
     case SG_COST_INT:
-        return least(cores, SG_INT_LANES);
+        return timing_smaller(cores, SG_INT_LANES);
     case SG_COST_SPECIAL:
         return cores / SG_SPECIAL_SHARE;
     case SG_COST_MATRIX:
@@ -58,7 +58,7 @@ static double clocks_of(const struct soft_device *device, const struct sg_counts
     double clocks = 0;
     for (int kind = 0; kind < SG_COST_BYTES; kind++) {
         double warps = (double)atomic_load(&counts->of[kind]);
-        clocks = most(clocks, warps * WARP_LANES / lanes_of(device, (enum sg_cost_kind)kind));
+        clocks = most(clocks, warps * WARP_LANES / timing_lanes(device, (enum sg_cost_kind)kind));
     }
     return clocks;
 }
@@ -79,15 +79,15 @@ static uint32_t sms_of(const struct soft_device *device, const struct sg_timing_
 }
 
 /* Its part of the device, at most */
-static double part_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+static double timing_part(const struct soft_device *device, const struct sg_timing_grid *grid)
 {
     return (double)sms_of(device, grid) / device->sms;
 }
 
-static double slots_of(const struct soft_device *device, const struct sg_timing_grid *grid)
+static double timing_slots(const struct soft_device *device, const struct sg_timing_grid *grid)
 {
-    return least(part_of(device, grid),
-                 (double)grid->blocks / ((double)device->sms * grid->blocks_sm));
+    return timing_smaller(timing_part(device, grid),
+                          (double)grid->blocks / ((double)device->sms * grid->blocks_sm));
 }
 
 static double memory_ns(const struct soft_device *device, double bytes)
@@ -107,11 +107,12 @@ struct sg_demand sg_timing_kernel(const struct soft_device *device,
     double latency_ns = (double)waves * warp_clocks(grid) * clock_ns;
     double bytes_ns = memory_ns(device, (double)atomic_load(&grid->counts->of[SG_COST_BYTES]));
     double ns = most(most(issue_ns, latency_ns), bytes_ns);
-    struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS, .ns = rounded(ns)};
-    demand.share[SG_RESOURCE_SLOTS] = slots_of(device, grid);
+    struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS, .ns = timing_rounded(ns)};
+    demand.share[SG_RESOURCE_SLOTS] = timing_slots(device, grid);
     if (ns > 0) {
-        demand.share[SG_RESOURCE_ISSUE] = least(part_of(device, grid), all_ns / device->sms / ns);
-        demand.share[SG_RESOURCE_BANDWIDTH] = least(1, bytes_ns / ns);
+        demand.share[SG_RESOURCE_ISSUE] =
+            timing_smaller(timing_part(device, grid), all_ns / device->sms / ns);
+        demand.share[SG_RESOURCE_BANDWIDTH] = timing_smaller(1, bytes_ns / ns);
     }
     return demand;
 }
@@ -120,7 +121,7 @@ struct sg_demand sg_timing_kernel_of(const struct soft_device *device,
                                      const struct sg_timing_grid *grid, uint64_t ns)
 {
     struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS, .ns = ns};
-    demand.share[SG_RESOURCE_SLOTS] = slots_of(device, grid);
+    demand.share[SG_RESOURCE_SLOTS] = timing_slots(device, grid);
     return demand;
 }
 
@@ -131,13 +132,13 @@ struct sg_demand sg_timing_copy(const struct soft_device *device, enum sg_timing
     double mbs = (up ? device->h2d_mbs : device->d2h_mbs) * SG_PCIE_SHARE;
     double ns = (double)bytes * 1000 / (pageable ? mbs * SG_PAGEABLE_SHARE : mbs);
     uint64_t latency = up ? device->h2d_latency_ns : device->d2h_latency_ns;
-    return (struct sg_demand){.ns = latency + rounded(ns)};
+    return (struct sg_demand){.ns = latency + timing_rounded(ns)};
 }
 
 struct sg_demand sg_timing_fill(const struct soft_device *device, uint64_t bytes)
 {
     struct sg_demand demand = {.lead_ns = SG_LAUNCH_NS,
-                               .ns = rounded(memory_ns(device, (double)bytes))};
+                               .ns = timing_rounded(memory_ns(device, (double)bytes))};
     demand.share[SG_RESOURCE_SLOTS] = SG_FILL_SLOTS;
     demand.share[SG_RESOURCE_ISSUE] = SG_FILL_ISSUE;
     demand.share[SG_RESOURCE_BANDWIDTH] = 1;

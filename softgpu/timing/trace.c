@@ -15,10 +15,12 @@
 #include "base/log.h"
 #include "softgpu/process/config.h"
 
-#define LANES    16u /* of an engine, for what runs side by side; the rest shares the last one */
-#define LINE_MAX 1024u
+#define TRACE_LANES                                                                                \
+    16u /* of an engine, for what runs side by side; the rest shares the last one                  \
+         */
+#define TRACE_LINE_MAX 1024u
 /* Of a "process": viewers give 0 another meaning. */
-#define NUMBER(device) ((device) + 1)
+#define TRACE_NUMBER(device) ((device) + 1)
 
 int sg_trace_fd = -1;
 
@@ -29,15 +31,15 @@ static const char *const engine_names[SG_ENGINES] = {[SG_ENGINE_COMPUTE] = "kern
 
 static struct {
     bool named[SG_DEVICES_MAX];
-    bool lane_named[SG_DEVICES_MAX][SG_ENGINES][LANES];
-    uint64_t until_ns[SG_DEVICES_MAX][SG_ENGINES][LANES];
+    bool lane_named[SG_DEVICES_MAX][SG_ENGINES][TRACE_LANES];
+    uint64_t until_ns[SG_DEVICES_MAX][SG_ENGINES][TRACE_LANES];
 } seen;
 
 /* One write for each line, at the file's end: those of several processes do not mix. */
-static void line_write(char *line, int length)
+static void trace_line_write(char *line, int length)
 {
     errno = 0;
-    if (sg_trace_fd < 0 || length <= 0 || (size_t)length >= LINE_MAX ||
+    if (sg_trace_fd < 0 || length <= 0 || (size_t)length >= TRACE_LINE_MAX ||
         write(sg_trace_fd, line, (size_t)length) == length) {
         return;
     }
@@ -112,17 +114,17 @@ static void escape(const char *text, char *out, size_t size)
 
 static void metadata(const char *what, unsigned device, uint64_t lane, const char *name)
 {
-    char line[LINE_MAX];
-    line_write(line, snprintf(line, sizeof line,
-                              ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%" PRIu64
-                              ",\"args\":{\"name\":\"%s\"}}",
-                              what, NUMBER(device), lane, name));
+    char line[TRACE_LINE_MAX];
+    trace_line_write(line, snprintf(line, sizeof line,
+                                    ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%" PRIu64
+                                    ",\"args\":{\"name\":\"%s\"}}",
+                                    what, TRACE_NUMBER(device), lane, name));
 }
 
 static unsigned lane_find(unsigned device, enum sg_engine_kind engine, uint64_t start_ns)
 {
     unsigned lane = 0;
-    while (lane + 1 < LANES && seen.until_ns[device][engine][lane] > start_ns) {
+    while (lane + 1 < TRACE_LANES && seen.until_ns[device][engine][lane] > start_ns) {
         lane++;
     }
     return lane;
@@ -132,7 +134,7 @@ static unsigned lane_find(unsigned device, enum sg_engine_kind engine, uint64_t 
 static uint64_t lane_number(const struct sg_device *device, enum sg_engine_kind engine,
                             unsigned lane)
 {
-    uint64_t number = ((uint64_t)getpid() * SG_ENGINES + engine) * LANES + lane;
+    uint64_t number = ((uint64_t)getpid() * SG_ENGINES + engine) * TRACE_LANES + lane;
     char name[SOFT_NAME_BYTES * 2 + 32], escaped[SOFT_NAME_BYTES * 2];
     if (!seen.named[device->ordinal]) {
         seen.named[device->ordinal] = true;
@@ -157,16 +159,16 @@ void sg_trace_item(const struct sg_item *item, uint64_t start_ns, uint64_t end_n
     }
     unsigned lane = lane_find(device->ordinal, item->engine, start_ns);
     uint64_t number = lane_number(device, item->engine, lane);
-    char line[LINE_MAX], name[LINE_MAX / 2];
+    char line[TRACE_LINE_MAX], name[TRACE_LINE_MAX / 2];
     escape(item->note.name, name, sizeof name);
     seen.until_ns[device->ordinal][item->engine][lane] = end_ns;
-    line_write(line, snprintf(line, sizeof line,
-                              ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%" PRIu64
-                              ",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
-                              ".%03u,\"args\":{\"%s\":%" PRIu64 ",\"context\":%" PRIu64
-                              ",\"stream\":%" PRIu64 "}}",
-                              name, NUMBER(device->ordinal), number, start_ns / 1000,
-                              (unsigned)(start_ns % 1000), (end_ns - start_ns) / 1000,
-                              (unsigned)((end_ns - start_ns) % 1000), item->note.unit,
-                              item->note.amount, (uint64_t)context->id, item->stream->id));
+    trace_line_write(line, snprintf(line, sizeof line,
+                                    ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%" PRIu64
+                                    ",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
+                                    ".%03u,\"args\":{\"%s\":%" PRIu64 ",\"context\":%" PRIu64
+                                    ",\"stream\":%" PRIu64 "}}",
+                                    name, TRACE_NUMBER(device->ordinal), number, start_ns / 1000,
+                                    (unsigned)(start_ns % 1000), (end_ns - start_ns) / 1000,
+                                    (unsigned)((end_ns - start_ns) % 1000), item->note.unit,
+                                    item->note.amount, (uint64_t)context->id, item->stream->id));
 }
