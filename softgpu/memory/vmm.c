@@ -215,16 +215,6 @@ CUresult sg_vmm_export(uint64_t handle, int *fd)
     return *fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static struct sg_device *device_of(const uint8_t uuid[16])
-{
-    for (unsigned i = 0; i < sg_process.device_count; i++) {
-        if (memcmp(sg_process.devices[i].config.uuid, uuid, 16) == 0) {
-            return &sg_process.devices[i];
-        }
-    }
-    return NULL;
-}
-
 CUresult sg_vmm_import(int fd, uint64_t *handle)
 {
     struct sg_share share;
@@ -233,7 +223,7 @@ CUresult sg_vmm_import(int fd, uint64_t *handle)
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct sg_device *device = device_of(share.uuid);
+    struct sg_device *device = sg_device_of_uuid(share.uuid);
     int own = device != NULL ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     struct sg_allocation *made = own >= 0 ? allocation_make(device, share.count) : NULL;
     if (made != NULL) {

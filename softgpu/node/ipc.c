@@ -172,22 +172,12 @@ static struct sg_range *imported_already(struct sg_context *context, uint64_t ke
     return NULL;
 }
 
-static struct sg_device *device_of(const uint8_t uuid[16])
-{
-    for (unsigned i = 0; i < sg_process.device_count; i++) {
-        if (memcmp(sg_process.devices[i].config.uuid, uuid, 16) == 0) {
-            return &sg_process.devices[i];
-        }
-    }
-    return NULL;
-}
-
 /* Only `by` gets at it, whichever device it is of. `context` may be NULL. */
 static CUresult source_map(struct sg_context *context, const struct sg_device *by,
                            const struct source *source, struct sg_range **out)
 {
     const struct record *record = &source->record;
-    struct sg_device *device = device_of(record->uuid);
+    struct sg_device *device = sg_device_of_uuid(record->uuid);
     if (device == NULL) {
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     }
@@ -255,7 +245,7 @@ CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_hand
         handle->process == sg_node_process() || !source_open(handle, &source)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = device != NULL && device_of(source.record.uuid) == device
+    CUresult rc = device != NULL && sg_device_of_uuid(source.record.uuid) == device
                       ? source_map(NULL, device, &source, range)
                       : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS) {

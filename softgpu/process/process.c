@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 
 #include "base/log.h"
@@ -219,4 +220,14 @@ void sg_process_capabilities(unsigned *least, unsigned *most)
         *least = capability < *least ? capability : *least;
         *most = capability > *most ? capability : *most;
     }
+}
+
+struct sg_device *sg_device_of_uuid(const uint8_t uuid[16])
+{
+    for (unsigned i = 0; i < sg_process.device_count; i++) {
+        if (memcmp(sg_process.devices[i].config.uuid, uuid, 16) == 0) {
+            return &sg_process.devices[i];
+        }
+    }
+    return NULL;
 }

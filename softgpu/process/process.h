@@ -80,4 +80,7 @@ static inline struct sg_device *sg_device_at(CUdevice ordinal)
                : NULL;
 }
 
+/* NULL: this process has no such device. */
+struct sg_device *sg_device_of_uuid(const uint8_t uuid[16]);
+
 #endif

@@ -10,7 +10,8 @@ import folders
 from rule_limits import signature_start
 
 HELD = ("api/", "base/", "cmd/", "conf/", "jit/", "server/backend/", "server/control/",
-        "server/driver/", "server/main.c", "server/pipeline/", "server/session/", "transport/")
+        "server/driver/", "server/main.c", "server/pipeline/", "server/session/", "softgpu/",
+        "transport/")
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 ONE_LINE = re.compile(r"static .*\) \{.*\}$")
 NAME = re.compile(r"(\w+)\s*\(")
