@@ -8,7 +8,7 @@
  *     <------------ TICKET(address)     or REFUSED
  *     DATA_HELLO(ticket, window, context) --------------------------->   (kind data and side)
  *     <-------------------- DATA_WELCOME(session, window, context made?) or REFUSED
- *     WINDOW(window) until accepted, three rounds at most: then the session has none
+ *     WINDOW(window) until accepted, HANDSHAKE_WINDOW_ROUNDS times: then the session has none
  *
  * A client that has no choice of devices sends the first OPEN right behind HELLO, and both
  * connections to the backend process begin at once: four round trips lead to a context.
@@ -30,6 +30,7 @@
 #define HANDSHAKE_DEVICES_MAX     1024u
 #define HANDSHAKE_ATTRIBUTES_MAX  512u
 #define HANDSHAKE_STRING_MAX      1024u
+#define HANDSHAKE_WINDOW_ROUNDS   3u                  /* proposals after the first, at most */
 #define HANDSHAKE_GRANULARITY_MAX (UINT64_C(1) << 30) /* drivers say 2 MiB */
 
 struct handshake_hello {

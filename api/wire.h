@@ -69,7 +69,7 @@ enum wire_opcode {
                         failed; it ran in that context (0: in none, or an older server says it) */
     WIRE_FAULT = 24, /* i32 CUresult, string: the process is condemned (an execution fault) */
     WIRE_OUTPUT =
-        25, /* u32 1 stdout, 2 stderr, u32 bytes, then they: what kernels have printed. Only
+        25, /* u32 enum wire_output, u32 bytes, then they: what kernels have printed. Only
                to who takes it (HANDSHAKE_TAKES_OUTPUT), before the answer it belongs to */
     /* Both ways, between who has agreed on it (ga_bulk_use, HANDSHAKE_TAKES_PACKED) */
     WIRE_BULK = 26, /* u32 connection, u32 packed: of the next frame, which has bulk. connection n
@@ -84,12 +84,8 @@ enum wire_opcode {
                        ga_memory_trimmed */
 };
 
-#define WIRE_API_FIRST 64 /* the smallest opcode of a call of api/cuda/ */
+enum wire_output { WIRE_OUTPUT_STDOUT = 1, WIRE_OUTPUT_STDERR = 2 };
 
-/* ga_memory_unmap's wait_for_work, besides 0. A server that is older takes the second for the
- * first.
- */
-#define WIRE_WAIT_FOR_USERS 1u
-#define WIRE_WAIT_FOR_ALL   2u
+#define WIRE_API_FIRST 64 /* the smallest opcode of a call of api/cuda/ */
 
 #endif

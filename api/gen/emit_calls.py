@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls.h, calls.c and call_table.c: ops, argument and result structs, codec, facts, printers."""
+"""constants.h, calls.h, calls.c and call_table.c: constants, ops, argument and result structs,
+codec, facts, printers."""
 import codec
 from text import HEADER, guard
 
@@ -21,6 +22,13 @@ def _declarations(call, side):
             f"size_t {s}_bound(const struct {s} *from);\n")
 
 
+def constants(model):
+    width = max((len(name) for name in model.constants), default=0)
+    body = "".join(f"#define {name:{width}} {value}u\n" for name, value in model.constants.items())
+    says = "/* What values of arguments mean, and limits: both ends agree on them (api/cuda/). */\n"
+    return guard("constants.h", says + body)
+
+
 def header(model):
     calls = model.travelling()
     ops = "".join(f"    API_OP_{c.name} = {c.op},\n" for c in calls)
@@ -32,6 +40,7 @@ def header(model):
 #include <stdint.h>
 
 #include "api/call_info.h"
+#include "api/constants.h"
 #include "base/cursor.h"
 
 enum api_op {{

@@ -56,6 +56,7 @@ def small_outputs(model):
     """What follows from the description alone."""
     every = sorted(described(model))
     out = {
+        "constants.h": emit_calls.constants(model),
         "calls.h": emit_calls.header(model), "calls.c": emit_calls.source(model),
         "call_table.c": emit_calls.table(model),
         "cuda_driver.h": emit_driver.header(model), "cuda_driver.c": emit_driver.source(model),

@@ -97,27 +97,37 @@ class Model:
         self.unsupported, self.absent = {}, {}  # name -> stanza
         self.kinds, self.handles = dict(BASIC), {}  # C type -> kind; C type -> noun
         self.declared = []  # (C type, kind) from type stanzas
+        self.constants = {}  # name -> value
 
     def travelling(self):
         return sorted((c for c in self.calls + self.messages if c.op), key=lambda c: c.op)
 
 
-def _split_params(stanza):
+def _number(model, text, where):
+    """A number, or the constant of that name."""
+    if text.isdigit():
+        return int(text)
+    if text not in model.constants:
+        where.fail(f"no such constant: {text}")
+    return model.constants[text]
+
+
+def _split_params(model, stanza):
     if stanza.prototype in ("void", ""):
         return []
     out = []
     for text in stanza.prototype.split(","):
         text = text.strip()
-        match = re.fullmatch(r"(.*?[\s*])(\w+)(?:\[(\d+)\])?", text)
+        match = re.fullmatch(r"(.*?[\s*])(\w+)(?:\[(\w+)\])?", text)
         if not match:
             stanza.fail(f"cannot read parameter '{text}'")
         ctype = re.sub(r"\s*\*\s*", " *", match.group(1)).strip()
         ctype = re.sub(r"\* \*", "**", re.sub(r"\s+", " ", ctype))
-        out.append(Param(ctype, match.group(2), int(match.group(3) or 0)))
+        out.append(Param(ctype, match.group(2), _number(model, match.group(3) or "0", stanza)))
     return out
 
 
-def _shape_words(call, param, line):
+def _shape_words(model, call, param, line):
     for word in line.words[1:]:
         match = re.fullmatch(r"(bytes|array|chars)\((\w+)\)", word)
         if match:
@@ -128,20 +138,20 @@ def _shape_words(call, param, line):
             param.shape = "string"
         elif word == "optional":
             param.optional = True
-        elif re.fullmatch(r"most=\d+", word):
-            param.most = int(word[5:])
+        elif re.fullmatch(r"most=\w+", word):
+            param.most = _number(model, word[5:], line)
         else:
             line.fail(f"unknown word '{word}' after '{line.key} {param.name}'")
 
 
-def _travel_line(call, line):
+def _travel_line(model, call, line):
     param = call.param(line.words[0], line)
     if param.line is not None:
         line.fail(f"'{param.name}' is described twice")
     if not param.pointer and not param.fixed:
         line.fail(f"'{param.name}' is not a pointer")
     param.way, param.line = line.key, line
-    _shape_words(call, param, line)
+    _shape_words(model, call, param, line)
     if line.key == "out" and "const" in param.ctype:
         line.fail(f"'{param.name}' is const: it cannot be an output")
 
@@ -256,12 +266,12 @@ def _auto_limits(call):
 
 def _build_call(model, stanza):
     call = Call(stanza)
-    call.params = _split_params(stanza)
+    call.params = _split_params(model, stanza)
     _choices(call)
     _completeness(call)
     for line in stanza.lines:
         if line.key in ("in", "out", "make"):
-            _travel_line(call, line)
+            _travel_line(model, call, line)
         elif line.key == "range":
             _range_line(call, line)
         elif line.key == "ptds":
@@ -320,6 +330,16 @@ def _ptds_targets(model):
                 call.stanza.one("ptds").fail(f"via {via}: no such call")
 
 
+def _constant(model, stanza):
+    words = stanza.words
+    if len(words) != 2 or not re.fullmatch(r"API_[A-Z][A-Z0-9_]*", words[0]) or \
+            not re.fullmatch(r"\d+|0x[0-9a-f]+", words[1]):
+        stanza.fail("constant wants: API_NAME number")
+    if words[0] in model.constants:
+        stanza.fail(f"{words[0]} is defined twice")
+    model.constants[words[0]] = int(words[1], 0)
+
+
 def build(stanzas, cuda_version=0):
     """Stanzas of all files -> Model. Calls newer than `cuda_version` (0: any) are left out."""
     model = Model()
@@ -333,6 +353,8 @@ def build(stanzas, cuda_version=0):
             if len(s.words) != 2:
                 s.fail("handle wants: C_type noun")
             model.handles[s.words[0]] = s.words[1]
+        elif s.head == "constant":
+            _constant(model, s)
     for s in stanzas:
         if s.head in ("call", "message"):
             call = _build_call(model, s)

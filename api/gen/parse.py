@@ -9,7 +9,7 @@ import re
 CALL_KEYS = {"op", "client", "reply", "server", "soft", "in", "out", "make", "drop", "range",
              "ptsz", "ptds", "alias", "mask", "last", "bulk", "since", "capture"}
 SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since", "capture"}
-HEADS = {"call", "message", "unsupported", "absent", "type", "handle"}
+HEADS = {"call", "message", "unsupported", "absent", "type", "handle", "constant"}
 
 
 class ApiError(Exception):
@@ -105,7 +105,7 @@ def parse_file(path, text, shown=None):
             raise ApiError(shown, number, "an indented line before any stanza")
         if stanza.head in ("unsupported", "absent"):
             stanza.words += line.split()
-        elif stanza.head in ("type", "handle"):
+        elif stanza.head in ("type", "handle", "constant"):
             raise ApiError(shown, number, f"'{stanza.head}' is one line")
         else:
             _body_line(stanza, shown, number, line.strip(), state)

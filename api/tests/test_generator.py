@@ -19,7 +19,7 @@ from parse import ApiError, parse_file  # noqa: E402
 from text import write  # noqa: E402
 
 # test_codec.c is long and checks itself by running; unsupported_test.c repeats unsupported_*.c.
-COMPARED = ("calls.h", "calls.c", "call_table.c", "cuda_driver.h", "cuda_driver.c",
+COMPARED = ("constants.h", "calls.h", "calls.c", "call_table.c", "cuda_driver.h", "cuda_driver.c",
             "client_stubs.c", "server_dispatch.h", "server_dispatch.c", "exports.map",
             "capture_client.c", "capture_calls.h", "capture_hooks.h", "unsupported_client.c",
             "unsupported_soft.c", "variants_client.c", "variants_front.c")
@@ -104,6 +104,16 @@ MISTAKES = [
     ("message without op", "message a\n    CUresult (void)\n", "bad.api:1: message a has no op"),
     ("bad type", "type CUlimit word\n",
      "bad.api:1: type wants: C_type kind, kind one of u8 u16 u32 i32 u64 i64 f32 f64"),
+    ("constant without value", "constant API_X\n",
+     "bad.api:1: constant wants: API_NAME number"),
+    ("constant of another's name", "constant WIRE_X 1\n",
+     "bad.api:1: constant wants: API_NAME number"),
+    ("constant twice", "constant API_X 1\nconstant API_X 1\n",
+     "bad.api:2: API_X is defined twice"),
+    ("no such constant", TRAVELS + "    in p bytes(n) most=API_X\n",
+     "bad.api:9: no such constant: API_X"),
+    ("no such array size", "message a\n    CUresult (uint32_t x[API_X])\n    op 100\n",
+     "bad.api:1: no such constant: API_X"),
     ("bad parameter", "call cuX\n    CUresult (int)\n    client manual\n    soft yes\n",
      "bad.api:1: cannot read parameter 'int'"),
 ]

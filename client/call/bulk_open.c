@@ -21,7 +21,7 @@ struct bulk_ticket {
     uint8_t id[16], key[32];
 };
 
-_Static_assert(sizeof(struct bulk_ticket) == 48, "as messages.api says");
+_Static_assert(sizeof(struct bulk_ticket) == API_BULK_TICKET_BYTES, "an id and a key");
 
 /* The connections that are being made. */
 struct making {

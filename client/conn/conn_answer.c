@@ -127,7 +127,7 @@ static enum ga_status take_output(const struct wire_header *header, const uint8_
     record.bytes = ga_read_u32(&r);
     const void *text = ga_read_array(&r, record.bytes, 1, 1);
     if (!ga_reader_done(&r) || record.bytes == 0 ||
-        (record.to != FRONT_OUTPUT_STDOUT && record.to != FRONT_OUTPUT_STDERR)) {
+        (record.to != WIRE_OUTPUT_STDOUT && record.to != WIRE_OUTPUT_STDERR)) {
         return GA_INVALID;
     }
     struct front_output *output = front_output_make(sizeof record + record.bytes);

@@ -21,9 +21,8 @@
 #include "client/context/context.h"
 #include "client/session/session.h"
 
-#define PIECES_MAX 1024u /* as the server's, whose numbers they are */
-#define PAGE       UINT64_C(4096)
-#define SOON_NS    GA_NS_PER_MS /* a few round trips of networks that have such cards */
+#define PAGE    UINT64_C(4096)
+#define SOON_NS GA_NS_PER_MS /* a few round trips of networks that have such cards */
 
 enum state { BUFFER_OFFERED, BUFFER_OPEN, BUFFER_REFUSED };
 
@@ -40,13 +39,13 @@ struct client_shared_buffer {
 
 /* Guards numbers, and the order of descriptors and of the calls that belong to them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool used[PIECES_MAX];
+static bool used[API_SHARED_BUFFERS_MAX];
 
 /* ---- numbers; with the lock */
 
 static bool number_take(uint32_t *piece)
 {
-    for (uint32_t i = 0; i < PIECES_MAX; i++) {
+    for (uint32_t i = 0; i < API_SHARED_BUFFERS_MAX; i++) {
         if (!used[i]) {
             used[i] = true;
             *piece = i;
@@ -205,10 +204,10 @@ struct client_shared_buffer *client_shared_buffer_reach(struct client_session *s
     buffer->session = session;
     buffer->memory = memory;
     buffer->bytes = bytes;
-    buffer->piece = PIECES_MAX;
+    buffer->piece = API_SHARED_BUFFERS_MAX;
     if (!buffer_share(buffer) || !numbered_offer(buffer, -1)) {
         buffer_unshare(buffer);
-        buffer->piece = PIECES_MAX;
+        buffer->piece = API_SHARED_BUFFERS_MAX;
         buffer->state = BUFFER_REFUSED;
     }
     return buffer;
@@ -305,7 +304,7 @@ static void buffer_end(struct client_shared_buffer *buffer)
     buffer_unshare(
         buffer); /* also when the connection is lost: the other end may not have noticed */
     pthread_mutex_lock(&lock);
-    if (buffer->piece < PIECES_MAX) {
+    if (buffer->piece < API_SHARED_BUFFERS_MAX) {
         used[buffer->piece] = false; /* what opens it again is sent behind the end */
     }
     pthread_mutex_unlock(&lock);

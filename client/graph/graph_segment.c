@@ -13,8 +13,6 @@
 #include "client/stream/stream_value.h"
 #include "front/front.h"
 
-#define AFTER_MAX 4096u /* of ga_graph_node */
-
 const struct client_object_type client_exec_type = {.bytes = sizeof(struct client_object)};
 
 /* ---- what nodes are as calls ---- */
@@ -220,9 +218,9 @@ static CUresult announce(struct segment *segment, bool empty, const uint32_t *af
 static CUresult announce_many(struct segment *segment, bool empty, uint32_t *after, uint32_t count)
 {
     CUresult rc = CUDA_SUCCESS;
-    while (count > AFTER_MAX && rc == CUDA_SUCCESS) {
-        count -= AFTER_MAX;
-        rc = announce(segment, true, after + count, AFTER_MAX);
+    while (count > API_GRAPH_AFTER_MAX && rc == CUDA_SUCCESS) {
+        count -= API_GRAPH_AFTER_MAX;
+        rc = announce(segment, true, after + count, API_GRAPH_AFTER_MAX);
         after[count++] = segment->count - 1;
     }
     return rc == CUDA_SUCCESS ? announce(segment, empty, after, count) : rc;

@@ -5,7 +5,6 @@
 #include "client/memory/device_free.h"
 
 #include "api/calls.h"
-#include "api/wire.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
@@ -40,7 +39,7 @@ void memory_reservation_end(const struct client_context *context, uint64_t addre
 }
 
 /* Waits for the work that may use the memory, then unmaps. `bytes` 0: waits only. `wait`:
- * WIRE_WAIT_FOR_*. */
+ * API_WAIT_FOR_*. */
 static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes,
                           uint32_t wait)
 {
@@ -89,7 +88,7 @@ int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes)
 
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes)
 {
-    return give_back(context, address, bytes, WIRE_WAIT_FOR_USERS);
+    return give_back(context, address, bytes, API_WAIT_FOR_USERS);
 }
 
 /* ---- what drains */
@@ -106,7 +105,7 @@ static void look(struct client_conn *conn)
  * something of the kind anyway. */
 static void watch(struct client_context *context)
 {
-    const struct ga_memory_unmap_args args = {.wait_for_work = WIRE_WAIT_FOR_USERS};
+    const struct ga_memory_unmap_args args = {.wait_for_work = API_WAIT_FOR_USERS};
     if (atomic_load(&context->watch) <= atomic_load(&context->unused)) {
         (void)post(context, &args, true);
     }
@@ -135,7 +134,7 @@ void client_memory_settle(struct client_context *context)
 {
     (void)memory_settle(context);
     if (client_allocator_drains(&context->session->allocator, context->object.handle)) {
-        (void)give_back(context, 0, 0, WIRE_WAIT_FOR_USERS);
+        (void)give_back(context, 0, 0, API_WAIT_FOR_USERS);
         (void)memory_settle(context);
     }
 }
@@ -243,7 +242,7 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
         return CUDA_ERROR_INVALID_VALUE;
     }
     /* Managed memory may be used in any context: only the server knows whether one is busy. */
-    uint32_t wait = mirror != NULL ? WIRE_WAIT_FOR_ALL : WIRE_WAIT_FOR_USERS;
+    uint32_t wait = mirror != NULL ? API_WAIT_FOR_ALL : API_WAIT_FOR_USERS;
     if (bytes != 0 || mirror != NULL ||
         unused(owner) < atomic_load(&client_session_conn(owner->session)->worked)) {
         rc = give_back(owner, bytes != 0 ? address : 0, bytes, wait);

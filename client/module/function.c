@@ -141,7 +141,7 @@ static CUresult get_attribute(const struct client_function *function, CUfunction
     if ((int)attrib < 0 || (int)attrib >= CU_FUNC_ATTRIBUTE_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *value = (int)attrib < 16 ? function->attributes[attrib] : 0;
+    *value = (unsigned)attrib < API_FUNCTION_ATTRIBUTES ? function->attributes[attrib] : 0;
     return CUDA_SUCCESS;
 }
 

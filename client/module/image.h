@@ -10,8 +10,7 @@
 #include "api/cuda_names.h"
 #include "front/front.h"
 
-#define CLIENT_NAME_MAX   60000u /* of a kernel or variable; mangled names are long */
-#define CLIENT_PARAMS_MAX 32768u /* bytes of a kernel's parameters: CUDA's own limit is 32764 */
+#define CLIENT_NAME_MAX 60000u /* of a kernel or variable; mangled names are long */
 
 struct client_context;
 struct client_module;

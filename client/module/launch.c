@@ -19,13 +19,6 @@
 #include "client/session/server_devices.h"
 #include "front/front.h"
 
-/* Of ga_launch (api/cuda/messages.api). */
-#define FLAG_COOPERATIVE 1u
-#define FLAG_PRIORITY    2u
-#define PRIORITY_SHIFT   16
-#define FLAG_CLUSTER     4u
-#define CLUSTER_SHIFT    4 /* three times 4 bits, each a size less 1 */
-
 #define STACK_PARAMS 4096u
 
 struct shape {
@@ -98,7 +91,7 @@ static CUresult check(const struct client_function *function, const struct shape
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult rc = check_cluster(function, shape);
-    return rc == CUDA_SUCCESS && (shape->flags & FLAG_COOPERATIVE) != 0
+    return rc == CUDA_SUCCESS && (shape->flags & API_LAUNCH_COOPERATIVE) != 0
                ? check_cooperative(function, shape)
                : rc;
 }
@@ -126,7 +119,7 @@ static uint8_t *large_room(void)
     (void)pthread_once(&large_once, large_key_make);
     uint8_t *room = pthread_getspecific(large_key);
     if (room == NULL) {
-        room = malloc(CLIENT_PARAMS_MAX);
+        room = malloc(API_PARAM_BYTES_MAX);
         (void)pthread_setspecific(large_key, room);
     }
     return room;
@@ -206,7 +199,7 @@ static CUresult from_extra(void **extra, struct params *params)
             return CUDA_ERROR_INVALID_VALUE;
         }
     }
-    if (size == NULL || *size > CLIENT_PARAMS_MAX || (params->bytes == NULL && *size != 0)) {
+    if (size == NULL || *size > API_PARAM_BYTES_MAX || (params->bytes == NULL && *size != 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     params->size = (uint32_t)*size;
@@ -317,7 +310,7 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
     const struct shape shape = {.grid = {gridDimX, gridDimY, gridDimZ},
                                 .block = {blockDimX, blockDimY, blockDimZ},
                                 .shared_bytes = sharedMemBytes,
-                                .flags = FLAG_COOPERATIVE};
+                                .flags = API_LAUNCH_COOPERATIVE};
     return launch(f, &shape, hStream, kernelParams, NULL);
 }
 
@@ -332,19 +325,20 @@ static CUresult shape_of(const CUlaunchConfig *config, struct front_launch_optio
     struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                           .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                           .shared_bytes = config->sharedMemBytes,
-                          .flags = options.cooperative ? FLAG_COOPERATIVE : 0,
+                          .flags = options.cooperative ? API_LAUNCH_COOPERATIVE : 0,
                           .cluster = {options.cluster[0], options.cluster[1], options.cluster[2]}};
     if (options.cluster[0] * options.cluster[1] * options.cluster[2] > 1) {
-        shape.flags |= FLAG_CLUSTER;
-        for (int i = 0; i < 3; i++) { /* a size that does not fit is refused before it is sent */
-            shape.flags |= ((options.cluster[i] - 1) & 15) << (CLUSTER_SHIFT + 4 * i);
+        shape.flags |= API_LAUNCH_CLUSTER;
+        /* A size that does not fit is refused before it is sent. */
+        for (unsigned i = 0; i < 3; i++) {
+            shape.flags |= ((options.cluster[i] - 1) & 15) << (API_LAUNCH_CLUSTER_SHIFT + 4 * i);
         }
     }
     if (options.prioritised) {
         int priority = options.priority < INT8_MIN   ? INT8_MIN
                        : options.priority > INT8_MAX ? INT8_MAX
                                                      : options.priority;
-        shape.flags |= FLAG_PRIORITY | (uint32_t)priority << PRIORITY_SHIFT;
+        shape.flags |= API_LAUNCH_PRIORITY | (uint32_t)priority << API_LAUNCH_PRIORITY_SHIFT;
     }
     *out = shape;
     return CUDA_SUCCESS;

@@ -33,7 +33,7 @@ static void give_logs(struct front_jit *jit, struct ga_reader *reader)
 
 static uint32_t log_room(size_t bytes)
 {
-    return bytes > 65536 ? 65536 : (uint32_t)bytes;
+    return bytes > API_LOG_MAX ? API_LOG_MAX : (uint32_t)bytes;
 }
 
 /* Asks for the facts of the module's functions, behind the call that loads it. An older server does

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/constants.h"
 #include "api/cuda_names.h"
 #include "client/context/object.h"
 
@@ -42,7 +43,7 @@ struct client_function {
     struct client_function *next; /* of the module */
     struct client_module *module;
     char *name;
-    int32_t attributes[16];
+    int32_t attributes[API_FUNCTION_ATTRIBUTES];
     uint32_t param_count, param_bytes;
     bool param_gaps;         /* some bytes are of no parameter */
     _Atomic bool params_fit; /* a launch has had them all; see client/module/launch.c */

@@ -27,7 +27,7 @@ static CUresult take_facts(const struct ga_module_function_results *facts,
     uint32_t end = 0;
     for (uint32_t i = 0; i < facts->param_count; i++) {
         params[i] = (struct client_param){facts->param_offset[i], facts->param_size[i]};
-        if (params[i].offset > CLIENT_PARAMS_MAX || params[i].size > CLIENT_PARAMS_MAX) {
+        if (params[i].offset > API_PARAM_BYTES_MAX || params[i].size > API_PARAM_BYTES_MAX) {
             free(params);
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -39,7 +39,7 @@ static CUresult take_facts(const struct ga_module_function_results *facts,
     function->params = params;
     function->param_count = facts->param_count;
     function->param_bytes = end;
-    return end <= CLIENT_PARAMS_MAX ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return end <= API_PARAM_BYTES_MAX ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* The facts that came with the module, if it has such a function. */

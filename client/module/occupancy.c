@@ -7,9 +7,7 @@
 #include "client/call/call.h"
 #include "front/front.h"
 
-enum question { LARGEST, HOW_MANY }; /* of ga_occupancy_clusters (api/cuda/launch.api) */
-
-static CUresult ask(enum question question, CUfunction function, const CUlaunchConfig *config,
+static CUresult ask(uint32_t question, CUfunction function, const CUlaunchConfig *config,
                     int *answer)
 {
     struct client_call call;
@@ -43,11 +41,11 @@ static CUresult ask(enum question question, CUfunction function, const CUlaunchC
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
                                                     const CUlaunchConfig *config)
 {
-    return ask(LARGEST, func, config, clusterSize);
+    return ask(API_CLUSTER_LARGEST, func, config, clusterSize);
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
                                               const CUlaunchConfig *config)
 {
-    return ask(HOW_MANY, func, config, numClusters);
+    return ask(API_CLUSTER_COUNT, func, config, numClusters);
 }

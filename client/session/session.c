@@ -20,9 +20,8 @@
 #include "client/session/service.h"
 #include "front/front.h"
 
-#define OPEN_NS       (30 * GA_NS_PER_S) /* a backend process may have to be started */
-#define WINDOW_ROUNDS 3
-#define CACHE_SHARE   8u /* of a device's memory may be kept: one in so many bytes */
+#define OPEN_NS     (30 * GA_NS_PER_S) /* a backend process may have to be started */
+#define CACHE_SHARE 8u                 /* of a device's memory may be kept: one in so many bytes */
 
 /* The error that has ended this program's connection to a backend process of the server: that of an
  * execution fault, or CONN_LOST; 0: none has ended. cuda.h says that no further CUDA work of the
@@ -139,12 +138,12 @@ static bool window_agreed(const struct opening *opening,
 enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *user,
                              struct handshake_data_welcome *welcome)
 {
-    for (int round = 0; !window_agreed(opening, welcome); round++) {
+    for (unsigned round = 0; !window_agreed(opening, welcome); round++) {
         next_window(opening, &welcome->window);
         if (welcome->window.bytes == 0) {
             return GA_OK; /* unpinned: the server has said so */
         }
-        if (round == WINDOW_ROUNDS) {
+        if (round == HANDSHAKE_WINDOW_ROUNDS) {
             return window_failed(opening); /* it had to say so by now */
         }
         GA_TRY(ask(opening, user, welcome));

@@ -12,14 +12,12 @@
 #include "client/session/session.h"
 #include "front/front.h"
 
-enum context_kind { KIND_PRIMARY = 0, KIND_EXPLICIT = 1 };
-
 /* The message that makes the context together with a session. */
 static struct handshake_context wish_of(const struct client_context *context)
 {
     return (struct handshake_context){
         .handle = context->object.handle,
-        .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
+        .kind = context->primary ? API_CONTEXT_PRIMARY : API_CONTEXT_EXPLICIT,
         .flags = context->flags,
         .block_bytes = client_allocator_first_bytes(context->device->granularity_bytes)};
 }
@@ -49,7 +47,8 @@ static CUresult create_remote(struct client_context *context)
     }
     CUresult rc = client_call_enter_in(&call, API_OP_ga_context_create, context);
     struct ga_context_create_args args = {.context = context->object.handle,
-                                          .kind = context->primary ? KIND_PRIMARY : KIND_EXPLICIT,
+                                          .kind = context->primary ? API_CONTEXT_PRIMARY
+                                                                   : API_CONTEXT_EXPLICIT,
                                           .flags = context->flags};
     call.bare = true;
     if (rc == CUDA_SUCCESS) {

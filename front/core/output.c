@@ -96,7 +96,7 @@ static void output_write(const struct front_output *output)
         struct front_record record;
         memcpy(&record, output->records + at, sizeof record);
         const char *text = (const char *)output->records + at + sizeof record;
-        if (record.to == FRONT_OUTPUT_STDERR) {
+        if (record.to == WIRE_OUTPUT_STDERR) {
             stderr_write(text, record.bytes);
         } else {
             (void)fwrite(text, 1, record.bytes, stdout);

@@ -11,14 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/wire.h"
 #include "base/list.h"
-
-enum front_output_to { FRONT_OUTPUT_STDOUT = 1, FRONT_OUTPUT_STDERR = 2 };
 
 /* Before each text. */
 struct front_record {
     uint32_t bytes;  /* of the text */
-    uint32_t to;     /* enum front_output_to */
+    uint32_t to;     /* enum wire_output */
     uint32_t charge; /* whatever the owner wants */
 };
 

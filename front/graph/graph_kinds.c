@@ -3,6 +3,7 @@
  * all. */
 #include <string.h>
 
+#include "api/constants.h"
 #include "front/front.h"
 #include "front/graph/graph_model.h"
 
@@ -58,7 +59,7 @@ static CUresult conditional_make(const CUDA_CONDITIONAL_NODE_PARAMS *said, CUcon
         good = said->size == 1;
         break;
     case FRONT_COND_TYPE_SWITCH:
-        good = good && said->size <= FRONT_BODIES_MAX;
+        good = good && said->size <= API_GRAPH_BODIES_MAX;
         break;
     default:
         good = false;

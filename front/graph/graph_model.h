@@ -136,9 +136,8 @@ bool front_graph_memory_known(CUdeviceptr address);
 
 /* ---- graph_kinds.c ---- */
 
-#define FRONT_COND_TYPE_SWITCH    2      /* newer than the oldest cuda.h that we build with */
-#define FRONT_NODE_ATTRIBUTES_MAX 32u    /* more than there are kinds */
-#define FRONT_BODIES_MAX          65536u /* of a conditional node */
+#define FRONT_COND_TYPE_SWITCH    2   /* newer than the oldest cuda.h that we build with */
+#define FRONT_NODE_ATTRIBUTES_MAX 32u /* more than there are kinds */
 
 /* What the program's parameters say, in the context that they name, or else in `context` (NULL: the
  * current one). `before`: those that it replaces, whose attributes a kernel keeps (NULL: none).

@@ -314,7 +314,7 @@ static CUresult join(struct secret *whole, const struct secret *more)
         whole->kind == KIND_WHOLE) {
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     }
-    for (unsigned i = 0; i < FRONT_PAIRS_MAX / 64; i++) {
+    for (unsigned i = 0; i < API_GREEN_WORDS; i++) {
         if ((whole->part.pairs[i] & more->part.pairs[i]) != 0) {
             return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
         }

@@ -9,12 +9,13 @@
 
 #include <stdint.h>
 
+#include "api/constants.h"
 #include "api/cuda_names.h"
 
-#define FRONT_PAIRS_MAX 512u /* 1024 multiprocessors */
+#define FRONT_PAIRS_MAX (64 * API_GREEN_WORDS)
 
 struct front_partition {
-    uint64_t pairs[FRONT_PAIRS_MAX / 64];
+    uint64_t pairs[API_GREEN_WORDS];
 };
 
 #if CUDA_VERSION >= 12040

@@ -6,9 +6,6 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-#define CONTEXT_PRIMARY  0u
-#define CONTEXT_EXPLICIT 1u
-
 /* Scheduling flags only matter to threads that wait, and those are on the client. */
 #define CONTEXT_FLAGS (CU_CTX_LMEM_RESIZE_TO_MAX)
 
@@ -17,7 +14,7 @@ static CUresult context_make(struct server_conn *conn, struct server_session *se
 {
     const struct cuda_driver *driver = conn->driver;
     CUcontext popped;
-    if (args->kind == CONTEXT_PRIMARY) {
+    if (args->kind == API_CONTEXT_PRIMARY) {
         return driver->cuDevicePrimaryCtxRetain(real, session->real);
     }
     CUresult rc = driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real);
@@ -30,7 +27,7 @@ static CUresult context_make(struct server_conn *conn, struct server_session *se
 static void context_unmake(struct server_conn *conn, const struct server_session *session,
                            uint32_t kind, CUcontext real)
 {
-    if (kind == CONTEXT_PRIMARY) {
+    if (kind == API_CONTEXT_PRIMARY) {
         (void)conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
     } else {
         (void)conn->driver->cuCtxDestroy_v2(real);
@@ -47,7 +44,7 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
         *context = (struct server_context){.handle = handle,
                                            .session = session,
                                            .real = real,
-                                           .primary = kind == CONTEXT_PRIMARY,
+                                           .primary = kind == API_CONTEXT_PRIMARY,
                                            .null_line = ++conn->objects.last_line};
         status = ga_handle_table_take(&conn->objects.contexts, handle, context);
     }
@@ -73,7 +70,7 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
                       const struct ga_context_create_args *args)
 {
     CUcontext real = NULL;
-    if (args->kind > CONTEXT_EXPLICIT) {
+    if (args->kind > API_CONTEXT_EXPLICIT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult rc = context_make(conn, session, args, &real);
@@ -116,7 +113,7 @@ bool server_call_ga_context_create_part(struct server_conn *conn, const struct w
     CUcontext real = NULL;
     CUresult rc = part_make(conn, session, &args, &real, &results.given);
     if (rc == CUDA_SUCCESS) {
-        rc = context_enter(conn, session, args.context, CONTEXT_EXPLICIT, real);
+        rc = context_enter(conn, session, args.context, API_CONTEXT_EXPLICIT, real);
     }
     SERVER_REPLY_RESULTS(conn, header, ga_context_create_part, rc, &results);
     return true;

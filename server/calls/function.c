@@ -7,10 +7,8 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-#define PARAMS_MAX     4096u /* parameters of a function, as the description of the call says */
-#define FUNCTION_FACTS 16    /* attributes that travel: CUfunction_attribute 0..15 */
-#define FACTS_MAX      32u   /* functions of a module whose facts come with it */
-#define FACTS_BYTES    32768u
+#define FACTS_MAX   32u /* functions of a module whose facts come with it */
+#define FACTS_BYTES 32768u
 
 /* ---- one function */
 
@@ -24,7 +22,7 @@ static CUresult params_read(struct server_conn *conn, struct server_function *fu
         if (rc == CUDA_ERROR_INVALID_VALUE) {
             break; /* there are no more */
         }
-        if (rc == CUDA_SUCCESS && count == PARAMS_MAX) {
+        if (rc == CUDA_SUCCESS && count == API_PARAMS_MAX) {
             rc = CUDA_ERROR_NOT_SUPPORTED;
         }
         if (rc == CUDA_SUCCESS && count == capacity) {
@@ -83,7 +81,7 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
 
 /* Room for the arrays of an answer about a function. */
 struct function_room {
-    uint32_t offsets[PARAMS_MAX], sizes[PARAMS_MAX];
+    uint32_t offsets[API_PARAMS_MAX], sizes[API_PARAMS_MAX];
 };
 
 static void function_facts(struct server_conn *conn, const struct server_function *function,
@@ -96,7 +94,7 @@ static void function_facts(struct server_conn *conn, const struct server_functio
         room->offsets[i] = function->params[i].offset;
         room->sizes[i] = function->params[i].size;
     }
-    for (int i = 0; i < FUNCTION_FACTS; i++) {
+    for (unsigned i = 0; i < API_FUNCTION_ATTRIBUTES; i++) {
         /* What this driver does not know is 0. */
         int value = 0;
         (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);

@@ -146,7 +146,7 @@ static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
 
 static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *args)
 {
-    CUgraphNode after[4096];
+    CUgraphNode after[API_GRAPH_AFTER_MAX];
     struct server_stream *stream = graph_building(conn, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;

@@ -12,7 +12,6 @@
 #include "server/calls/graph.h"
 
 #define CONDITIONS_MAX 1048576u
-#define BODIES_MAX     65536u /* of a node */
 
 struct server_condition_graph {
     struct ga_number_node by_number; /* first; the client's */
@@ -295,7 +294,7 @@ static CUresult conditional(struct server_conn *conn, const struct ga_graph_cond
     CUresult rc = build->rc;
     if (rc == CUDA_SUCCESS &&
         (!build->open || build->of == NULL || condition == NULL || condition->of != build->of ||
-         args->bodies == 0 || args->bodies > BODIES_MAX)) {
+         args->bodies == 0 || args->bodies > API_GRAPH_BODIES_MAX)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {

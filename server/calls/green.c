@@ -11,8 +11,6 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-#define PAIRS_MAX 512u /* of ga_green_create_args.pairs */
-
 static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
 {
     return ga_handle_table_find(&conn->objects.greens, wire);
@@ -23,7 +21,7 @@ static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
 static bool has(const struct ga_green_create_args *args, unsigned sm)
 {
     unsigned pair = sm / 2;
-    return pair < PAIRS_MAX && (args->pairs[pair / 64] >> pair % 64 & 1) != 0;
+    return pair < 64 * API_GREEN_WORDS && (args->pairs[pair / 64] >> pair % 64 & 1) != 0;
 }
 
 /* How many multiprocessors of these the client wants. */

@@ -8,20 +8,11 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-/* Flags of ga_launch. */
-#define LAUNCH_COOPERATIVE    1u
-#define LAUNCH_PRIORITY       2u
-#define LAUNCH_PRIORITY_SHIFT 16
-#define LAUNCH_CLUSTER        4u
-#define LAUNCH_CLUSTER_SHIFT  4 /* three times 4 bits, each a size less 1 */
-
-#define POINTERS_MAX 4097
-
 static bool flags_known(uint32_t flags)
 {
-    uint32_t known = LAUNCH_COOPERATIVE | LAUNCH_PRIORITY | LAUNCH_CLUSTER;
-    known |= (flags & LAUNCH_CLUSTER) != 0 ? 0xfffu << LAUNCH_CLUSTER_SHIFT : 0;
-    known |= (flags & LAUNCH_PRIORITY) != 0 ? 0xffffu << LAUNCH_PRIORITY_SHIFT : 0;
+    uint32_t known = API_LAUNCH_COOPERATIVE | API_LAUNCH_PRIORITY | API_LAUNCH_CLUSTER;
+    known |= (flags & API_LAUNCH_CLUSTER) != 0 ? 0xfffu << API_LAUNCH_CLUSTER_SHIFT : 0;
+    known |= (flags & API_LAUNCH_PRIORITY) != 0 ? 0xffffu << API_LAUNCH_PRIORITY_SHIFT : 0;
     return (flags & ~known) == 0;
 }
 
@@ -40,17 +31,17 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
                              .sharedMemBytes = args->shared_bytes,
                              .hStream = stream,
                              .attrs = attributes};
-    if ((args->flags & LAUNCH_COOPERATIVE) != 0) {
+    if ((args->flags & API_LAUNCH_COOPERATIVE) != 0) {
         attributes[config.numAttrs++] =
             (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
     }
-    if ((args->flags & LAUNCH_PRIORITY) != 0) {
-        attributes[config.numAttrs++] =
-            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
-                                .value.priority = (int16_t)(args->flags >> LAUNCH_PRIORITY_SHIFT)};
+    if ((args->flags & API_LAUNCH_PRIORITY) != 0) {
+        attributes[config.numAttrs++] = (CUlaunchAttribute){
+            .id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+            .value.priority = (int16_t)(args->flags >> API_LAUNCH_PRIORITY_SHIFT)};
     }
-    if ((args->flags & LAUNCH_CLUSTER) != 0) {
-        uint32_t sizes = args->flags >> LAUNCH_CLUSTER_SHIFT;
+    if ((args->flags & API_LAUNCH_CLUSTER) != 0) {
+        uint32_t sizes = args->flags >> API_LAUNCH_CLUSTER_SHIFT;
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
         *attribute = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
         attribute->value.clusterDim.x = (sizes & 15) + 1;
@@ -62,7 +53,7 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
 
 static CUresult launch(struct server_conn *conn, const struct ga_launch_args *args)
 {
-    void *pointers[POINTERS_MAX];
+    void *pointers[API_PARAMS_MAX + 1];
     const struct cuda_driver *driver = conn->driver;
     const struct server_function *function =
         ga_handle_table_find(&conn->objects.functions, args->function);
@@ -143,7 +134,7 @@ static CUresult clusters(struct server_conn *conn, const struct ga_occupancy_clu
                                    .sharedMemBytes = args->shared_bytes,
                                    .attrs = &size,
                                    .numAttrs = args->cluster[0] != 0};
-    return args->question == 0
+    return args->question == API_CLUSTER_LARGEST
                ? conn->driver->cuOccupancyMaxPotentialClusterSize(answer, function->real, &config)
                : conn->driver->cuOccupancyMaxActiveClusters(answer, function->real, &config);
 }

@@ -217,10 +217,9 @@ static CUresult unmap_after_work(struct server_conn *conn, const struct wire_hea
     struct completer_entry *entry =
         completer_entry_make(&conn->completer, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY,
                              header->session, header->sequence);
-    CUresult rc = entry != NULL
-                      ? context_mark_users(conn, conn->current,
-                                           args->wait_for_work == WIRE_WAIT_FOR_ALL, entry)
-                      : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = entry != NULL ? context_mark_users(conn, conn->current,
+                                                     args->wait_for_work == API_WAIT_FOR_ALL, entry)
+                                : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         completer_entry_free(&conn->completer, entry);
         return rc;

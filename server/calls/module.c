@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "server/session/conn.h"
 
-#define LOG_MAX 65535u /* bytes of one JIT log, as the description of the call says */
-
 /* ---- loading */
 
 struct module_options {
@@ -31,7 +29,7 @@ static void option_add(struct module_options *options, CUjit_option name, uintpt
 static char *log_add(struct module_options *options, CUjit_option buffer, CUjit_option size,
                      uint32_t bytes)
 {
-    bytes = bytes < LOG_MAX ? bytes : LOG_MAX;
+    bytes = bytes < API_LOG_MAX ? bytes : API_LOG_MAX - 1;
     char *log = bytes != 0 ? calloc(1, (size_t)bytes + 1) : NULL;
     if (log != NULL) {
         option_add(options, buffer, (uintptr_t)log);

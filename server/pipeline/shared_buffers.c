@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "api/constants.h"
 #include "base/shared_memory.h"
 #include "server/pipeline/staging.h"
 
@@ -24,12 +25,13 @@ static CUresult piece_new(struct shared_buffers *shared_buffers, uint32_t number
                           struct shared_buffer **piece)
 {
     if (shared_buffers->buffers == NULL) {
-        shared_buffers->buffers = calloc(SHARED_BUFFERS_MAX, sizeof *shared_buffers->buffers);
+        shared_buffers->buffers = calloc(API_SHARED_BUFFERS_MAX, sizeof *shared_buffers->buffers);
     }
     if (shared_buffers->buffers == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (number >= SHARED_BUFFERS_MAX || shared_buffers->buffers[number].bytes != 0 || bytes == 0) {
+    if (number >= API_SHARED_BUFFERS_MAX || shared_buffers->buffers[number].bytes != 0 ||
+        bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *piece = &shared_buffers->buffers[number];
@@ -104,7 +106,7 @@ CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
 struct shared_buffer *shared_buffer_find(const struct shared_buffers *shared_buffers,
                                          uint32_t number, uint64_t offset, uint64_t bytes)
 {
-    if (shared_buffers->buffers == NULL || number >= SHARED_BUFFERS_MAX) {
+    if (shared_buffers->buffers == NULL || number >= API_SHARED_BUFFERS_MAX) {
         return NULL;
     }
     struct shared_buffer *piece = &shared_buffers->buffers[number];

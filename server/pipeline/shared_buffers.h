@@ -14,8 +14,6 @@
 
 #include "server/driver/driver.h"
 
-#define SHARED_BUFFERS_MAX 1024u
-
 struct shared_buffer {
     uint8_t *memory;  /* mapped here; NULL: the network card reaches it, */
     uint64_t address; /* by address and key */
@@ -26,7 +24,7 @@ struct shared_buffer {
 };
 
 struct shared_buffers {            /* of the submit thread, but for `uses` */
-    struct shared_buffer *buffers; /* SHARED_BUFFERS_MAX; NULL: none yet */
+    struct shared_buffer *buffers; /* API_SHARED_BUFFERS_MAX; NULL: none yet */
     uint64_t bytes, most;          /* of all; allowed */
 };
 

@@ -10,7 +10,9 @@
 #include "base/failpoint.h"
 #include "server/session/conn.h"
 
-#define TICKET_BYTES (sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES)
+_Static_assert(sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES ==
+                   API_BULK_TICKET_BYTES,
+               "an id and a key");
 
 #define FAR_NS  (3 * GA_NS_PER_MS) /* round trip where one connection may not fill the wire */
 #define FAR_MAX 4u
@@ -66,7 +68,7 @@ bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header
                               struct ga_reader *reader)
 {
     struct server_bulk *bulk = &conn->bulk;
-    char tickets[WIRE_BULKS_MAX * TICKET_BYTES];
+    char tickets[WIRE_BULKS_MAX * API_BULK_TICKET_BYTES];
     struct ga_bulk_open_results results = {.tickets = tickets};
     if (!ga_reader_done(reader)) {
         return false;
@@ -76,9 +78,9 @@ bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header
         struct channel_ticket made[WIRE_BULKS_MAX];
         bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
         results.connections = bulk->granted;
-        results.ticket_bytes = (uint32_t)(bulk->granted * TICKET_BYTES);
+        results.ticket_bytes = bulk->granted * API_BULK_TICKET_BYTES;
         for (unsigned i = 0; i < bulk->granted; i++) {
-            char *at = tickets + i * TICKET_BYTES;
+            char *at = tickets + i * API_BULK_TICKET_BYTES;
             memcpy(at, made[i].id, sizeof made[i].id);
             memcpy(at + sizeof made[i].id, made[i].key, sizeof made[i].key);
         }

@@ -16,8 +16,6 @@
 #define PIECE      16384u    /* bytes of text in a frame */
 #define PIPE_BYTES (1 << 20) /* a driver that writes into it need not wait for us */
 
-enum to { TO_STDOUT = 1, TO_STDERR = 2 }; /* as in WIRE_OUTPUT */
-
 /* ---- to the client; with the lock */
 
 /* Whose output it is. All of it is the one application's. */
@@ -26,7 +24,8 @@ static struct kernel_output *redirection_sink(const struct output_redirection *o
     return output->sink;
 }
 
-static void kernel_output_tell(struct server_conn *conn, enum to to, const char *text, size_t bytes)
+static void kernel_output_tell(struct server_conn *conn, enum wire_output to, const char *text,
+                               size_t bytes)
 {
     struct send_queue_frame *frame = send_queue_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
     if (frame == NULL) {
@@ -39,8 +38,8 @@ static void kernel_output_tell(struct server_conn *conn, enum to to, const char 
     send_queue_append(&conn->out, frame);
 }
 
-static void kernel_output_put(struct output_redirection *output, enum to to, const char *text,
-                              size_t bytes)
+static void kernel_output_put(struct output_redirection *output, enum wire_output to,
+                              const char *text, size_t bytes)
 {
     const struct kernel_output *sink = redirection_sink(output);
     if (sink == NULL || !sink->taken) {
@@ -63,7 +62,7 @@ static ssize_t write_stdout(void *cookie, const char *text, size_t bytes)
 {
     struct output_redirection *output = cookie;
     pthread_mutex_lock(&output->lock);
-    kernel_output_put(output, TO_STDOUT, text, bytes);
+    kernel_output_put(output, WIRE_OUTPUT_STDOUT, text, bytes);
     pthread_mutex_unlock(&output->lock);
     return (ssize_t)bytes;
 }
@@ -83,7 +82,7 @@ static ssize_t write_stderr(void *cookie, const char *text, size_t bytes)
         ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
     }
     pthread_mutex_lock(&output->lock);
-    kernel_output_put(output, TO_STDERR, text, bytes);
+    kernel_output_put(output, WIRE_OUTPUT_STDERR, text, bytes);
     pthread_mutex_unlock(&output->lock);
     return (ssize_t)bytes;
 }
@@ -105,7 +104,7 @@ static void pipe_drain(struct output_redirection *output)
     char text[PIECE];
     ssize_t got;
     while ((got = read(output->pipe, text, sizeof text)) > 0) {
-        kernel_output_put(output, TO_STDOUT, text, (size_t)got);
+        kernel_output_put(output, WIRE_OUTPUT_STDOUT, text, (size_t)got);
     }
 }
 

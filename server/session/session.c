@@ -9,8 +9,7 @@
 #include "base/log.h"
 #include "server/session/conn.h"
 
-#define WINDOW_ROUNDS 3u
-#define WINDOW_MAX    (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
+#define WINDOW_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 
 static bool session_refuse(struct server_conn *conn, uint64_t sequence, CUresult rc,
                            const char *reason)
@@ -135,9 +134,9 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
                                               : "the driver maps no memory at given addresses",
                             sequence);
     }
-    if (session->rounds++ == WINDOW_ROUNDS) {
+    if (session->rounds++ == HANDSHAKE_WINDOW_ROUNDS) {
         snprintf(reason, sizeof reason, "no common address window of %llu GiB after %u proposals",
-                 (unsigned long long)(wanted->bytes >> 30), WINDOW_ROUNDS);
+                 (unsigned long long)(wanted->bytes >> 30), HANDSHAKE_WINDOW_ROUNDS);
         return window_waive(conn, session, reason, sequence);
     }
     CUresult rc = window_reserve(conn, session, wanted);

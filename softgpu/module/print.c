@@ -14,8 +14,8 @@
 #define TEXT_SHARE 8
 #define ROOM_FIRST 4096
 
-_Static_assert((int)SG_OUTPUT_STDOUT == FRONT_OUTPUT_STDOUT &&
-                   (int)SG_OUTPUT_STDERR == FRONT_OUTPUT_STDERR,
+_Static_assert((int)SG_OUTPUT_STDOUT == WIRE_OUTPUT_STDOUT &&
+                   (int)SG_OUTPUT_STDERR == WIRE_OUTPUT_STDERR,
                "records of the one are those of the other");
 
 struct sg_print {
