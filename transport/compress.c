@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When packing wins, and LZ4. */
+/* When compression wins, and LZ4. */
 #include "transport/compress.h"
 
 #include <lz4.h>
@@ -54,18 +54,18 @@ bool compression_wanted(struct compression *compression)
     return true;
 }
 
-void compression_tried(struct compression *compression, uint64_t plain_bytes, uint64_t packed_bytes,
-                       uint64_t took_ns)
+void compression_tried(struct compression *compression, uint64_t plain_bytes,
+                       uint64_t compressed_bytes, uint64_t took_ns)
 {
-    uint64_t left = packed_bytes != 0 ? packed_bytes : plain_bytes;
+    uint64_t left = compressed_bytes != 0 ? compressed_bytes : plain_bytes;
     compression->work_ps = learn(compression->work_ps, took_ns * 1000 / plain_bytes + 1);
     compression->left_share = learn(compression->left_share, left * SHARE_ONE / plain_bytes);
-    if (packed_bytes != 0) {
+    if (compressed_bytes != 0) {
         compression->plain_bytes += plain_bytes;
-        compression->packed_bytes += packed_bytes;
+        compression->compressed_bytes += compressed_bytes;
     }
     uint64_t saved_ps = compression->wire_ps * (SHARE_ONE - compression->left_share) / SHARE_ONE;
-    if (packed_bytes != 0 && compression->work_ps < saved_ps) {
+    if (compressed_bytes != 0 && compression->work_ps < saved_ps) {
         compression->next_skip = 0;
         return;
     }
@@ -76,24 +76,24 @@ void compression_tried(struct compression *compression, uint64_t plain_bytes, ui
 
 size_t compress(const void *from, size_t bytes, void *to)
 {
-    int packed = LZ4_compress_fast(from, to, (int)bytes, (int)compression_room(bytes), HASTE);
-    return packed > 0 ? (size_t)packed : 0;
+    int compressed = LZ4_compress_fast(from, to, (int)bytes, (int)compression_room(bytes), HASTE);
+    return compressed > 0 ? (size_t)compressed : 0;
 }
 
 size_t compress_piece(struct compression *compression, const void *from, size_t bytes, void *to)
 {
     uint64_t start = ga_clock_ns();
-    size_t packed = compress(from, bytes, to);
-    compression_tried(compression, bytes, packed, ga_clock_ns() - start);
-    return packed;
+    size_t compressed = compress(from, bytes, to);
+    compression_tried(compression, bytes, compressed, ga_clock_ns() - start);
+    return compressed;
 }
 
-enum ga_status decompress(const void *from, size_t packed, void *to, size_t bytes)
+enum ga_status decompress(const void *from, size_t compressed, void *to, size_t bytes)
 {
-    if (packed == 0 || packed >= bytes || bytes > LZ4_MAX_INPUT_SIZE) {
+    if (compressed == 0 || compressed >= bytes || bytes > LZ4_MAX_INPUT_SIZE) {
         return GA_INVALID;
     }
-    int got = LZ4_decompress_safe(from, to, (int)packed, (int)bytes);
+    int got = LZ4_decompress_safe(from, to, (int)compressed, (int)bytes);
     return got >= 0 && (size_t)got == bytes ? GA_OK : GA_INVALID;
 }
 

@@ -28,10 +28,10 @@ struct compression {
     bool full; /* the socket is full, since then, and has taken so much: */
     uint64_t full_ns, taken_bytes;
     uint64_t sure_bytes;       /* after that many nobody knows any more what the wire is like */
-    uint64_t wire_ps, work_ps; /* picoseconds: of a byte on the wire; to pack one. 0: unknown */
+    uint64_t wire_ps, work_ps; /* picoseconds: of a byte on the wire; to compress one. 0: unknown */
     uint64_t left_share;       /* of 1024: what is left of a byte */
     unsigned skip, next_skip;  /* pieces that are not even tried; as many the next time */
-    uint64_t plain_bytes, packed_bytes; /* packed so far, and what was left of them */
+    uint64_t plain_bytes, compressed_bytes; /* compressed so far, and what was left of them */
 };
 
 /* ---- what the sender sees */
@@ -49,23 +49,23 @@ static inline void compression_emptied(struct compression *compression)
 
 /* Whether to try the next piece. */
 bool compression_wanted(struct compression *compression);
-/* A piece has been tried: packed_bytes 0: it did not get smaller. */
-void compression_tried(struct compression *compression, uint64_t plain_bytes, uint64_t packed_bytes,
-                       uint64_t took_ns);
+/* A piece has been tried: compressed_bytes 0: it did not get smaller. */
+void compression_tried(struct compression *compression, uint64_t plain_bytes,
+                       uint64_t compressed_bytes, uint64_t took_ns);
 
 /* ---- the bytes */
-/* Room for what packing `bytes` may need; less than they are. */
+/* Room for what compressing `bytes` may need; less than they are. */
 static inline size_t compression_room(size_t bytes)
 {
     return bytes - bytes / 8;
 }
-/* Packs into compression_room(bytes) bytes; how many they have become. 0: they do not fit. */
+/* Compresses into compression_room(bytes) bytes; how many they have become. 0: they do not fit. */
 size_t compress(const void *from, size_t bytes, void *to);
 /* Compresses, and tells `compression` how long that took. */
 size_t compress_piece(struct compression *compression, const void *from, size_t bytes, void *to);
 /* The inverse; `from` is of a peer. GA_INVALID unless exactly `bytes` come out. Writes nothing
  * beyond them. */
-GA_CHECKED enum ga_status decompress(const void *from, size_t packed, void *to, size_t bytes);
+GA_CHECKED enum ga_status decompress(const void *from, size_t compressed, void *to, size_t bytes);
 
 /* Whether both ends are on this machine, so that nothing is saved. */
 bool compression_is_near(const struct transport_conn *conn);

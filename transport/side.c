@@ -69,7 +69,7 @@ enum ga_status transport_side_send(struct transport_side *side, uint16_t opcode,
     return status;
 }
 
-unsigned transport_side_await(struct transport_side *side, struct pollfd *fds)
+unsigned transport_side_poll_prepare(struct transport_side *side, struct pollfd *fds)
 {
     pthread_mutex_lock(&side->lock);
     short events = side->out_bytes != 0 ? POLLIN | POLLOUT : POLLIN;
@@ -129,7 +129,7 @@ static bool readable(struct transport_side *side)
     return count == 0 || poll(fds, count, 0) > 0;
 }
 
-enum ga_status transport_side_beat(struct transport_side *side, uint64_t now_ns)
+enum ga_status transport_side_heartbeat(struct transport_side *side, uint64_t now_ns)
 {
     enum ga_liveness_answer answer = ga_liveness_look(&side->liveness, now_ns);
     if (answer == GA_LIVENESS_DEAD && !readable(side)) {

@@ -46,10 +46,10 @@ GA_CHECKED enum ga_status transport_side_receive(struct transport_side *side,
 
 /* Sends what waits, pings. To be called once an interval at least. GA_TIMEOUT: it gives no sign of
  * life. GA_LOST. */
-GA_CHECKED enum ga_status transport_side_beat(struct transport_side *side, uint64_t now_ns);
+GA_CHECKED enum ga_status transport_side_heartbeat(struct transport_side *side, uint64_t now_ns);
 uint64_t transport_side_interval_ns(const struct transport_side *side);
 
 /* What to poll for: as transport_ops.poll_prepare. */
-unsigned transport_side_await(struct transport_side *side, struct pollfd *fds);
+unsigned transport_side_poll_prepare(struct transport_side *side, struct pollfd *fds);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A transport is a reliable, ordered stream of bytes that never blocks. An operation that cannot be
  * done now returns GA_AGAIN, and poll(2) says when to try again: on the descriptors that
- * `poll_prepare` names, or, for a connection that is not upgraded (wide), on its own descriptor.
+ * `poll_prepare` names, or, for a connection that is not upgraded, on its own descriptor.
  * transport/frame.h makes frames of the bytes. A new transport has a struct transport_ops, a line
  * in transport_all[] and a line in the contract test; ARCHITECTURE.md says who chooses it. */
 #ifndef TRANSPORT_TRANSPORT_H
@@ -65,8 +65,8 @@ struct transport_conn {
     void *state; /* the transport's own; NULL: it needs none */
 };
 
-/* Memory that is registered with the network card of a wide connection. The other end names it by
- * address and key. */
+/* Memory that is registered with the network card of an upgraded connection. The other end
+ * names it by address and key. */
 struct transport_memory {
     void *state; /* the transport's own */
     uint64_t address;
@@ -92,7 +92,7 @@ enum transport_use { TRANSPORT_OWN, TRANSPORT_SHARED };
 struct transport_one_sided {
     /* Registers memory, which stays the caller's and where it is: TRANSPORT_SHARED for the other
      * end, TRANSPORT_OWN for copies that this end makes. Any thread. GA_UNSUPPORTED: the connection
-     * is not wide. GA_NO_MEMORY, with errno. */
+     * is not upgraded. GA_NO_MEMORY, with errno. */
     GA_CHECKED enum ga_status (*share)(struct transport_conn *conn, void *memory, size_t bytes,
                                        enum transport_use use, struct transport_memory *out);
     /* The other end cannot reach the memory any more when this returns. Call before close. */
@@ -135,10 +135,10 @@ struct transport_ops {
     /* Upgrades a connection that will carry much, before its first byte, at the end that connects.
      * NULL: the transport cannot. On failure, with `why`, bytes go the plain way. */
     GA_CHECKED enum ga_status (*upgrade)(struct transport_conn *conn, char *why, size_t why_size);
-    /* Of a wide connection, at the end that connected: passes a descriptor, which stays the
-     * caller's, to the process at the other end; bytes that are sent afterwards arrive after it.
-     * NULL: the transport cannot. GA_AGAIN: not now. GA_UNSUPPORTED: the connection is not wide.
-     * Any thread. */
+    /* Of an upgraded connection, at the end that connected: passes a descriptor, which stays
+     * the caller's, to the process at the other end; bytes that are sent afterwards arrive after
+     * it. NULL: the transport cannot. GA_AGAIN: not now. GA_UNSUPPORTED: the connection is not
+     * upgraded. Any thread. */
     GA_CHECKED enum ga_status (*send_fd)(struct transport_conn *conn, int fd);
     /* At the other end: receives the next one, which is then the caller's. GA_AGAIN: there is none.
      * The thread that receives. */

@@ -87,7 +87,7 @@ static uint64_t beat(struct client_conn *conn, uint64_t now)
     }
     rest(conn, now);
     conn->hooks->rest(conn, now);
-    enum ga_status status = transport_side_beat(&conn->side, now);
+    enum ga_status status = transport_side_heartbeat(&conn->side, now);
     if (status != GA_OK) {
         side_failed(conn, status);
         return UINT64_MAX;
@@ -115,7 +115,8 @@ static unsigned await_data(struct client_conn *conn, struct pollfd *at)
 static unsigned await_side(struct client_conn *conn, struct pollfd *at)
 {
     unsigned count;
-    while ((count = transport_side_await(&conn->side, at)) == 0 && atomic_load(&conn->dead) == 0) {
+    while ((count = transport_side_poll_prepare(&conn->side, at)) == 0 &&
+           atomic_load(&conn->dead) == 0) {
         read_side(conn);
     }
     return count;

@@ -37,7 +37,7 @@ static void print_packing(int pid)
     unsigned long long out = 0, out_packed = 0, in = 0, in_packed = 0;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
         out += conn->compression.plain_bytes;
-        out_packed += conn->compression.packed_bytes;
+        out_packed += conn->compression.compressed_bytes;
         in += conn->unpacked_bytes;
         in_packed += conn->unpacked_from;
     }

@@ -94,7 +94,7 @@ static void backend_turn(void)
     for (unsigned i = 0; i < backend.application_count; i++) {
         struct application *application = &backend.applications[i];
         if (application->side_open) {
-            unsigned more = transport_side_await(&application->side, fds + count);
+            unsigned more = transport_side_poll_prepare(&application->side, fds + count);
             timeout_ms = more != 0 ? timeout_ms : 0;
             count += more;
         }

@@ -35,7 +35,7 @@ const char *side_turn(struct application *application)
     }
     if (status == GA_AGAIN) {
         uint64_t now_ns = ga_clock_ns();
-        status = transport_side_beat(&application->side, now_ns);
+        status = transport_side_heartbeat(&application->side, now_ns);
         if (application->conn != NULL) {
             send_queue_rest(&application->conn->out, now_ns);
         }

@@ -60,7 +60,7 @@ static enum ga_status through_stored(struct transport_conn *conn, uint64_t *coun
                                          : GA_UNSUPPORTED;
 }
 
-const struct transport_one_sided fault_reach = {
+const struct transport_one_sided fault_one_sided = {
     .share = through_share,
     .unshare = through_unshare,
     .fetch = through_fetch,

@@ -33,8 +33,8 @@ static enum ga_status rdma_conn_make(const struct transport_conn *tcp, enum rdma
 
 static void conn_free(struct rdma_conn *state)
 {
-    if (state->wide != NULL) {
-        rdma_wide_free(state->wide);
+    if (state->endpoint != NULL) {
+        rdma_endpoint_free(state->endpoint);
     }
     pthread_mutex_destroy(&state->in.lock);
     pthread_mutex_destroy(&state->out.lock);
@@ -83,12 +83,12 @@ static enum ga_status rdma_connect_end(struct transport_conn *conn, char *why, s
 
 /* ---- offers */
 
-static enum ga_status offer_send(struct rdma_conn *state, const struct rdma_wide *wide,
+static enum ga_status offer_send(struct rdma_conn *state, const struct rdma_endpoint *endpoint,
                                  enum rdma_answer answer)
 {
     struct rdma_offer offer;
     size_t sent;
-    rdma_wide_offer(wide, answer, &offer);
+    rdma_endpoint_offer(endpoint, answer, &offer);
     struct iovec piece = {&offer, sizeof offer};
     /* A fresh connection takes so few bytes at once, or it is none. */
     enum ga_status status = transport_tcp.send(&state->tcp, &piece, 1, &sent);
@@ -102,13 +102,14 @@ static enum ga_status rdma_upgrade_here(struct transport_conn *conn, char *why, 
         snprintf(why, why_size, "it cannot be");
         return GA_INVALID;
     }
-    enum ga_status status = rdma_wide_make(state->tcp.fd, true, &state->wide, why, why_size);
+    enum ga_status status =
+        rdma_endpoint_make(state->tcp.fd, true, &state->endpoint, why, why_size);
     if (status != GA_OK) {
         conn_become_tcp(conn);
         return status;
     }
     state->phase = RDMA_ASKED;
-    status = offer_send(state, state->wide, RDMA_OFFER);
+    status = offer_send(state, state->endpoint, RDMA_OFFER);
     if (status != GA_OK) {
         snprintf(why, why_size, "the connection is lost");
     }
@@ -119,20 +120,20 @@ static enum ga_status rdma_upgrade_here(struct transport_conn *conn, char *why, 
 static enum ga_status offer_take(struct rdma_conn *state, const struct rdma_offer *offer)
 {
     char why[300] = "";
-    struct rdma_wide *wide = NULL;
-    enum ga_status status = rdma_wide_make(state->tcp.fd, false, &wide, why, sizeof why);
+    struct rdma_endpoint *endpoint = NULL;
+    enum ga_status status = rdma_endpoint_make(state->tcp.fd, false, &endpoint, why, sizeof why);
     if (status == GA_OK) {
-        status = rdma_wide_connect(wide, offer, why, sizeof why);
+        status = rdma_endpoint_connect(endpoint, offer, why, sizeof why);
     }
     if (status != GA_OK) {
         ga_warn("a client asks for RDMA, and gets TCP: %s", why);
-        if (wide != NULL) {
-            rdma_wide_free(wide);
+        if (endpoint != NULL) {
+            rdma_endpoint_free(endpoint);
         }
         return offer_send(state, NULL, RDMA_NO);
     }
-    state->wide = wide;
-    return offer_send(state, wide, RDMA_YES);
+    state->endpoint = endpoint;
+    return offer_send(state, endpoint, RDMA_YES);
 }
 
 /* The client's end: what the server says to it. */
@@ -144,12 +145,12 @@ static enum ga_status answer_take(struct transport_conn *conn, const struct rdma
     if (!yes && answer->answer != RDMA_NO) {
         return GA_LOST;
     }
-    if (!yes || rdma_wide_connect(state->wide, answer, why, sizeof why) != GA_OK) {
+    if (!yes || rdma_endpoint_connect(state->endpoint, answer, why, sizeof why) != GA_OK) {
         ga_warn("no RDMA for a connection, its bytes go over TCP: %s", why);
         conn_become_tcp(conn);
         return GA_OK;
     }
-    state->phase = RDMA_WIDE;
+    state->phase = RDMA_UPGRADED;
     atomic_store_explicit(&state->ready, true, memory_order_release);
     return GA_OK;
 }
@@ -187,11 +188,11 @@ static enum ga_status head_read(struct transport_conn *conn)
         return GA_LOST;
     }
     GA_TRY(offer_take(state, &offer));
-    if (state->wide == NULL) {
+    if (state->endpoint == NULL) {
         conn_become_tcp(conn);
         return GA_OK;
     }
-    state->phase = RDMA_WIDE;
+    state->phase = RDMA_UPGRADED;
     return GA_OK;
 }
 
@@ -226,8 +227,8 @@ static enum ga_status rdma_send_here(struct transport_conn *conn, const struct i
             return conn->ops->send(conn, pieces, count, sent);
         }
     }
-    return state->wide != NULL ? rdma_stream_send(state, pieces, count, sent)
-                               : transport_tcp.send(&state->tcp, pieces, count, sent);
+    return state->endpoint != NULL ? rdma_stream_send(state, pieces, count, sent)
+                                   : transport_tcp.send(&state->tcp, pieces, count, sent);
 }
 
 static enum ga_status rdma_receive_here(struct transport_conn *conn, void *to, size_t size,
@@ -241,7 +242,7 @@ static enum ga_status rdma_receive_here(struct transport_conn *conn, void *to, s
         }
         state = conn->state;
     }
-    if (state->wide != NULL) {
+    if (state->endpoint != NULL) {
         return rdma_stream_receive(state, to, size, got);
     }
     return state->head_got != 0 ? head_give(conn, to, size, got)
@@ -257,8 +258,8 @@ static unsigned rdma_poll_prepare_here(struct transport_conn *conn, short wanted
     } else if (state->phase == RDMA_PLAIN && state->head_given != state->head_got) {
         return 0;
     }
-    return state->phase == RDMA_WIDE ? rdma_stream_await(state, wanted, fds)
-                                     : transport_tcp.poll_prepare(&state->tcp, wanted, fds);
+    return state->phase == RDMA_UPGRADED ? rdma_stream_poll_prepare(state, wanted, fds)
+                                         : transport_tcp.poll_prepare(&state->tcp, wanted, fds);
 }
 
 /* ---- the rest */
@@ -268,12 +269,12 @@ static unsigned rdma_descriptors(const struct transport_conn *conn, int *fds)
     const struct rdma_conn *state = conn->state;
     unsigned count = 0;
     fds[count++] = conn->fd;
-    if (state->wide != NULL) {
-        fds[count++] = state->wide->in.channel->fd;
-        fds[count++] = state->wide->out.channel->fd;
-        fds[count++] = state->wide->fetch.channel->fd;
-        fds[count++] = state->wide->card.context->cmd_fd;
-        fds[count++] = state->wide->card.context->async_fd;
+    if (state->endpoint != NULL) {
+        fds[count++] = state->endpoint->in.channel->fd;
+        fds[count++] = state->endpoint->out.channel->fd;
+        fds[count++] = state->endpoint->fetch.channel->fd;
+        fds[count++] = state->endpoint->card.context->cmd_fd;
+        fds[count++] = state->endpoint->card.context->async_fd;
     }
     return count;
 }
@@ -296,7 +297,7 @@ static void rdma_close(struct transport_conn *conn)
 {
     struct rdma_conn *state = conn->state;
     int before = ga_cancel_off();
-    if (state->wide != NULL) {
+    if (state->endpoint != NULL) {
         rdma_stream_end(state);
     }
     state->tcp.ops->close(&state->tcp);
@@ -330,10 +331,10 @@ const struct transport_ops transport_rdma = {
     .connect_begin = rdma_connect_begin,
     .connect_end = rdma_connect_end,
     .upgrade = rdma_upgrade,
-    .one_sided = &rdma_reach,
+    .one_sided = &rdma_one_sided,
     .send = rdma_send,
     .receive = rdma_receive,
-    .idle = rdma_stream_rest,
+    .idle = rdma_stream_idle,
     .poll_prepare = rdma_poll_prepare,
     .descriptors = rdma_descriptors,
     .set_dead_after = rdma_set_dead_after,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes a connection wide over RDMA: a card, memory of both directions, a queue pair for each,
- * and one by which the server reads the client's memory; and how the two ends tell each other
+/* What upgrades a connection to RDMA: a card, memory of both directions, a queue pair for
+ * each, and one by which the server reads the client's memory; and how the two ends tell each other
  * (inside transport/).
  *
  *   client                                   server
@@ -38,7 +38,7 @@ static_assert(sizeof(struct rdma_offer) == 64, "it travels as it is");
 
 enum rdma_answer { RDMA_OFFER, RDMA_YES, RDMA_NO };
 
-struct rdma_wide {
+struct rdma_endpoint {
     struct rdma_card card;
     struct ibv_pd *pd;
     uint8_t *memory; /* what comes in, and behind it what goes out */
@@ -50,23 +50,24 @@ struct rdma_wide {
 
 /* For a connected socket. `readable`: the other end may read memory that is shared with it. On
  * failure, with `why`, nothing stays. */
-GA_CHECKED enum ga_status rdma_wide_make(int fd, bool readable, struct rdma_wide **out, char *why,
-                                         size_t why_size);
-void rdma_wide_offer(const struct rdma_wide *wide, enum rdma_answer answer,
-                     struct rdma_offer *offer);
+GA_CHECKED enum ga_status rdma_endpoint_make(int fd, bool readable, struct rdma_endpoint **out,
+                                             char *why, size_t why_size);
+void rdma_endpoint_offer(const struct rdma_endpoint *endpoint, enum rdma_answer answer,
+                         struct rdma_offer *offer);
 /* Connects to the other end. GA_UNSUPPORTED: the two do not go together. */
-GA_CHECKED enum ga_status rdma_wide_connect(struct rdma_wide *wide, const struct rdma_offer *offer,
-                                            char *why, size_t why_size);
-void rdma_wide_free(struct rdma_wide *wide);
+GA_CHECKED enum ga_status rdma_endpoint_connect(struct rdma_endpoint *endpoint,
+                                                const struct rdma_offer *offer, char *why,
+                                                size_t why_size);
+void rdma_endpoint_free(struct rdma_endpoint *endpoint);
 
-static inline uint8_t *rdma_ring_in(const struct rdma_wide *wide)
+static inline uint8_t *rdma_ring_in(const struct rdma_endpoint *endpoint)
 {
-    return wide->memory;
+    return endpoint->memory;
 }
 
-static inline uint8_t *rdma_ring_out(const struct rdma_wide *wide)
+static inline uint8_t *rdma_ring_out(const struct rdma_endpoint *endpoint)
 {
-    return wide->memory + RDMA_RING;
+    return endpoint->memory + RDMA_RING;
 }
 
 #endif

@@ -5,28 +5,29 @@
 #include "base/failpoint.h"
 #include "transport/rdma/rdma_state.h"
 
-/* NULL: the connection is not wide. */
-static struct rdma_conn *wide_state(const struct transport_conn *conn)
+/* NULL: the connection is not upgraded. */
+static struct rdma_conn *upgraded_state(const struct transport_conn *conn)
 {
     struct rdma_conn *state = conn->state;
-    return state->phase == RDMA_WIDE ? state : NULL;
+    return state->phase == RDMA_UPGRADED ? state : NULL;
 }
 
-static enum ga_status reach_share_here(struct transport_conn *conn, void *memory, size_t bytes,
-                                       enum transport_use use, struct transport_memory *out)
+static enum ga_status one_sided_share_here(struct transport_conn *conn, void *memory, size_t bytes,
+                                           enum transport_use use, struct transport_memory *out)
 {
     const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    struct rdma_conn *state = wide_state(conn);
+    struct rdma_conn *state = upgraded_state(conn);
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
-    struct ibv_mr *made = state->wide->card.verbs->reg_mr(
-        state->wide->pd, memory, bytes, use == TRANSPORT_SHARED ? shared : IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_mr *made = state->endpoint->card.verbs->reg_mr(
+        state->endpoint->pd, memory, bytes,
+        use == TRANSPORT_SHARED ? shared : IBV_ACCESS_LOCAL_WRITE);
     if (made == NULL) {
         return GA_NO_MEMORY;
     }
     if (GA_FAILPOINT("rdma: memory is shared")) {
-        rdma_qp_halt(&state->wide->fetch);
+        rdma_qp_halt(&state->endpoint->fetch);
     }
     *out = (struct transport_memory){.state = made,
                                      .address = (uintptr_t)memory,
@@ -34,11 +35,11 @@ static enum ga_status reach_share_here(struct transport_conn *conn, void *memory
     return GA_OK;
 }
 
-static void reach_unshare(struct transport_conn *conn, struct transport_memory *memory)
+static void one_sided_unshare(struct transport_conn *conn, struct transport_memory *memory)
 {
     const struct rdma_conn *state = conn->state;
     int before = ga_cancel_off();
-    (void)state->wide->card.verbs->dereg_mr(memory->state);
+    (void)state->endpoint->card.verbs->dereg_mr(memory->state);
     ga_cancel_back(before);
     memory->state = NULL;
 }
@@ -52,34 +53,34 @@ static struct rdma_qp_write move_of(const struct transport_one_sided_copy *copy)
                                   .remote_key = copy->key};
 }
 
-static enum ga_status reach_fetch(struct transport_conn *conn,
-                                  const struct transport_one_sided_copy *copy)
+static enum ga_status one_sided_fetch(struct transport_conn *conn,
+                                      const struct transport_one_sided_copy *copy)
 {
-    struct rdma_conn *state = wide_state(conn);
+    struct rdma_conn *state = upgraded_state(conn);
     const struct rdma_qp_write move = move_of(copy);
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
     if (GA_FAILPOINT("rdma: memory is fetched")) {
-        rdma_qp_halt(&state->wide->fetch);
+        rdma_qp_halt(&state->endpoint->fetch);
     }
-    return rdma_qp_move(&state->wide->fetch, IBV_WR_RDMA_READ, &move);
+    return rdma_qp_move(&state->endpoint->fetch, IBV_WR_RDMA_READ, &move);
 }
 
 static void word_is_wrong(void *user, enum rdma_qp_kind kind, uint32_t number)
 {
     struct rdma_conn *state = user;
     (void)kind, (void)number;
-    rdma_qp_break(&state->wide->fetch, "nothing is said where memory is read");
+    rdma_qp_break(&state->endpoint->fetch, "nothing is said where memory is read");
 }
 
-static enum ga_status reach_fetched(struct transport_conn *conn, uint64_t *count)
+static enum ga_status one_sided_fetched(struct transport_conn *conn, uint64_t *count)
 {
-    struct rdma_conn *state = wide_state(conn);
+    struct rdma_conn *state = upgraded_state(conn);
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
-    struct rdma_qp *qp = &state->wide->fetch;
+    struct rdma_qp *qp = &state->endpoint->fetch;
     GA_TRY(rdma_qp_poll(qp, word_is_wrong, state));
     if (qp->finished != qp->posted && atomic_exchange(&state->dozed, false) &&
         rdma_stream_tcp_ended(state)) {
@@ -89,44 +90,44 @@ static enum ga_status reach_fetched(struct transport_conn *conn, uint64_t *count
     return GA_OK;
 }
 
-bool rdma_reach_sleeps(struct rdma_conn *state)
+bool rdma_one_sided_sleeps(struct rdma_conn *state)
 {
-    struct rdma_qp *qp = &state->wide->fetch;
+    struct rdma_qp *qp = &state->endpoint->fetch;
     uint64_t before = qp->finished;
     rdma_qp_arm(qp);
     return rdma_qp_poll(qp, word_is_wrong, state) == GA_OK && qp->finished == before;
 }
 
-static enum ga_status reach_store(struct transport_conn *conn,
-                                  const struct transport_one_sided_copy *copy)
+static enum ga_status one_sided_store(struct transport_conn *conn,
+                                      const struct transport_one_sided_copy *copy)
 {
-    struct rdma_conn *state = wide_state(conn);
+    struct rdma_conn *state = upgraded_state(conn);
     const struct rdma_qp_write move = move_of(copy);
     if (state == NULL) {
         return GA_UNSUPPORTED;
     }
     if (GA_FAILPOINT("rdma: bytes are stored")) {
-        rdma_qp_halt(&state->wide->out);
+        rdma_qp_halt(&state->endpoint->out);
     }
     return rdma_stream_store(state, &move);
 }
 
-static enum ga_status reach_stored(struct transport_conn *conn, uint64_t *count)
+static enum ga_status one_sided_stored(struct transport_conn *conn, uint64_t *count)
 {
-    struct rdma_conn *state = wide_state(conn);
+    struct rdma_conn *state = upgraded_state(conn);
     return state != NULL ? rdma_stream_stored(state, count) : GA_UNSUPPORTED;
 }
 
-RDMA_UNCANCELLED(enum ga_status, reach_share,
+RDMA_UNCANCELLED(enum ga_status, one_sided_share,
                  (struct transport_conn * conn, void *memory, size_t bytes, enum transport_use use,
                   struct transport_memory *out),
                  (conn, memory, bytes, use, out))
 
-const struct transport_one_sided rdma_reach = {
-    .share = reach_share,
-    .unshare = reach_unshare,
-    .fetch = reach_fetch,
-    .fetched = reach_fetched,
-    .store = reach_store,
-    .stored = reach_stored,
+const struct transport_one_sided rdma_one_sided = {
+    .share = one_sided_share,
+    .unshare = one_sided_unshare,
+    .fetch = one_sided_fetch,
+    .fetched = one_sided_fetched,
+    .store = one_sided_store,
+    .stored = one_sided_stored,
 };

@@ -47,8 +47,8 @@ static bool qp_make(struct rdma_qp *qp, struct ibv_pd *pd, unsigned access)
     struct ibv_qp_init_attr wanted = {.send_cq = qp->cq,
                                       .recv_cq = qp->cq,
                                       .qp_type = IBV_QPT_RC,
-                                      .cap = {.max_send_wr = LANE_SENDS,
-                                              .max_recv_wr = LANE_DEPTH,
+                                      .cap = {.max_send_wr = RDMA_QP_SENDS,
+                                              .max_recv_wr = RDMA_QP_DEPTH,
                                               .max_send_sge = 1,
                                               .max_recv_sge = 1,
                                               .max_inline_data = INLINE_BYTES}};
@@ -81,11 +81,11 @@ enum ga_status rdma_qp_init(struct rdma_qp *qp, const struct rdma_card *card, st
         status = qp_failed(why, why_size, "no completion channel");
     }
     if (status == GA_OK) {
-        qp->cq =
-            verbs->create_cq(card->context, (int)(LANE_DEPTH + LANE_SENDS), NULL, qp->channel, 0);
+        qp->cq = verbs->create_cq(card->context, (int)(RDMA_QP_DEPTH + RDMA_QP_SENDS), NULL,
+                                  qp->channel, 0);
         status = qp->cq != NULL ? GA_OK : qp_failed(why, why_size, "no completion queue");
     }
-    if (status == GA_OK && (!qp_make(qp, pd, access) || receives_post(qp, LANE_DEPTH) != GA_OK ||
+    if (status == GA_OK && (!qp_make(qp, pd, access) || receives_post(qp, RDMA_QP_DEPTH) != GA_OK ||
                             getrandom(&qp->psn, sizeof qp->psn, 0) != sizeof qp->psn)) {
         status = qp_failed(why, why_size, "no queue pair");
     }
@@ -174,7 +174,7 @@ static enum ga_status send_post(struct rdma_qp *qp, struct ibv_send_wr *send,
     if (qp->broken) {
         return GA_LOST;
     }
-    if (qp->posted - qp->finished >= LANE_SENDS - 1) {
+    if (qp->posted - qp->finished >= RDMA_QP_SENDS - 1) {
         return GA_AGAIN;
     }
     send->wr_id = qp->posted + 1;
@@ -205,8 +205,8 @@ enum ga_status rdma_qp_post(struct rdma_qp *qp, enum rdma_qp_kind kind, uint32_t
 {
     struct ibv_send_wr send = {.opcode = write != NULL ? IBV_WR_RDMA_WRITE_WITH_IMM
                                                        : IBV_WR_SEND_WITH_IMM,
-                               .send_flags = kind == LANE_END ? IBV_SEND_SIGNALED : 0,
-                               .imm_data = htonl((uint32_t)kind << 30 | (number & LANE_NUMBER))};
+                               .send_flags = kind == RDMA_QP_END ? IBV_SEND_SIGNALED : 0,
+                               .imm_data = htonl((uint32_t)kind << 30 | (number & RDMA_QP_NUMBER))};
     return send_post(qp, &send, write);
 }
 
@@ -236,7 +236,7 @@ enum ga_status rdma_qp_poll(struct rdma_qp *qp,
                        (done[i].wc_flags & IBV_WC_WITH_IMM) != 0) {
                 uint32_t word = ntohl(done[i].imm_data);
                 received++;
-                take(user, (enum rdma_qp_kind)(word >> 30), word & LANE_NUMBER);
+                take(user, (enum rdma_qp_kind)(word >> 30), word & RDMA_QP_NUMBER);
             } else if ((done[i].opcode & IBV_WC_RECV) == 0) {
                 qp->finished = done[i].wr_id;
             } else {

@@ -14,15 +14,15 @@
 
 #include "transport/rdma/rdma_verbs.h"
 
-#define LANE_DEPTH  160u /* messages that may come unseen */
-#define LANE_SENDS  256u
-#define LANE_NUMBER ((UINT32_C(1) << 30) - 1)
+#define RDMA_QP_DEPTH  160u /* messages that may come unseen */
+#define RDMA_QP_SENDS  256u
+#define RDMA_QP_NUMBER ((UINT32_C(1) << 30) - 1)
 
 enum rdma_qp_kind {
-    LANE_BYTES,  /* so many bytes have been written behind the last ones */
-    LANE_READ,   /* the other end has read so many bytes (the lowest 30 bits) */
-    LANE_SWITCH, /* bytes go this way from now on; so many have gone over TCP before */
-    LANE_END,
+    RDMA_QP_BYTES,  /* so many bytes have been written behind the last ones */
+    RDMA_QP_READ,   /* the other end has read so many bytes (the lowest 30 bits) */
+    RDMA_QP_SWITCH, /* bytes go this way from now on; so many have gone over TCP before */
+    RDMA_QP_END,
 };
 
 struct rdma_qp {

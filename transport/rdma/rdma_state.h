@@ -43,7 +43,7 @@ enum rdma_phase {
     RDMA_PLAIN, /* bytes go over TCP and nothing else has been said */
     RDMA_NEW,   /* the server's end: the client has not said what it is */
     RDMA_ASKED, /* the client's end: no answer yet */
-    RDMA_WIDE,
+    RDMA_UPGRADED,
 };
 
 struct rdma_conn {
@@ -51,7 +51,7 @@ struct rdma_conn {
     enum rdma_phase phase;
     uint8_t head[sizeof(struct rdma_offer)]; /* first bytes of the other end */
     size_t head_got, head_given;
-    struct rdma_wide *wide;            /* NULL: there is none */
+    struct rdma_endpoint *endpoint;    /* NULL: there is none */
     atomic_bool ready;                 /* our bytes may go through the ring */
     atomic_bool napped, waited, dozed; /* slept, for what comes, for room, for a fetch */
     atomic_bool ended;
@@ -59,8 +59,7 @@ struct rdma_conn {
     struct rdma_out out;
 };
 
-/* ---- rdma_stream.c: bytes, once the connection is wide; as the functions of struct transport_ops
- */
+/* ---- rdma_stream.c: bytes, once it is upgraded; as the functions of struct transport_ops */
 GA_CHECKED enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pieces,
                                            int count, size_t *sent);
 GA_CHECKED enum ga_status rdma_stream_receive(struct rdma_conn *state, void *to, size_t size,
@@ -69,17 +68,17 @@ GA_CHECKED enum ga_status rdma_stream_receive(struct rdma_conn *state, void *to,
 GA_CHECKED enum ga_status rdma_stream_store(struct rdma_conn *state,
                                             const struct rdma_qp_write *write);
 GA_CHECKED enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count);
-/* As `rest` of struct transport_ops. */
-void rdma_stream_rest(struct transport_conn *conn, uint64_t now_ns);
+/* As `idle` of struct transport_ops. */
+void rdma_stream_idle(struct transport_conn *conn, uint64_t now_ns);
 /* The TCP connection is at its end, or has bytes that nobody sends any more. */
 bool rdma_stream_tcp_ended(struct rdma_conn *state);
-unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd *fds);
+unsigned rdma_stream_poll_prepare(struct rdma_conn *state, short wanted, struct pollfd *fds);
 /* Says the end, and waits until what has been said before has arrived, but not for long. */
 void rdma_stream_end(struct rdma_conn *state);
 
 /* ---- rdma_one_sided.c */
-extern const struct transport_one_sided rdma_reach;
+extern const struct transport_one_sided rdma_one_sided;
 /* Whether to sleep until a fetch ends; what has ended meanwhile has not been told. */
-bool rdma_reach_sleeps(struct rdma_conn *state);
+bool rdma_one_sided_sleeps(struct rdma_conn *state);
 
 #endif

@@ -41,9 +41,9 @@ static void out_take(void *user, enum rdma_qp_kind kind, uint32_t number)
 {
     struct rdma_conn *state = user;
     struct rdma_out *out = &state->out;
-    uint64_t read = out->read + ((number - (uint32_t)out->read) & LANE_NUMBER);
-    if (kind != LANE_READ || read > out->written) {
-        rdma_qp_break(&state->wide->out, "its reader says what cannot be");
+    uint64_t read = out->read + ((number - (uint32_t)out->read) & RDMA_QP_NUMBER);
+    if (kind != RDMA_QP_READ || read > out->written) {
+        rdma_qp_break(&state->endpoint->out, "its reader says what cannot be");
         return;
     }
     out->read = read;
@@ -62,7 +62,7 @@ static enum ga_status out_switch(struct rdma_conn *state)
 {
     struct rdma_out *out = &state->out;
     if (!out->switched) {
-        GA_TRY(rdma_qp_post(&state->wide->out, LANE_SWITCH, (uint32_t)out->tcp_bytes, NULL));
+        GA_TRY(rdma_qp_post(&state->endpoint->out, RDMA_QP_SWITCH, (uint32_t)out->tcp_bytes, NULL));
         out->switched = true;
     }
     return GA_OK;
@@ -71,21 +71,21 @@ static enum ga_status out_switch(struct rdma_conn *state)
 /* What the ring has from `written` on leaves, `bytes` of it. */
 static enum ga_status out_post(struct rdma_conn *state, size_t bytes)
 {
-    struct rdma_wide *wide = state->wide;
+    struct rdma_endpoint *endpoint = state->endpoint;
     struct rdma_out *out = &state->out;
     const size_t at = (size_t)(out->written % RDMA_RING);
-    const struct rdma_qp_write write = {.from = rdma_ring_out(wide) + at,
+    const struct rdma_qp_write write = {.from = rdma_ring_out(endpoint) + at,
                                         .bytes = (uint32_t)bytes,
-                                        .local_key = wide->mr_out->lkey,
-                                        .to = wide->remote_ring + at,
-                                        .remote_key = wide->remote_key};
+                                        .local_key = endpoint->mr_out->lkey,
+                                        .to = endpoint->remote_ring + at,
+                                        .remote_key = endpoint->remote_key};
     if (GA_FAILPOINT("rdma: bytes are sent")) {
-        rdma_qp_halt(&wide->out);
+        rdma_qp_halt(&endpoint->out);
     }
-    enum ga_status status = rdma_qp_post(&wide->out, LANE_BYTES, (uint32_t)bytes, &write);
+    enum ga_status status = rdma_qp_post(&endpoint->out, RDMA_QP_BYTES, (uint32_t)bytes, &write);
     if (status == GA_AGAIN) {
-        GA_TRY(rdma_qp_poll(&wide->out, out_take, state));
-        status = rdma_qp_post(&wide->out, LANE_BYTES, (uint32_t)bytes, &write);
+        GA_TRY(rdma_qp_poll(&endpoint->out, out_take, state));
+        status = rdma_qp_post(&endpoint->out, RDMA_QP_BYTES, (uint32_t)bytes, &write);
     }
     GA_TRY(status);
     out->written += bytes;
@@ -98,7 +98,7 @@ static size_t out_fill(struct rdma_conn *state, struct iovec *pieces, int count,
 {
     uint64_t at = state->out.written;
     size_t most = rdma_straight(at, rdma_smaller(room, CHUNK)), done = 0;
-    uint8_t *to = rdma_ring_out(state->wide) + at % RDMA_RING;
+    uint8_t *to = rdma_ring_out(state->endpoint) + at % RDMA_RING;
     for (int i = 0; i < count && done < most; i++) {
         size_t part = rdma_smaller(pieces[i].iov_len, most - done);
         memcpy(to + done, pieces[i].iov_base, part);
@@ -123,7 +123,7 @@ static enum ga_status rdma_out_send(struct rdma_conn *state, const struct iovec 
         want += pieces[i].iov_len;
     }
     if (out_room(out) < want) {
-        GA_TRY(rdma_qp_poll(&state->wide->out, out_take, state));
+        GA_TRY(rdma_qp_poll(&state->endpoint->out, out_take, state));
     }
     enum ga_status status = GA_OK;
     while (status == GA_OK && part != 0 && (room = out_room(out)) != 0) {
@@ -175,7 +175,7 @@ enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pie
 static enum ga_status stores_poll(struct rdma_conn *state)
 {
     struct rdma_out *out = &state->out;
-    struct rdma_qp *qp = &state->wide->out;
+    struct rdma_qp *qp = &state->endpoint->out;
     GA_TRY(rdma_qp_poll(qp, out_take, state));
     while (out->stores_ended != out->stores_begun &&
            out->stores[out->stores_ended % RDMA_STORES] <= qp->finished) {
@@ -192,7 +192,7 @@ static bool stores_full(const struct rdma_out *out)
 static enum ga_status rdma_store(struct rdma_conn *state, const struct rdma_qp_write *write)
 {
     struct rdma_out *out = &state->out;
-    struct rdma_qp *qp = &state->wide->out;
+    struct rdma_qp *qp = &state->endpoint->out;
     if (!atomic_load_explicit(&state->ready, memory_order_acquire)) {
         return GA_LOST; /* who shares memory has said before that it is ready */
     }
@@ -230,11 +230,11 @@ enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count)
 
 /* Who waits for an answer does not look at what has been sent. If that cannot arrive, which only
  * the card says, there will be none: then the TCP connection ends, and both ends hear of it. */
-void rdma_stream_rest(struct transport_conn *conn, uint64_t now_ns)
+void rdma_stream_idle(struct transport_conn *conn, uint64_t now_ns)
 {
     struct rdma_conn *state = conn->state;
     (void)now_ns;
-    if (state->phase != RDMA_WIDE) {
+    if (state->phase != RDMA_UPGRADED) {
         return;
     }
     pthread_mutex_lock(&state->out.lock);
@@ -251,24 +251,25 @@ static void in_take(void *user, enum rdma_qp_kind kind, uint32_t number)
 {
     struct rdma_conn *state = user;
     struct rdma_in *in = &state->in;
-    if (kind == LANE_SWITCH && !in->known) {
+    if (kind == RDMA_QP_SWITCH && !in->known) {
         in->known = true;
-        in->tcp_left = (number - (uint32_t)in->tcp_bytes) & LANE_NUMBER;
+        in->tcp_left = (number - (uint32_t)in->tcp_bytes) & RDMA_QP_NUMBER;
         atomic_store(&in->switched, in->tcp_left == 0);
         atomic_store_explicit(&state->ready, true, memory_order_release);
-    } else if (kind == LANE_BYTES && in->known && number <= RDMA_RING - (in->arrived - in->read)) {
+    } else if (kind == RDMA_QP_BYTES && in->known &&
+               number <= RDMA_RING - (in->arrived - in->read)) {
         in->arrived += number;
         in->messages++;
-    } else if (kind == LANE_END) {
+    } else if (kind == RDMA_QP_END) {
         in->end = true;
     } else {
-        rdma_qp_break(&state->wide->in, "its writer says what cannot be");
+        rdma_qp_break(&state->endpoint->in, "its writer says what cannot be");
     }
 }
 
 static enum ga_status in_poll(struct rdma_conn *state)
 {
-    return rdma_qp_poll(&state->wide->in, in_take, state);
+    return rdma_qp_poll(&state->endpoint->in, in_take, state);
 }
 
 /* Before it has nothing to write into, the other end hears that there is room again. */
@@ -281,9 +282,9 @@ static void in_tell(struct rdma_conn *state)
         return;
     }
     if (GA_FAILPOINT("rdma: bytes have been read")) {
-        rdma_qp_halt(&state->wide->in);
+        rdma_qp_halt(&state->endpoint->in);
     }
-    if (rdma_qp_post(&state->wide->in, LANE_READ, (uint32_t)in->read, NULL) == GA_OK) {
+    if (rdma_qp_post(&state->endpoint->in, RDMA_QP_READ, (uint32_t)in->read, NULL) == GA_OK) {
         in->told = in->read;
         in->messages = 0;
     }
@@ -309,7 +310,7 @@ static enum ga_status in_receive(struct rdma_conn *state, void *to, size_t size,
     size = rdma_smaller(size, (size_t)(in->arrived - in->read));
     for (size_t done = 0; done < size;) {
         size_t part = rdma_straight(in->read, size - done);
-        memcpy((uint8_t *)to + done, rdma_ring_in(state->wide) + in->read % RDMA_RING, part);
+        memcpy((uint8_t *)to + done, rdma_ring_in(state->endpoint) + in->read % RDMA_RING, part);
         in->read += part;
         done += part;
     }
@@ -359,7 +360,7 @@ static bool in_sleeps(struct rdma_conn *state)
     struct rdma_in *in = &state->in;
     pthread_mutex_lock(&in->lock);
     bool switched = atomic_load(&in->switched);
-    rdma_qp_arm(&state->wide->in);
+    rdma_qp_arm(&state->endpoint->in);
     bool sleeps = in_poll(state) == GA_OK && in->arrived == in->read && !in->end &&
                   switched == atomic_load(&in->switched);
     pthread_mutex_unlock(&in->lock);
@@ -374,14 +375,14 @@ static bool out_sleeps(struct rdma_conn *state, bool *over_tcp)
     *over_tcp = !out->switched;
     bool sleeps = !atomic_load(&state->ready);
     if (out->switched) {
-        rdma_qp_arm(&state->wide->out);
+        rdma_qp_arm(&state->endpoint->out);
         sleeps = stores_poll(state) == GA_OK && (out_room(out) == 0 || stores_full(out));
     }
     pthread_mutex_unlock(&out->lock);
     return sleeps;
 }
 
-unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd *fds)
+unsigned rdma_stream_poll_prepare(struct rdma_conn *state, short wanted, struct pollfd *fds)
 {
     unsigned count = 1;
     bool over_tcp = false;
@@ -392,7 +393,7 @@ unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd 
             return 0;
         }
         fds[0].events |= atomic_load(&state->in.switched) ? 0 : POLLIN;
-        fds[count++] = (struct pollfd){.fd = state->wide->in.channel->fd, .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = state->endpoint->in.channel->fd, .events = POLLIN};
     }
     if ((wanted & POLLOUT) != 0) {
         atomic_store(&state->waited, true);
@@ -402,15 +403,16 @@ unsigned rdma_stream_await(struct rdma_conn *state, short wanted, struct pollfd 
         if (over_tcp) {
             fds[0].events |= POLLOUT;
         } else {
-            fds[count++] = (struct pollfd){.fd = state->wide->out.channel->fd, .events = POLLIN};
+            fds[count++] =
+                (struct pollfd){.fd = state->endpoint->out.channel->fd, .events = POLLIN};
         }
     }
     if ((wanted & POLLPRI) != 0) {
         atomic_store(&state->dozed, true);
-        if (!rdma_reach_sleeps(state)) {
+        if (!rdma_one_sided_sleeps(state)) {
             return 0;
         }
-        fds[count++] = (struct pollfd){.fd = state->wide->fetch.channel->fd, .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = state->endpoint->fetch.channel->fd, .events = POLLIN};
     }
     return count;
 }
@@ -420,8 +422,8 @@ void rdma_stream_end(struct rdma_conn *state)
     struct rdma_out *out = &state->out;
     pthread_mutex_lock(&out->lock);
     if (out->switched && !atomic_load(&state->ended) && !rdma_stream_tcp_ended(state) &&
-        rdma_qp_post(&state->wide->out, LANE_END, 0, NULL) == GA_OK) {
-        rdma_qp_settle(&state->wide->out);
+        rdma_qp_post(&state->endpoint->out, RDMA_QP_END, 0, NULL) == GA_OK) {
+        rdma_qp_settle(&state->endpoint->out);
     }
     pthread_mutex_unlock(&out->lock);
 }

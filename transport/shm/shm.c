@@ -30,7 +30,7 @@ struct shm_conn {
     struct shm_passed passed;   /* the server's */
     struct {
         uint64_t at, since_ns;
-        bool rests;
+        bool idle;
     } out_seen; /* how far it was when somebody looked last, and since when */
 };
 
@@ -274,9 +274,9 @@ static void shm_idle(struct transport_conn *conn, uint64_t now_ns)
     if (at != state->out_seen.at) {
         state->out_seen.at = at;
         state->out_seen.since_ns = now_ns;
-        state->out_seen.rests = false;
-    } else if (!state->out_seen.rests && now_ns - state->out_seen.since_ns >= SHM_REST_NS) {
-        state->out_seen.rests = ring_idle(&state->out);
+        state->out_seen.idle = false;
+    } else if (!state->out_seen.idle && now_ns - state->out_seen.since_ns >= SHM_IDLE_NS) {
+        state->out_seen.idle = ring_idle(&state->out);
     }
 }
 

@@ -13,7 +13,7 @@
 #include "transport/transport.h"
 
 #define SHM_NAME_MAX 64u
-#define SHM_REST_NS  UINT64_C(1000000000) /* a ring without bytes for so long needs no memory */
+#define SHM_IDLE_NS  UINT64_C(1000000000) /* a ring without bytes for so long needs no memory */
 
 extern const struct transport_ops transport_shm;
 

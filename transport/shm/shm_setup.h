@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a connection that is wide, and how it is offered and taken (inside transport/). */
+/* The memory of an upgraded connection, and how it is offered and taken (inside transport/).
+ */
 #ifndef TRANSPORT_SHM_SHM_SETUP_H
 #define TRANSPORT_SHM_SHM_SETUP_H
 

@@ -31,7 +31,7 @@ Test(compression, a_slow_wire_is_worth_it)
         wire(&compression, &now, CHUNK / 2, MS);
     }
     cr_expect_eq(compression.plain_bytes, 100 * CHUNK);
-    cr_expect_eq(compression.packed_bytes, 50 * CHUNK);
+    cr_expect_eq(compression.compressed_bytes, 50 * CHUNK);
     compression_emptied(&compression);
     cr_expect(compression_wanted(&compression),
               "a socket that holds much says nothing about the wire");
@@ -99,28 +99,28 @@ Test(compression, modes)
 
 Test(compression, what_was_closed_is_opened)
 {
-    static uint8_t from[CHUNK], packed[CHUNK], to[CHUNK + 64];
+    static uint8_t from[CHUNK], compressed[CHUNK], to[CHUNK + 64];
     for (size_t bytes = 65; bytes <= CHUNK; bytes = bytes * 3 + 1) {
         for (size_t i = 0; i < bytes; i++) {
             from[i] = (uint8_t)(i / 64);
         }
         memset(to, 0xa5, sizeof to);
-        size_t size = compress(from, bytes, packed);
+        size_t size = compress(from, bytes, compressed);
         cr_assert(size != 0 && size <= compression_room(bytes));
-        cr_assert_eq(decompress(packed, size, to, bytes), GA_OK);
+        cr_assert_eq(decompress(compressed, size, to, bytes), GA_OK);
         cr_expect_eq(memcmp(from, to, bytes), 0);
         cr_expect_eq(to[bytes], 0xa5);
         /* Anything else is refused, and stays within its bounds. */
-        cr_expect_eq(decompress(packed, size - 1, to, bytes), GA_INVALID);
-        cr_expect_eq(decompress(packed, size, to, bytes - 1), GA_INVALID);
-        cr_expect_eq(decompress(packed, size, to, bytes + 1), GA_INVALID);
+        cr_expect_eq(decompress(compressed, size - 1, to, bytes), GA_INVALID);
+        cr_expect_eq(decompress(compressed, size, to, bytes - 1), GA_INVALID);
+        cr_expect_eq(decompress(compressed, size, to, bytes + 1), GA_INVALID);
         cr_expect_eq(to[bytes + 1], 0xa5);
     }
 }
 
 Test(compression, noise_stays_as_it_is)
 {
-    static uint8_t from[CHUNK], packed[CHUNK];
+    static uint8_t from[CHUNK], compressed[CHUNK];
     uint64_t random = 88172645463325252u;
     for (size_t i = 0; i < sizeof from; i++) {
         random ^= random << 13;
@@ -128,6 +128,7 @@ Test(compression, noise_stays_as_it_is)
         random ^= random << 17;
         from[i] = (uint8_t)random;
     }
-    cr_expect_eq(compress(from, sizeof from, packed), 0);
-    cr_expect_eq(decompress(from, sizeof from, packed, sizeof packed), GA_INVALID, "not smaller");
+    cr_expect_eq(compress(from, sizeof from, compressed), 0);
+    cr_expect_eq(decompress(from, sizeof from, compressed, sizeof compressed), GA_INVALID,
+                 "not smaller");
 }

@@ -10,16 +10,16 @@
 
 #include "transport/transport.h"
 
-/* One line per transport, and one more where it can be wide. Where there is no card for RDMA, those
- * lines prove that the bytes go over TCP. RDMA_HOST names an address that has one, in a machine
- * that is emulated (tests/rdma): then they must not, the others have been tested elsewhere, and
- * fewer bytes will do. */
+/* One line per transport, and one more where it can be upgraded. Where there is no card for RDMA,
+ * those lines prove that the bytes go over TCP. RDMA_HOST names an address that has one, in a
+ * machine that is emulated (tests/rdma): then they must not, the others have been tested elsewhere,
+ * and fewer bytes will do. */
 #define RDMA_HOST  "GPUAAS_TEST_RDMA"
 #define FEWER(all) (getenv(RDMA_HOST) != NULL ? (all) / 8 : (all))
 
 static const struct url {
     const char *scheme, *address, *options;
-    bool wide;
+    bool upgraded;
 } urls[] = {
     {"tcp", "tcp://127.0.0.1:0", "", false},
     {"tls", "tls://127.0.0.1:0", "", false},
@@ -140,7 +140,7 @@ static struct pair pair_open(const struct url *url)
     wait_accept(&pair.listener);
     cr_assert_eq(address.ops->accept(&pair.listener, &pair.server), GA_OK);
     pair_connect(&pair);
-    if (url->wide) {
+    if (url->upgraded) {
         upgrade(url, &pair.client);
     }
     return pair;
@@ -168,14 +168,14 @@ static bool is_due(const struct url *url)
 Test(contract, every_transport_is_tested)
 {
     for (size_t i = 0; i < transport_count; i++) {
-        bool tested = false, tested_wide = false;
+        bool tested = false, tested_upgraded = false;
         for (const struct url *url = urls; url < urls + URLS; url++) {
             bool same = strcmp(url->scheme, transport_all[i]->scheme) == 0;
-            tested |= same && !url->wide;
-            tested_wide |= same && url->wide;
+            tested |= same && !url->upgraded;
+            tested_upgraded |= same && url->upgraded;
         }
         cr_assert(tested, "%s", transport_all[i]->scheme);
-        cr_assert(tested_wide == (transport_all[i]->upgrade != NULL), "%s",
+        cr_assert(tested_upgraded == (transport_all[i]->upgrade != NULL), "%s",
                   transport_all[i]->scheme);
     }
 }

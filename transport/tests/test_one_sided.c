@@ -276,7 +276,7 @@ Test(one_sided, who_fetches_hears_of_the_end, .timeout = 120)
     struct ends ends = ends_open("", "");
     struct transport_conn *server = &ends.pair.server;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-    const struct rdma_qp *silent = &ends.pair.client_state->wide->fetch;
+    const struct rdma_qp *silent = &ends.pair.client_state->endpoint->fetch;
     cr_assert_eq(silent->card->verbs->modify_qp(silent->qp, &reset, IBV_QP_STATE), 0);
     const struct transport_one_sided_copy copy = piece(&ends, 0, 0, 4096);
     cr_assert_eq(server->ops->one_sided->fetch(server, &copy), GA_OK);

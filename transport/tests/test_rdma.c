@@ -170,28 +170,29 @@ Test(rdma, a_program_without_stdio_keeps_those_numbers)
 /* Each case: what one end does, and both learn that the connection is lost. */
 static void break_key(struct rdma_pair *pair)
 {
-    pair->client_state->wide->remote_key ^= 0x5a5a5a00;
+    pair->client_state->endpoint->remote_key ^= 0x5a5a5a00;
 }
 
 static void break_place(struct rdma_pair *pair)
 {
-    pair->client_state->wide->remote_ring += RDMA_RING;
+    pair->client_state->endpoint->remote_ring += RDMA_RING;
 }
 
 static void break_qp(struct rdma_pair *pair)
 {
-    rdma_qp_halt(&pair->client_state->wide->out);
+    rdma_qp_halt(&pair->client_state->endpoint->out);
 }
 
 static void break_kind(struct rdma_pair *pair)
 {
-    cr_assert_eq(rdma_qp_post(&pair->client_state->wide->out, LANE_READ, 5, NULL), GA_OK);
+    cr_assert_eq(rdma_qp_post(&pair->client_state->endpoint->out, RDMA_QP_READ, 5, NULL), GA_OK);
 }
 
 static void break_length(struct rdma_pair *pair)
 {
-    cr_assert_eq(rdma_qp_post(&pair->client_state->wide->out, LANE_BYTES, RDMA_RING + 1, NULL),
-                 GA_OK);
+    cr_assert_eq(
+        rdma_qp_post(&pair->client_state->endpoint->out, RDMA_QP_BYTES, RDMA_RING + 1, NULL),
+        GA_OK);
 }
 
 Test(rdma, whatever_breaks_is_the_end_of_both)
@@ -238,7 +239,7 @@ Test(rdma, what_cannot_arrive_is_the_end_of_both, .timeout = 60)
         struct rdma_pair pair = rdma_pair_open("", "");
         struct iovec piece = {"words", 5};
         size_t sent;
-        rdma_qp_halt(there ? &pair.server_state->wide->in : &pair.client_state->wide->out);
+        rdma_qp_halt(there ? &pair.server_state->endpoint->in : &pair.client_state->endpoint->out);
         cr_assert_eq(pair.client.ops->send(&pair.client, &piece, 1, &sent), GA_OK);
         cr_assert_eq(receive_asleep(&pair.client), GA_LOST, "case %d", there);
         cr_assert_eq(receive_asleep(&pair.server), GA_LOST, "case %d", there);
@@ -253,8 +254,9 @@ Test(rdma, a_reader_that_has_read_too_much_is_the_end)
         return;
     }
     struct rdma_pair pair = rdma_pair_open("", "");
-    cr_assert_eq(rdma_qp_post(&pair.server_state->wide->in, LANE_READ, LANE_NUMBER / 2, NULL),
-                 GA_OK);
+    cr_assert_eq(
+        rdma_qp_post(&pair.server_state->endpoint->in, RDMA_QP_READ, RDMA_QP_NUMBER / 2, NULL),
+        GA_OK);
     cr_assert_eq(send_until_not_ok(&pair.client), GA_LOST);
     rdma_pair_close(&pair);
 }
@@ -290,7 +292,7 @@ Test(rdma, closing_does_not_wait_for_who_does_not_answer)
         return;
     }
     struct rdma_pair pair = rdma_pair_open("", "");
-    struct rdma_qp *silent = &pair.server_state->wide->in;
+    struct rdma_qp *silent = &pair.server_state->endpoint->in;
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
     cr_assert_eq(silent->card->verbs->modify_qp(silent->qp, &reset, IBV_QP_STATE), 0);
     struct iovec piece = {"words", 5};

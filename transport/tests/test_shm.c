@@ -160,14 +160,14 @@ Test(shm, what_was_said_before_the_end_arrives)
     listener.ops->close_listener(&listener);
 }
 
-static struct transport_conn connect_to(const char *url, bool wide)
+static struct transport_conn connect_to(const char *url, bool upgraded)
 {
     char why[256] = "";
     struct transport_address address;
     struct transport_conn conn;
     cr_assert_eq(transport_address_parse(url, "1", &address, why, sizeof why), GA_OK);
     cr_assert_eq(transport_connect(&address, 1000, &conn, why, sizeof why), GA_OK);
-    cr_assert(!wide || conn.ops->upgrade(&conn, why, sizeof why) == GA_OK);
+    cr_assert(!upgraded || conn.ops->upgrade(&conn, why, sizeof why) == GA_OK);
     return conn;
 }
 

@@ -40,7 +40,7 @@ TestSuite(side, .init = start, .fini = stop);
 static short events(struct transport_side *side)
 {
     struct pollfd fds[TRANSPORT_POLL_MAX];
-    cr_assert_eq(transport_side_await(side, fds), 1);
+    cr_assert_eq(transport_side_poll_prepare(side, fds), 1);
     return fds[0].events;
 }
 
@@ -73,9 +73,9 @@ Test(side, messages_arrive_between_pings)
 Test(side, two_ends_that_say_nothing_keep_each_other_alive)
 {
     for (uint64_t until = ga_clock_ns() + 4 * DEAD_MS * GA_NS_PER_MS; ga_clock_ns() < until;) {
-        cr_assert_eq(transport_side_beat(&ours, ga_clock_ns()), GA_OK);
+        cr_assert_eq(transport_side_heartbeat(&ours, ga_clock_ns()), GA_OK);
         cr_assert_eq(nothing_comes(&theirs), GA_AGAIN);
-        cr_assert_eq(transport_side_beat(&theirs, ga_clock_ns()), GA_OK);
+        cr_assert_eq(transport_side_heartbeat(&theirs, ga_clock_ns()), GA_OK);
         cr_assert_eq(nothing_comes(&ours), GA_AGAIN);
         usleep(2000);
     }
@@ -86,7 +86,7 @@ Test(side, silence_is_noticed)
     enum ga_status status;
     unsigned looks = 0;
     uint64_t now = ga_clock_ns();
-    while ((status = transport_side_beat(&ours, now)) == GA_OK) {
+    while ((status = transport_side_heartbeat(&ours, now)) == GA_OK) {
         cr_assert_eq(nothing_comes(&ours), GA_AGAIN);
         now += transport_side_interval_ns(&ours);
         looks++;
@@ -102,10 +102,10 @@ Test(side, what_waits_unread_is_a_sign_of_life)
     cr_assert_eq(transport_side_send(&theirs, WIRE_PING, 1, NULL, 0), GA_OK);
     for (int i = 0; i < 100; i++) { /* time flies, and nobody has read yet */
         now += transport_side_interval_ns(&ours);
-        cr_assert_eq(transport_side_beat(&ours, now), GA_OK);
+        cr_assert_eq(transport_side_heartbeat(&ours, now), GA_OK);
     }
     cr_assert_eq(nothing_comes(&ours), GA_AGAIN);
-    cr_assert_eq(transport_side_beat(&ours, now), GA_OK);
+    cr_assert_eq(transport_side_heartbeat(&ours, now), GA_OK);
     cr_assert_eq(ours.liveness.silent_ns, 0);
 }
 
@@ -123,7 +123,7 @@ Test(side, messages_are_whole_or_refused_and_leave_later)
     struct wire_header header;
     const uint8_t *got;
     while (received < sent) {
-        cr_assert_eq(transport_side_beat(&ours, ga_clock_ns()), GA_OK);
+        cr_assert_eq(transport_side_heartbeat(&ours, ga_clock_ns()), GA_OK);
         while (transport_side_receive(&theirs, &header, &got) == GA_OK) {
             cr_assert_eq(header.sequence, received++);
             cr_assert_eq(header.length, sizeof values);

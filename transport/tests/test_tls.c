@@ -90,8 +90,8 @@ static void ends_accept(struct ends *ends)
 
 static void keep(char *to, const struct transport_conn *conn)
 {
-    const char *trouble = transport_error_text(conn);
-    snprintf(to, 300, "%s", trouble != NULL ? trouble : "");
+    const char *error_text = transport_error_text(conn);
+    snprintf(to, 300, "%s", error_text != NULL ? error_text : "");
 }
 
 /* Each end sends a byte and waits for the other's. */
@@ -396,8 +396,8 @@ static void expect_no_handshake(const void *bytes, size_t size, const char *why)
     cr_assert_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
     cr_assert_eq(shutdown(fd, SHUT_WR), 0);
     cr_assert_eq(until_decided(&ends.server), GA_LOST);
-    const char *trouble = transport_error_text(&ends.server);
-    cr_assert(trouble != NULL && strstr(trouble, why) != NULL, "%s", trouble);
+    const char *error_text = transport_error_text(&ends.server);
+    cr_assert(error_text != NULL && strstr(error_text, why) != NULL, "%s", error_text);
     cr_assert_eq(until_decided(&ends.server), GA_LOST); /* and so it stays */
     close(fd);
     ends_close(&ends);
@@ -456,8 +456,8 @@ static void expect_broken(const void *bytes, size_t size)
     cr_assert_eq(ends.client_status, GA_OK);
     cr_assert_eq(send(ends.client.fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
     cr_assert_eq(until_decided(&ends.server), GA_LOST);
-    const char *trouble = transport_error_text(&ends.server);
-    cr_assert_not_null(trouble);
+    const char *error_text = transport_error_text(&ends.server);
+    cr_assert_not_null(error_text);
     cr_assert_eq(until_decided(&ends.client), GA_LOST); /* it has been told */
     ends_close(&ends);
 }

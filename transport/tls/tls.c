@@ -121,15 +121,15 @@ static enum ga_status tls_connect_end(struct transport_conn *conn, char *why, si
     }
     enum ga_status status = tls_settle(state);
     if (status == GA_LOST) {
-        snprintf(why, why_size, "%s", state->trouble);
+        snprintf(why, why_size, "%s", state->error_text);
     }
     return status;
 }
 
-static const char *tls_trouble_words(const struct transport_conn *conn)
+static const char *tls_conn_error_text(const struct transport_conn *conn)
 {
     const struct tls_conn *state = conn->state;
-    return state->trouble[0] != 0 ? state->trouble : NULL;
+    return state->error_text[0] != 0 ? state->error_text : NULL;
 }
 
 /* ---- the rest is TCP's */
@@ -196,7 +196,7 @@ const struct transport_ops transport_tls = {
     .poll_prepare = tls_poll_prepare,
     .descriptors = tls_descriptors,
     .set_dead_after = tls_set_dead_after,
-    .error_text = tls_trouble_words,
+    .error_text = tls_conn_error_text,
     .local_address = tls_local_address,
     .close_listener = tls_close_listener,
     .close = tls_close,

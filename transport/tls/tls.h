@@ -53,7 +53,7 @@ struct tls_conn {
     bool ticketed;                                              /* no certificates: a ticket */
     struct transport_secret secret; /* the listener's, for its function */
     char host[256];                 /* for people */
-    char trouble[300];              /* why it was lost; "" : the peer has ended it */
+    char error_text[300];           /* why it was lost; "" : the peer has ended it */
 };
 
 /* Records after which a key is changed, long before AES-GCM wears out (RFC 8446, 5.5). A test sets

@@ -127,12 +127,12 @@ enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context)
 /* ---- what goes wrong */
 
 /* A certificate of the other end. */
-static void certificate_trouble(struct tls_conn *state, long verdict)
+static void certificate_error(struct tls_conn *state, long verdict)
 {
     const char *text = X509_verify_cert_error_string(verdict);
     const char *whose = state->server ? "the client's" : "its";
-    char *out = state->trouble;
-    const size_t size = sizeof state->trouble;
+    char *out = state->error_text;
+    const size_t size = sizeof state->error_text;
     switch (verdict) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
         snprintf(out, size, "%s certificate has expired: a new one must be made", whose);
@@ -207,15 +207,15 @@ void tls_error_text(struct tls_conn *state)
     int code = ERR_GET_REASON(error);
     const char *words = state->ticketed ? ticket_words(state, code) : alert_words(state, code);
     const char *text = ERR_reason_error_string(error);
-    if (state->trouble[0] != 0) {
+    if (state->error_text[0] != 0) {
         return;
     }
     if (verdict != X509_V_OK && !state->ticketed && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-        certificate_trouble(state, verdict);
+        certificate_error(state, verdict);
     } else if (words != NULL) {
-        snprintf(state->trouble, sizeof state->trouble, "%s", words);
+        snprintf(state->error_text, sizeof state->error_text, "%s", words);
     } else {
-        snprintf(state->trouble, sizeof state->trouble, "TLS: %s",
+        snprintf(state->error_text, sizeof state->error_text, "TLS: %s",
                  text != NULL ? text : "an error without a name");
     }
 }
@@ -247,7 +247,7 @@ static enum ga_status first_byte(struct tls_conn *state)
     if (state->server) {
         plain_refuse(state);
     }
-    snprintf(state->trouble, sizeof state->trouble, "%s",
+    snprintf(state->error_text, sizeof state->error_text, "%s",
              state->server ? "the client speaks no TLS, and this port nothing else"
                            : "it speaks no TLS on this port: leave tls:// out, if what lies "
                              "between can be trusted");
@@ -260,8 +260,8 @@ static enum ga_status handshake_fill(struct tls_conn *state)
 {
     bool first = !state->heard;
     enum ga_status status = tls_fill(state);
-    if (status == GA_LOST && state->trouble[0] == 0) {
-        snprintf(state->trouble, sizeof state->trouble,
+    if (status == GA_LOST && state->error_text[0] == 0) {
+        snprintf(state->error_text, sizeof state->error_text,
                  "it closed the connection in the TLS handshake%s",
                  first && !state->server && !state->ticketed
                      ? ": perhaps it speaks no TLS on this port (then leave tls:// out)"
@@ -278,7 +278,7 @@ static enum ga_status handshake_fill(struct tls_conn *state)
 static enum ga_status handshake_end(struct tls_conn *state)
 {
     if (state->ticketed && SSL_session_reused(state->ssl) != 1) {
-        snprintf(state->trouble, sizeof state->trouble, "the ticket is refused");
+        snprintf(state->error_text, sizeof state->error_text, "the ticket is refused");
         return GA_LOST;
     }
     OPENSSL_cleanse(state->ticket, sizeof state->ticket);

@@ -97,7 +97,7 @@ enum ga_status tls_settle(struct tls_conn *state)
     pthread_mutex_lock(&state->crypto);
     enum ga_status status = GA_OK;
     if (!atomic_load(&state->ready)) {
-        status = state->trouble[0] == 0 ? tls_handshake(state) : GA_LOST;
+        status = state->error_text[0] == 0 ? tls_handshake(state) : GA_LOST;
     }
     pthread_mutex_unlock(&state->crypto);
     pthread_mutex_unlock(&state->flush);

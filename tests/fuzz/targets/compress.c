@@ -12,21 +12,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
     size_t bytes = fuzz_u16(&input), left = input.left;
-    uint8_t *to = malloc(bytes + 1), *packed = malloc(left + 1), *back = malloc(left + 1);
-    FUZZ_CHECK(to != NULL && packed != NULL && back != NULL);
+    uint8_t *to = malloc(bytes + 1), *compressed = malloc(left + 1), *back = malloc(left + 1);
+    FUZZ_CHECK(to != NULL && compressed != NULL && back != NULL);
     to[bytes] = GUARD;
     if (decompress(input.at, left, to, bytes) == GA_OK) {
         FUZZ_CHECK(left < bytes);
     }
     FUZZ_CHECK(to[bytes] == GUARD);
-    size_t closed = left != 0 ? compress(input.at, left, packed) : 0;
+    size_t closed = left != 0 ? compress(input.at, left, compressed) : 0;
     if (closed != 0) {
         FUZZ_CHECK(closed <= compression_room(left));
-        FUZZ_CHECK(decompress(packed, closed, back, left) == GA_OK);
+        FUZZ_CHECK(decompress(compressed, closed, back, left) == GA_OK);
         FUZZ_CHECK(memcmp(back, input.at, left) == 0);
     }
     free(to);
-    free(packed);
+    free(compressed);
     free(back);
     return 0;
 }
