@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/signatures.h"
 #include "base/cursor.h"
 
 enum api_reply {
@@ -21,10 +22,39 @@ struct api_call_info {
     const char *name;
     uint16_t op;
     uint8_t reply;      /* enum api_reply */
-    uint8_t bulk;       /* 1: bytes follow the values, 16-aligned, in the same frame */
     uint64_t signature; /* FNV-1a-64 of name, reply and the wire shape of all fields */
     void (*print)(struct api_print *print, struct ga_reader *args);
 };
+
+/* Which of a GPU's engines a call gives work to; COMPUTE: kernels, and what moves bytes within a
+ * GPU. */
+enum api_engine {
+    API_ENGINE_NONE,
+    API_ENGINE_COMPUTE,
+    API_ENGINE_H2D,
+    API_ENGINE_D2H,
+    API_ENGINE_BOTH, /* it may use all of them: a graph */
+};
+
+/* Work class: what a call leaves to be done on a GPU. SHORT: work that ends by itself and soon,
+ * tells the program nothing and uses none of its memory. LASTING: anything else. */
+enum api_work { API_WORK_LASTING, API_WORK_SHORT, API_WORK_NOTHING };
+
+/* What can be said of a call before its frame is read. */
+struct api_op_facts {
+    uint8_t engine;       /* enum api_engine */
+    uint8_t work;         /* enum api_work */
+    uint16_t bulk_values; /* bytes of values in front of its bulk bytes; 0: it has no bulk */
+    uint32_t bulk_max;    /* bytes of bulk, at most */
+};
+
+/* By op. An op that is not known has no engine, no bulk, and leaves lasting work. */
+extern const struct api_op_facts api_op_facts[API_OPS];
+
+static inline struct api_op_facts api_facts(uint16_t op)
+{
+    return op < API_OPS ? api_op_facts[op] : (struct api_op_facts){0};
+}
 
 /* Sorted by op. */
 extern const struct api_call_info api_calls[];

@@ -25,7 +25,6 @@
 #define WIRE_BULKS_MAX     16           /* bulk connections of one data connection, at most */
 #define WIRE_VALUES_MAX    65536u       /* values of one call without bulk, at most */
 #define WIRE_NAMES_MAX     (256u << 10) /* names of functions in one answer, at most */
-#define WIRE_IMAGE_MAX     (512u << 20) /* bytes of one module image, at most */
 
 struct wire_header {
     uint32_t length;  /* bytes behind this header, multiple of 16 */

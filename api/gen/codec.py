@@ -88,6 +88,12 @@ def _read_head(values):
     return out
 
 
+def values_bytes(call):
+    """Of arguments that are plain numbers, as a frame has them: padded."""
+    _, room = _head([(p.kind, p.fixed or None, "") for p in call.args()])
+    return (int(room.split(", ")[1]) + 15) // 16 * 16
+
+
 def writes(call, side, w="w", base="from", lying=None):
     """Statements that write `side`. `lying` (tests): this parameter's count or length is huge."""
     values, bulky = [], []

@@ -105,15 +105,22 @@ def source(model):
 def table(model):
     """call_table.c: the facts about every op, and the signatures as they travel."""
     calls = model.travelling()
-    out = HEADER + '#include "api/call_info.h"\n#include "api/signatures.h"\n\n'
+    out = HEADER + ('#include "api/call_info.h"\n#include "api/signatures.h"\n'
+                    '#include "api/wire.h"\n\n')
     for call in calls:
         out += f"void api_print_{call.name}(struct api_print *print, struct ga_reader *r);\n"
     out += "\nconst struct api_call_info api_calls[] = {\n"
     for c in calls:
         out += (f'    {{"{c.name}", {c.op}, API_REPLY_{c.reply.upper()}, '
-                f"{1 if c.bulk else 0}, 0x{codec.fnv1a(codec.shape(c)):016x}u,\n"
+                f"0x{codec.fnv1a(codec.shape(c)):016x}u,\n"
                 f"     api_print_{c.name}}},\n")
     out += "};\nconst size_t api_call_count = sizeof api_calls / sizeof api_calls[0];\n"
+    out += "\nconst struct api_op_facts api_op_facts[API_OPS] = {\n"
+    for c in calls:
+        out += f"    [{c.op}] = {{API_ENGINE_{c.engine.upper()}, API_WORK_{c.work.upper()}"
+        bulk = f"{codec.values_bytes(c)}, {c.bulk_max or 'WIRE_CHUNK'}" if c.bulk else "0, 0"
+        out += f", {bulk}}}, /* {c.name} */\n"
+    out += "};\n"
     out += "\nconst struct api_signature api_signatures[] = {\n"
     for c in calls:
         out += (f"    {{{c.op}, API_REPLY_{c.reply.upper()}, {1 if c.bulk else 0}, "

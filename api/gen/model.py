@@ -19,6 +19,8 @@ OP_FIRST, OP_LAST = 64, 2047  # below: frames of the wire itself; above: API_OPS
 CHOICES = {"client": ("auto", "manual", "front", "no"), "reply": ("wait", "async", "chunks"),
            "server": ("auto", "custom"), "soft": ("yes", "no", "front"),
            "capture": ("hook", "refused", "unsafe", "legacy")}
+ENGINES = ("none", "compute", "h2d", "d2h", "both")
+WORK = ("nothing", "short", "lasting")
 
 
 class Param:
@@ -62,7 +64,7 @@ class Call:
         self.stanza, self.name = stanza, stanza.words[0]
         self.message = stanza.head == "message"
         self.op = self.client = self.reply = self.server = self.soft = None
-        self.capture = None
+        self.capture = self.engine = self.work = self.bulk_max = None
         self.since = 0
         self.params, self.ranges, self.masks, self.lasts = [], [], [], []
         self.ptsz, self.ptds, self.alias, self.drop, self.bulk = [], [], [], None, None
@@ -212,6 +214,14 @@ def _ptds_line(call, line):
                   "settle to [from]")
 
 
+def _bulk_line(model, call, line):
+    words = line.words
+    if len(words) > 2 or (len(words) == 2 and not re.fullmatch(r"most=\w+", words[1])):
+        line.fail("bulk wants: parameter or chunk, then perhaps most=N")
+    call.bulk = words[0] if words[0] == "chunk" else call.param(words[0], line).name
+    call.bulk_max = _number(model, words[1][5:], line) if len(words) == 2 else 0
+
+
 def _choices(call):
     for key, allowed in CHOICES.items():
         line = call.stanza.one(key)
@@ -229,6 +239,15 @@ def _choices(call):
                 line.fail(f"op {call.op} is outside {OP_FIRST}..{OP_LAST}")
 
 
+def _engine(call):
+    line = call.stanza.one("engine")
+    if line is None:
+        call.stanza.fail(f"{call.name} has an op and no 'engine' line")
+    if len(line.words) != 2 or line.words[0] not in ENGINES or line.words[1] not in WORK:
+        line.fail(f"engine wants: one of {' '.join(ENGINES)}, then one of {' '.join(WORK)}")
+    call.engine, call.work = line.words
+
+
 def _completeness(call):
     fail = call.stanza.fail
     if call.message:
@@ -241,7 +260,7 @@ def _completeness(call):
     if (call.client == "front") != (call.soft == "front"):
         fail(f"{call.name}: front/ implements a call for both libraries or for none")
     if call.op is None:
-        for key in ("reply", "server", "in", "out", "make", "drop", "range", "bulk"):
+        for key in ("reply", "server", "in", "out", "make", "drop", "range", "bulk", "engine"):
             if call.stanza.one(key):
                 call.stanza.one(key).fail(f"'{key}' without an op: {call.name} never travels")
         if call.client == "auto":
@@ -250,6 +269,7 @@ def _completeness(call):
     for key in ("reply", "server"):
         if getattr(call, key) is None:
             fail(f"{call.name} has an op and no '{key}' line")
+    _engine(call)
     if call.reply == "async" and call.stanza.one("out"):
         call.stanza.one("out").fail("an async call has no results")
 
@@ -289,11 +309,12 @@ def _build_call(model, stanza):
         elif line.key == "drop":
             call.drop = call.param(line.words[0], line)
         elif line.key == "bulk":
-            call.bulk = line.words[0] if line.words[0] == "chunk" else call.param(
-                line.words[0], line).name
+            _bulk_line(model, call, line)
     if call.op is not None:
         _type_params(model, call)
         _auto_limits(call)
+        if call.bulk and any(p.big or p.way != "value" for p in call.args()):
+            stanza.one("bulk").fail("bulk stands behind plain values alone")
         if call.drop is not None and call.drop.handle is None:
             stanza.one("drop").fail(f"'{call.drop.name}' is not a handle")
         if call.drop is not None and call.server == "auto":
@@ -333,11 +354,12 @@ def _ptds_targets(model):
 def _constant(model, stanza):
     words = stanza.words
     if len(words) != 2 or not re.fullmatch(r"API_[A-Z][A-Z0-9_]*", words[0]) or \
-            not re.fullmatch(r"\d+|0x[0-9a-f]+", words[1]):
+            not re.fullmatch(r"\d+|0x[0-9a-f]+|\d+<<\d+", words[1]):
         stanza.fail("constant wants: API_NAME number")
     if words[0] in model.constants:
         stanza.fail(f"{words[0]} is defined twice")
-    model.constants[words[0]] = int(words[1], 0)
+    number, _, shift = words[1].partition("<<")
+    model.constants[words[0]] = int(number, 0) << int(shift or "0")
 
 
 def build(stanzas, cuda_version=0):

@@ -7,8 +7,10 @@ editor jumps to.
 import re
 
 CALL_KEYS = {"op", "client", "reply", "server", "soft", "in", "out", "make", "drop", "range",
-             "ptsz", "ptds", "alias", "mask", "last", "bulk", "since", "capture"}
-SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since", "capture"}
+             "ptsz", "ptds", "alias", "mask", "last", "bulk", "since", "capture",
+             "engine"}
+SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since", "capture",
+               "engine"}
 HEADS = {"call", "message", "unsupported", "absent", "type", "handle", "constant"}
 
 

@@ -33,6 +33,7 @@ TRAVELS = CALL + """    client  manual
     op      100
     reply   wait
     server  auto
+    engine  none lasting
 """
 
 # (what is wrong, text, the line that says so)
@@ -62,45 +63,62 @@ MISTAKES = [
      "bad.api:6: 'in' without an op: cuX never travels"),
     ("op without reply", CALL + "    client manual\n    soft yes\n    op 100\n    server auto\n",
      "bad.api:2: cuX has an op and no 'reply' line"),
+    ("op without engine", TRAVELS.replace("    engine  none lasting\n", ""),
+     "bad.api:2: cuX has an op and no 'engine' line"),
+    ("engine without work", TRAVELS.replace("none lasting", "compute"),
+     "bad.api:9: engine wants: one of none compute h2d d2h both, then one of nothing short "
+     "lasting"),
+    ("unknown engine", TRAVELS.replace("none", "d2d"),
+     "bad.api:9: engine wants: one of none compute h2d d2h both, then one of nothing short "
+     "lasting"),
+    ("engine of what stays here", CALL + "    client manual\n    soft yes\n"
+     "    engine none lasting\n", "bad.api:6: 'engine' without an op: cuX never travels"),
+    ("bulk behind bytes", TRAVELS + "    in p bytes(n)\n    bulk n\n",
+     "bad.api:11: bulk stands behind plain values alone"),
+    ("bulk of words", TRAVELS + "    bulk n at most 5\n",
+     "bad.api:10: bulk wants: parameter or chunk, then perhaps most=N"),
     ("pointer not described", TRAVELS, "bad.api:2: pointer parameter 'p' of cuX needs an in, out "
      "or make line"),
-    ("no such parameter", TRAVELS + "    in q\n", "bad.api:9: cuX has no parameter 'q'"),
+    ("no such parameter", TRAVELS + "    in q\n", "bad.api:10: cuX has no parameter 'q'"),
     ("described twice", TRAVELS + "    in p bytes(n)\n    in p bytes(n)\n",
-     "bad.api:10: 'p' is described twice"),
-    ("no pointer", TRAVELS + "    in n\n", "bad.api:9: 'n' is not a pointer"),
+     "bad.api:11: 'p' is described twice"),
+    ("no pointer", TRAVELS + "    in n\n", "bad.api:10: 'n' is not a pointer"),
     ("unknown word", TRAVELS + "    in p bites(n)\n",
-     "bad.api:9: unknown word 'bites(n)' after 'in p'"),
-    ("count of nothing", TRAVELS + "    in p bytes(m)\n", "bad.api:9: cuX has no parameter 'm'"),
+     "bad.api:10: unknown word 'bites(n)' after 'in p'"),
+    ("count of nothing", TRAVELS + "    in p bytes(m)\n", "bad.api:10: cuX has no parameter 'm'"),
     ("const output", TRAVELS + "    out p bytes(n)\n",
-     "bad.api:9: 'p' is const: it cannot be an output"),
+     "bad.api:10: 'p' is const: it cannot be an output"),
     ("making what is no handle", TRAVELS + "    make p\n",
      "bad.api:2: type 'void' of parameter 'p' is not known: add a type or handle stanza"),
     ("unknown type", TRAVELS.replace("handle CUstream stream", "") + "    in p bytes(n)\n",
      "bad.api:2: type 'CUstream' of parameter 'hStream' is not known: add a type or handle "
      "stanza"),
     ("range of what", TRAVELS + "    in p bytes(n)\n    range n pitched(n, n)\n",
-     "bad.api:10: cuX has no parameter 'pitched(n,n)'"),
+     "bad.api:11: cuX has no parameter 'pitched(n,n)'"),
     ("auto end", TRAVELS + "    in p bytes(n)\n    drop hStream\n",
-     "bad.api:10: what ends on the server is by hand: say server custom"),
+     "bad.api:11: what ends on the server is by hand: say server custom"),
     ("bad ptds", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds by cuY\n",
-     "bad.api:10: ptds wants: symbol, or symbol via other_call wait, or symbol via other_call "
+     "bad.api:11: ptds wants: symbol, or symbol via other_call wait, or symbol via other_call "
      "settle to [from]"),
     ("ptds via nothing", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds via cuY wait\n",
-     "bad.api:10: via cuY: no such call"),
+     "bad.api:11: via cuY: no such call"),
     ("ptsz without stream", "call cuX\n    CUresult (int a)\n    client manual\n    soft yes\n"
      "    ptsz cuX_ptsz\n", "bad.api:5: cuX has no CUstream parameter: that is ptds"),
     ("async with results", "call cuX\n    CUresult (int *a)\n    client manual\n    soft yes\n"
-     "    op 100\n    reply async\n    server auto\n    out a\n",
-     "bad.api:8: an async call has no results"),
+     "    op 100\n    reply async\n    server auto\n    engine none lasting\n    out a\n",
+     "bad.api:9: an async call has no results"),
     ("auto array result", "call cuX\n    CUresult (int *a, int n)\n    client manual\n"
-     "    soft yes\n    op 100\n    reply wait\n    server auto\n    out a array(n)\n",
-     "bad.api:8: 'a': server auto writes plain values only; say server custom"),
+     "    soft yes\n    op 100\n    reply wait\n    server auto\n    engine none lasting\n"
+     "    out a array(n)\n",
+     "bad.api:9: 'a': server auto writes plain values only; say server custom"),
     ("described twice", "call cuX\n    CUresult (void)\n    client manual\n    soft yes\n"
      "unsupported cuY cuX\n", "bad.api:5: cuX is already described at bad.api:1"),
     ("unsupported twice", "unsupported cuY cuY\n", "bad.api:1: cuY is named twice"),
     ("op twice", "message a\n    CUresult (void)\n    op 100\n    reply wait\n    server custom\n"
-     "message b\n    CUresult (void)\n    op 100\n    reply wait\n    server custom\n",
-     "bad.api:8: op 100 is already a"),
+     "    engine none lasting\n"
+     "message b\n    CUresult (void)\n    op 100\n    reply wait\n    server custom\n"
+     "    engine none lasting\n",
+     "bad.api:9: op 100 is already a"),
     ("message without op", "message a\n    CUresult (void)\n", "bad.api:1: message a has no op"),
     ("bad type", "type CUlimit word\n",
      "bad.api:1: type wants: C_type kind, kind one of u8 u16 u32 i32 u64 i64 f32 f64"),
@@ -111,7 +129,7 @@ MISTAKES = [
     ("constant twice", "constant API_X 1\nconstant API_X 1\n",
      "bad.api:2: API_X is defined twice"),
     ("no such constant", TRAVELS + "    in p bytes(n) most=API_X\n",
-     "bad.api:9: no such constant: API_X"),
+     "bad.api:10: no such constant: API_X"),
     ("no such array size", "message a\n    CUresult (uint32_t x[API_X])\n    op 100\n",
      "bad.api:1: no such constant: API_X"),
     ("bad parameter", "call cuX\n    CUresult (int)\n    client manual\n    soft yes\n",
@@ -183,7 +201,7 @@ class Golden(unittest.TestCase):
     def test_the_signature_depends_on_the_shape(self):
         import codec
         text = "message a\n    CUresult (uint32_t x, uint32_t y)\n    op 100\n    reply wait\n" \
-               "    server custom\n"
+               "    server custom\n    engine none lasting\n"
         hashes = set()
         for variant in (text, text.replace("uint32_t y", "uint64_t y"),
                         text.replace("wait", "async"), text.replace("message a", "message b")):

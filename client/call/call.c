@@ -270,12 +270,17 @@ static void writer_begin(struct client_call *call, size_t bound)
     call->writer.failed = false;
 }
 
+static enum api_work work_of(const struct client_call *call)
+{
+    return call->lends ? API_WORK_LASTING : (enum api_work)api_facts(call->op).work;
+}
+
 /* Work that may last comes behind blocking copies that have not waited. Not an event: it is what is
  * recorded then. */
 static void mark_copies(const struct client_call *call)
 {
     if (atomic_load_explicit(&call->conn->owing, memory_order_relaxed) != 0 &&
-        client_work_of(call) == WORK_LASTING && call->op != API_OP_cuEventRecord) {
+        work_of(call) == API_WORK_LASTING && call->op != API_OP_cuEventRecord) {
         client_copy_fence(call->conn);
     }
 }
@@ -328,12 +333,12 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
         call->session != NULL ? call->session : call->context->session;
     uint64_t sequence =
         client_conn_frame(call->conn, call->op, session->number, call->writer.at, bulk, true);
-    enum client_work work = client_work_of(call);
+    enum api_work work = work_of(call);
     call->lends = false;
-    if (work != WORK_NONE) {
+    if (work != API_WORK_NOTHING) {
         atomic_store_explicit(&call->conn->worked, sequence, memory_order_release);
     }
-    if (work == WORK_LASTING) {
+    if (work == API_WORK_LASTING) {
         atomic_store_explicit(&call->conn->lasting, sequence, memory_order_release);
     }
     call->sequence = sequence;

@@ -48,12 +48,6 @@ struct client_call {
     bool lends;                   /* the next call uses the program's memory until it is done */
 };
 
-/* Work class: what a call leaves to be done on a GPU. NONE: nothing. SHORT: work that ends by
- * itself and soon, tells the program nothing and uses none of its memory. LASTING: anything else.
- */
-enum client_work { WORK_NONE, WORK_SHORT, WORK_LASTING };
-enum client_work client_work_of(const struct client_call *call);
-
 /* Begins a call in the current context. */
 CUresult client_call_enter(struct client_call *call, uint16_t op);
 /* Begins a call whose handle has a context, so that no current one is needed. client_stream_check

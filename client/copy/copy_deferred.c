@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking copies to the device (cudaMemcpy and its kind), which need not be over when they return,
  * as long as the program cannot tell: docs/semantics.md S125. Work before them is known to be done
- * then, but for such as ends by itself and soon (WORK_SHORT), so waiting for them never waits for a
- * kernel or for anything that the program has yet to do.
+ * then, but for such as ends by itself and soon (API_WORK_SHORT), so waiting for them never waits
+ * for a kernel or for anything that the program has yet to do.
  *
  * What a reader would get wrong: any call that makes deferred copies observable must first complete
  * them. Both sides publish their flag before they read the other's, so at least one of two racing

@@ -177,7 +177,7 @@ bool server_call_ga_module_load(struct server_conn *conn, const struct wire_head
     size_t values = reader->size;
     struct ga_module_load_args args;
     ga_module_load_args_read(reader, &args);
-    if (!ga_reader_done(reader) || args.image_bytes > WIRE_IMAGE_MAX ||
+    if (!ga_reader_done(reader) || args.image_bytes > API_IMAGE_MAX ||
         kept.length != values + wire_padded(args.image_bytes)) {
         return false;
     }

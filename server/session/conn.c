@@ -154,24 +154,6 @@ struct server_session *conn_session(struct server_conn *conn, const struct wire_
     return session != NULL && session->agreed ? session : NULL;
 }
 
-/* Bytes of values in front of the bulk of the calls that have one; all their arguments are plain
- * numbers. */
-static size_t bulk_values(uint16_t opcode)
-{
-    switch (opcode) {
-    case API_OP_ga_module_load:
-        return wire_padded(sizeof(struct ga_module_load_args));
-    case API_OP_ga_copy_in:
-        return wire_padded(sizeof(struct ga_copy_in_args));
-    case API_OP_ga_copy_in_2d:
-        return wire_padded(sizeof(struct ga_copy_in_2d_args));
-    case API_OP_ga_copy_in_array:
-        return wire_padded(sizeof(struct ga_copy_in_array_args));
-    default:
-        return 0;
-    }
-}
-
 void context_switch(struct server_conn *conn, uint64_t handle)
 {
     conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
@@ -234,7 +216,8 @@ static bool bulk_skip(struct server_conn *conn, size_t values)
 /* A client that has read DATA_WELCOME does not send such a call. */
 static bool call_lacking(struct server_conn *conn, const struct wire_header *header, size_t values)
 {
-    if (conn->bulk.next.said || (bulk_values(header->opcode) != 0 && !bulk_skip(conn, values))) {
+    if (conn->bulk.next.said ||
+        (api_facts(header->opcode).bulk_values != 0 && !bulk_skip(conn, values))) {
         return false;
     }
     if (api_op_set_has(&conn->silent, header->opcode)) {
@@ -293,12 +276,13 @@ static enum ga_status conn_frame(struct server_conn *conn)
     struct wire_header header;
     const uint8_t *values;
     GA_TRY(frame_header(&conn->reader, &header));
-    size_t bulk = bulk_values(header.opcode);
+    const struct api_op_facts facts = api_facts(header.opcode);
+    size_t bulk = facts.bulk_values;
     if (bulk != 0) {
         GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
-        if ((conn->bulk.next.said && header.opcode == API_OP_ga_module_load) ||
-            header.length - bulk >
-                (header.opcode == API_OP_ga_module_load ? WIRE_IMAGE_MAX : WIRE_CHUNK)) {
+        /* What may be longer than a chunk always comes in its frame. */
+        if ((conn->bulk.next.said && facts.bulk_max > WIRE_CHUNK) ||
+            header.length - bulk > facts.bulk_max) {
             return GA_INVALID;
         }
     } else {
