@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process-local half of a CUDA driver, the same in the client library and in softgpu: which
- * function cuGetProcAddress answers, the private tables of the CUDA runtime, the current context of
- * each thread and what the runtime keeps in a context, error names.
+/* The process-local half of a CUDA driver, shared by the client library and softgpu:
+ * cuGetProcAddress, the private tables of the CUDA runtime, the current context of each thread,
+ * context-local storage of the runtime, names of errors, graphs, capture and pools.
  *
- * front/ itself implements the CUDA functions that api/cuda says `front` of. It learns about
+ * front/ implements the CUDA functions whose stanza in api/cuda says `front`. It learns about
  * devices and contexts through struct front_host, which the library defines.
  *
- * Order of locks: front/ calls the host without holding a lock of its own (cuLinkComplete loads a
- * module with that of the links, which nothing else wants); the host may call
- * front_* with its own locks held, except front_context_gone and front_context_reset, which call
- * destructors of the program. */
+ * Lock order: front/ calls the host without holding a lock of its own. (cuLinkComplete is the
+ * exception: it loads a module with the lock of the links held, which no other code takes.) The
+ * host may call front_* with its own locks held, except front_context_gone and
+ * front_context_reset, which call destructors of the program. */
 #ifndef FRONT_FRONT_H
 #define FRONT_FRONT_H
 
@@ -36,8 +36,8 @@
 #include "front/texture/array.h"
 #include "front/texture/texture.h"
 
-/* A device. Uuid and PCI place are also what the CUDA runtime hashes of it, so they must equal what
- * the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID answer. */
+/* A device. The CUDA runtime hashes the UUID and the PCI address, so they must equal the
+ * attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID. */
 struct front_device {
     const char *name; /* lives as long as the process */
     size_t memory_bytes;
@@ -48,109 +48,115 @@ struct front_device {
     unsigned traits; /* CUDA_DEVICE_*, of api/driver_open.h */
 };
 
-/* A result that a peer says, as this library's cuda.h has it: one that is younger, or wrong, is
- * unknown (999). */
+/* Translates a result that a peer sent. A number that this library's cuda.h does not have,
+ * because the peer is newer or wrong, becomes CUDA_ERROR_UNKNOWN (999). */
 CUresult front_result_of(int32_t number);
 
-/* One thing that a stream does with a value in memory: writes it or waits for it. */
+/* A step of a stream that writes a value in memory or waits for one. */
 struct front_value {
     CUdeviceptr address;
     uint64_t value;
     unsigned bytes; /* 4 or 8 */
     bool write;
-    CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR; without other bits */
+    CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR, without other bits */
 };
 
-#define FRONT_VALUES_MAX 255u /* of a batch; cuda.h: less than 256 */
-/* What a batch of cuStreamBatchMemOp does, at most FRONT_VALUES_MAX steps. */
+#define FRONT_VALUES_MAX 255u /* of a batch; cuda.h demands less than 256 */
+/* Translates a batch of cuStreamBatchMemOp into at most FRONT_VALUES_MAX steps. */
 CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
                            struct front_value *steps, unsigned *made);
 
-/* A function of the program that a stream calls: cuLaunchHostFunc gives `function`,
- * cuStreamAddCallback `callback`; the other one is NULL. */
+/* A host function that a stream calls: cuLaunchHostFunc sets `function`, cuStreamAddCallback
+ * `callback`; the other one is NULL. */
 struct front_host_call {
     CUhostFn function;
     CUstreamCallback callback;
-    CUstream stream; /* as it was given to cuStreamAddCallback */
+    CUstream stream; /* as given to cuStreamAddCallback */
     void *data;
 };
 
-/* A stream, as its handle says; CU_STREAM_PER_THREAD is the calling thread's. */
+/* The facts of a stream handle. CU_STREAM_PER_THREAD is the calling thread's stream. */
 struct front_stream_facts {
-    CUcontext context; /* of a stream of a green context: that one's */
-    bool blocking;     /* it waits for the legacy stream, which waits for it */
+    CUcontext context; /* the green context, for a stream of one */
+    bool blocking;     /* it and the legacy stream wait for each other */
 };
 
-/* CU_CTX_SYNC_MEMOPS, which the oldest cuda.h that we build with lacks. */
+/* CU_CTX_SYNC_MEMOPS; the oldest cuda.h that we build with lacks the name. */
 #define FRONT_CTX_SYNC_MEMOPS 0x80u
 
-/* Every member is set. All may be called from any thread; all but `init` only after init answered
- * CUDA_SUCCESS. Outputs are set only on success; contexts are never NULL. */
+/* Functions of the library. Every member is set. Any thread may call them; all but `init` only
+ * after init has returned CUDA_SUCCESS. They set outputs only on success. Contexts are never
+ * NULL. */
 struct front_host {
-    /* NULL unless the library forwards calls to servers: then no server may use it as its
-     * driver. */
+    /* NULL unless the library forwards calls to servers. A server must not use such a library as
+     * its driver. */
     const struct cuda_driver_servers *servers;
 
-    /* cuInit. Called again as long as it fails; never by two threads at once. */
+    /* cuInit. Called again until it succeeds, never by two threads at once. */
     CUresult (*init)(void);
-    /* What stands against every call, a sticky error; else CUDA_SUCCESS. */
+    /* The sticky error, which every call returns, or CUDA_SUCCESS. */
     CUresult (*process_state)(void);
     CUresult (*device_count)(int *count);
     /* CUDA_ERROR_INVALID_DEVICE: there is no such device. */
     CUresult (*device)(CUdevice ordinal, struct front_device *device);
-    /* The device exists; the number is within cuda.h's. */
+    /* The caller has checked that the device exists and that cuda.h has the attribute. */
     CUresult (*device_attribute)(CUdevice ordinal, CUdevice_attribute attribute, int *value);
 
-    /* cuDeviceGetP2PAttribute of two different devices, which exist. */
+    /* cuDeviceGetP2PAttribute of two different devices. The caller has checked that they exist. */
     int (*peer_attribute)(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute);
-    /* The handle of the device's primary context, which need not be active and does not become so:
-     * the runtime makes it current before it retains it. */
+    /* The handle of the device's primary context. The context may be inactive and stays so: the
+     * runtime makes it current before it retains it. */
     CUresult (*primary_context)(CUdevice device, CUcontext *context);
-    /* CUDA_SUCCESS for a live context or a primary one, active or not; CUDA_ERROR_INVALID_CONTEXT
-     * otherwise, also for one that has been destroyed. */
+    /* CUDA_SUCCESS: a live context, or a primary one, active or not. CUDA_ERROR_INVALID_CONTEXT:
+     * anything else, such as a destroyed context. */
     CUresult (*context_check)(CUcontext context);
     CUresult (*context_device)(CUcontext context, CUdevice *device);
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
     CUresult (*context_api_version)(CUcontext context, unsigned int *version);
 
-    /* cuStreamGetId, but of a stream of that context. Handles 0, 1 and 2 (CU_STREAM_PER_THREAD:
-     * that of the calling thread) included; never 0, and different for different streams. */
+    /* cuStreamGetId of a stream of that context, including the handles 0, 1 and 2
+     * (CU_STREAM_PER_THREAD of the calling thread). Never 0; different streams have different
+     * identifiers. */
     CUresult (*stream_id)(CUcontext context, CUstream stream, unsigned long long *id);
-    /* CUDA_ERROR_INVALID_HANDLE: there is none. */
+    /* CUDA_ERROR_INVALID_HANDLE: there is no such stream. */
     CUresult (*stream)(CUstream handle, struct front_stream_facts *stream);
     CUresult (*event_context)(CUevent event, CUcontext *context);
-    /* Makes what a green context has, and retains the primary context of its device; and ends it
-     * when its work is done, which then is `lost` or no longer found. */
+    /* green_make creates the library's part of a green context and retains the primary context
+     * of its device. green_end ends it when its work is done; by then `lost` is set or the green
+     * context can no longer be found. */
     CUresult (*green_make)(struct front_green *green);
     CUresult (*green_end)(const struct front_green *green);
-    /* Does them in this order in the stream, or none of them if one is wrong. */
+    /* Submits the steps to the stream in this order, or none of them if one is wrong. */
     CUresult (*stream_values)(CUstream stream, const struct front_value *values, unsigned count);
-    /* Calls it when the work before in the stream is done; what comes later waits for it. */
+    /* Calls the host function when the earlier work of the stream is done. Later work waits for
+     * it. */
     CUresult (*host_call)(CUstream stream, const struct front_host_call *call);
     const struct front_mempool_host *mempool;
-    /* False: nothing that CUDA knows is at the address. */
+    /* False: CUDA does not know the address. */
     bool (*pointer)(uint64_t address, struct front_pointer *pointer);
-    /* The program wants its managed memory, or a part of it, near a device (else the host) when the
-     * work before in the stream is done. */
+    /* Moves managed memory, or a part of it, near a device (or the host) when the earlier work
+     * of the stream is done. This is a hint. */
     CUresult (*managed_move)(CUstream stream, uint64_t start, uint64_t bytes, bool device);
-    /* From now on (CU_MEM_ATTACH_*) only that stream, the host or all use this managed memory. */
+    /* Sets which stream may use this managed memory: only that one, the host, or all
+     * (CU_MEM_ATTACH_*). */
     CUresult (*managed_attach)(CUstream stream, uint64_t start, unsigned flags);
-    /* The shape of an array, or of a mipmapped one. CUDA_ERROR_INVALID_HANDLE: there is none. */
+    /* The shape of an array or a mipmapped array. CUDA_ERROR_INVALID_HANDLE: there is no such
+     * array. */
     CUresult (*array)(uint64_t handle, bool mipmapped, struct front_array *array);
-    /* Sets or takes SYNC_MEMOPS of the memory that holds the address, which `pointer` knows. */
+    /* Sets or clears SYNC_MEMOPS of the memory at an address that `pointer` knows. */
     CUresult (*sync_memops)(uint64_t address, bool on);
-    /* Whether a call without Async that has written there, or read, must be over when it returns:
-     * the program may look at the memory at once, or has asked for it. */
+    /* Whether a synchronous call that wrote or read there must be complete when it returns,
+     * because the program may look at the memory at once or has asked for it. */
     bool (*settles)(uint64_t address, bool written);
 
-    /* What a texture or surface object of the current context was made of.
+    /* The description of a texture or surface object of the current context.
      * CUDA_ERROR_INVALID_VALUE: there is none. */
     CUresult (*sampled)(uint64_t handle, bool surface, struct front_sampled *sampled);
     /* As cuModuleGetFunctionCount and cuModuleEnumerateFunctions. */
     CUresult (*module_function_count)(unsigned int *count, CUmodule module);
     CUresult (*module_functions)(CUfunction *functions, unsigned int capacity, CUmodule module);
-    /* Could this image be loaded as a module in the current context? Answers, and writes logs, as
-     * cuModuleLoadDataEx; nothing of it stays. */
+    /* Tries to load the image as a module in the current context. Returns and logs as
+     * cuModuleLoadDataEx does, and keeps nothing. */
     CUresult (*module_try)(const void *image, unsigned option_count, CUjit_option *options,
                            void **values);
 };
@@ -158,30 +164,32 @@ struct front_host {
 /* Defined by the library that front/ is part of. */
 extern const struct front_host front_host;
 
-/* What a call without Async has put into `stream`, with that result, wrote to `to` and read from
- * `from` (0: nowhere): waits for it if it must be over when the call returns (sync_memops.c). */
+/* Ends a synchronous call that submitted work to `stream` with result `rc`, wrote to `to` and
+ * read from `from` (0: none). Waits for the work if it must be complete when the call returns
+ * (sync_memops.c). */
 CUresult front_settle(CUresult rc, CUstream stream, CUdeviceptr to, CUdeviceptr from);
 
-/* cuInit has succeeded, and this is not the child of a fork. */
+/* True: cuInit has succeeded, and this process is not a forked child. */
 bool front_initialised(void);
-/* CUDA_SUCCESS if front_initialised, else CUDA_ERROR_NOT_INITIALIZED; and
- * CUDA_ERROR_NOT_PERMITTED while the calling thread runs a host function. */
+/* CUDA_ERROR_NOT_INITIALIZED unless front_initialised. CUDA_ERROR_NOT_PERMITTED while the
+ * calling thread runs a host function. */
 CUresult front_ready(void);
 
-/* Calls the program's function. After an error (`status`) only callbacks are called, as in CUDA. */
+/* Runs the host function. If `status` is an error only callbacks are run, as in CUDA. */
 void front_host_call_run(const struct front_host_call *call, CUresult status);
 
-/* The calling thread's current context, or NULL. It may have been destroyed meanwhile: who uses it
- * checks. Costs a thread-local read. */
+/* The calling thread's current context, or NULL. It may have been destroyed meanwhile; the user
+ * checks it. Costs a thread-local read. */
 CUcontext front_context_current(void);
-/* front_ready, and the current context, which is not NULL; else CUDA_ERROR_INVALID_CONTEXT. */
+/* front_ready, then the current context. CUDA_ERROR_INVALID_CONTEXT: there is none. */
 CUresult front_context_need(CUcontext *context);
 /* Makes `context` the calling thread's current one without checking it (cuCtxCreate pushes). */
 CUresult front_context_push(CUcontext context);
-/* A context has been reset: what the runtime keeps in it is given back (its destructors run). */
+/* To be called when a context has been reset: runs the destructors of its context-local storage. */
 void front_context_reset(CUcontext context);
-/* A context has been destroyed: as above, and it is popped if it is the calling thread's current
- * one. On the stacks of other threads it stays, as in CUDA. */
+/* To be called when a context has been destroyed: as front_context_reset, and pops the context
+ * if it is the calling thread's current one. It stays on the stacks of other threads, as in
+ * CUDA. */
 void front_context_gone(CUcontext context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Beginning and ending a capture, and what it tells of itself. */
+/* Beginning, ending and querying a capture. */
 #include <stdlib.h>
 
 #include "front/capture/capture.h"
@@ -36,9 +36,9 @@ static CUresult begin_locked(CUstream handle, uint64_t key, struct capture *capt
     return CUDA_SUCCESS;
 }
 
-/* `graph` NULL: one of its own. */
-static CUresult begin(CUstream handle, CUgraph graph, const struct capture_set *after,
-                      CUstreamCaptureMode mode)
+/* `graph` NULL: the capture makes a graph. */
+static CUresult capture_begin(CUstream handle, CUgraph graph, const struct capture_set *after,
+                              CUstreamCaptureMode mode)
 {
     uint64_t key = 0;
     CUresult rc = capture_key(handle, &key);
@@ -74,7 +74,7 @@ CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode m
 {
     const struct capture_set nothing = {0};
     CUresult rc = front_ready();
-    return rc == CUDA_SUCCESS ? begin(hStream, NULL, &nothing, mode) : rc;
+    return rc == CUDA_SUCCESS ? capture_begin(hStream, NULL, &nothing, mode) : rc;
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
@@ -82,7 +82,7 @@ CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
     return cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-/* CUDA_SUCCESS: the nodes are of the graph, and in the set. */
+/* Reads the set. CUDA_SUCCESS: its nodes are of the graph. */
 static CUresult read_set(CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *edges,
                          size_t count, struct capture_set *set)
 {
@@ -112,7 +112,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
         rc = read_set(hGraph, dependencies, dependencyData, numDependencies, &after);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = begin(hStream, hGraph, &after, mode);
+        rc = capture_begin(hStream, hGraph, &after, mode);
     }
     capture_set_free(&after);
     return rc;
@@ -120,9 +120,9 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 
 /* ---- end ---- */
 
-/* Whether something was captured in another stream on which nothing in the first one depends. It
- * is enough to look at the last node of each: what has a dependent is as joined as that one is. */
-static CUresult joined(const struct capture_stream *origin)
+/* Checks that the origin stream depends on all work captured in other streams. The last node of
+ * each stream is enough: one that has dependents is joined if they are. */
+static CUresult capture_is_joined(const struct capture_stream *origin)
 {
     ga_list_each (at, following, &capture_streams) {
         const struct capture_stream *stream = ga_container(at, struct capture_stream, of_all);
@@ -139,7 +139,7 @@ static CUresult joined(const struct capture_stream *origin)
     return CUDA_SUCCESS;
 }
 
-/* `graph` may be NULL where the capture goes to a graph of the program's. */
+/* `graph` may be NULL if the capture adds to a graph of the program. */
 static CUresult end_locked(uint64_t key, CUgraph *graph, CUgraph *dropped)
 {
     struct capture_stream *stream = capture_find(key);
@@ -157,7 +157,8 @@ static CUresult end_locked(uint64_t key, CUgraph *graph, CUgraph *dropped)
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != capture_thread()) {
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     }
-    CUresult rc = capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : joined(stream);
+    CUresult rc =
+        capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : capture_is_joined(stream);
     if (graph != NULL) {
         *graph = rc == CUDA_SUCCESS ? capture->graph : NULL;
     }
@@ -190,7 +191,7 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     return rc;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 struct info {
     CUstreamCaptureStatus status;
@@ -199,7 +200,7 @@ struct info {
     const struct capture_set *set;
 };
 
-static CUresult ask(CUstream handle, const void *out, struct info *info)
+static CUresult capture_info_ask(CUstream handle, const void *out, struct info *info)
 {
     uint64_t key = 0;
     struct front_stream_facts facts;
@@ -233,7 +234,7 @@ static CUresult ask(CUstream handle, const void *out, struct info *info)
 CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
     struct info info;
-    CUresult rc = ask(hStream, captureStatus, &info);
+    CUresult rc = capture_info_ask(hStream, captureStatus, &info);
     if (rc == CUDA_SUCCESS) {
         *captureStatus = info.status;
     }
@@ -258,7 +259,7 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream,
                                            size_t *numDependencies_out)
 {
     struct info info;
-    CUresult rc = ask(hStream, captureStatus_out, &info);
+    CUresult rc = capture_info_ask(hStream, captureStatus_out, &info);
     if (rc == CUDA_SUCCESS && edgeData_out != NULL && dependencies_out == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

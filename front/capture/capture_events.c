@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks and joins by events, and what cannot be done with a stream or an event while something is
- * captured. An event whose last recording was captured stays so when the capture has ended: there
- * is nothing to wait for. */
+/* Forks and joins by events, and calls that capture forbids for a stream or an event. An event
+ * whose last recording was captured stays so after the capture has ended: there is nothing to
+ * wait for. */
 #include <stdlib.h>
 
 #include "api/capture_hooks.h"
 #include "front/capture/capture.h"
 #include "front/front.h"
 
-static struct capture_event *event_find(CUevent event)
+static struct capture_event *capture_event_find(CUevent event)
 {
     ga_list_each (at, following, &capture_events) {
         struct capture_event *found = ga_container(at, struct capture_event, of_all);
@@ -19,7 +19,7 @@ static struct capture_event *event_find(CUevent event)
     return NULL;
 }
 
-static void event_forget(struct capture_event *found)
+static void capture_event_forget(struct capture_event *found)
 {
     if (found != NULL) {
         ga_list_remove(&found->of_all);
@@ -41,7 +41,7 @@ static void invalidate(struct capture *capture)
 static CUresult record_locked(const struct capture_stream *stream, CUevent event)
 {
     struct capture_set set = {0};
-    struct capture_event *found = event_find(event);
+    struct capture_event *found = capture_event_find(event);
     struct capture_event *made = found != NULL ? found : calloc(1, sizeof *made);
     if (made == NULL || !capture_set_join(&set, &stream->set)) {
         capture_set_free(&set);
@@ -76,7 +76,8 @@ CUresult CUDAAPI front_capture_cuEventRecordWithFlags(CUevent hEvent, CUstream h
     CUresult rc = capture_enter(hStream, &stream);
     if (rc == FRONT_CAPTURE_RUN) {
         capture_lock();
-        event_forget(event_find(hEvent)); /* its last recording is a real one now */
+        capture_event_forget(
+            capture_event_find(hEvent)); /* its last recording is no longer a captured one */
         return capture_unlock(rc);
     }
     if (rc != CUDA_SUCCESS) {
@@ -104,12 +105,12 @@ CUresult CUDAAPI front_capture_cuEventRecord(CUevent hEvent, CUstream hStream)
 
 /* ---- waiting in streams ---- */
 
-/* `stream` NULL: it does not capture yet. */
+/* `stream` NULL: the stream does not capture yet. */
 static CUresult wait_locked(CUstream handle, uint64_t key, struct capture_stream *stream,
                             const struct capture_event *event)
 {
     struct capture *capture = capture_of(event->capture);
-    if (capture == NULL) { /* it has ended: what was captured is not to be waited for */
+    if (capture == NULL) { /* the capture has ended: captured work cannot be waited for */
         invalidate(stream != NULL ? stream->capture : NULL);
         return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     }
@@ -148,7 +149,7 @@ CUresult CUDAAPI front_capture_cuStreamWaitEvent(CUstream hStream, CUevent hEven
     }
     capture_lock();
     struct capture_stream *stream = key != 0 ? capture_find(key) : NULL;
-    const struct capture_event *event = event_find(hEvent);
+    const struct capture_event *event = capture_event_find(hEvent);
     CUresult rc = key == 0 ? capture_implicit(true) : CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS && stream == NULL && event == NULL) {
         rc = FRONT_CAPTURE_RUN;
@@ -171,13 +172,13 @@ CUresult CUDAAPI front_capture_cuStreamWaitEvent(CUstream hStream, CUevent hEven
     return capture_unlock(rc);
 }
 
-/* ---- asking for events ---- */
+/* ---- queries of events ---- */
 
-/* `unsafe`: what asks for an event that was not captured may be forbidden, too. */
+/* `unsafe`: a query of an event that was not captured may be forbidden as well. */
 static CUresult event_use(CUevent handle, bool unsafe)
 {
     capture_lock();
-    const struct capture_event *event = event_find(handle);
+    const struct capture_event *event = capture_event_find(handle);
     if (event != NULL) {
         invalidate(capture_of(event->capture));
         return capture_unlock(CUDA_ERROR_CAPTURED_EVENT);
@@ -207,11 +208,11 @@ CUresult CUDAAPI front_capture_cuEventElapsedTime_v2(float *pMilliseconds, CUeve
 CUresult CUDAAPI front_capture_cuEventDestroy_v2(CUevent hEvent)
 {
     capture_lock();
-    event_forget(event_find(hEvent));
+    capture_event_forget(capture_event_find(hEvent));
     return capture_unlock(FRONT_CAPTURE_RUN);
 }
 
-/* ---- asking for streams ---- */
+/* ---- queries of streams ---- */
 
 CUresult front_capture_refused(CUstream handle)
 {
@@ -224,8 +225,8 @@ CUresult front_capture_refused(CUstream handle)
     return rc;
 }
 
-/* What the stream has captured last goes on in other streams. */
-static bool joined(const struct capture_stream *stream)
+/* Whether other streams continue the stream's last captured node. */
+static bool capture_stream_joined(const struct capture_stream *stream)
 {
     for (size_t i = 0; i < stream->set.count; i++) {
         bool taken = !capture_is_last(stream->capture, stream->set.nodes[i]);
@@ -241,8 +242,8 @@ static bool joined(const struct capture_stream *stream)
     return true;
 }
 
-/* A stream may go when others have joined it, else that spoils the capture; the one where it began
- * ends it. */
+/* A stream can be destroyed once others have joined it, except the origin stream; otherwise the
+ * capture is invalidated. */
 CUresult CUDAAPI front_capture_cuStreamDestroy_v2(CUstream hStream)
 {
     uint64_t key;
@@ -256,7 +257,7 @@ CUresult CUDAAPI front_capture_cuStreamDestroy_v2(CUstream hStream)
         dropped = stream->capture->owns_graph ? stream->capture->graph : NULL;
         capture_end(stream->capture);
     } else if (stream != NULL) {
-        if (!joined(stream)) {
+        if (!capture_stream_joined(stream)) {
             invalidate(stream->capture);
         }
         ga_list_remove(&stream->of_all);
@@ -272,8 +273,8 @@ CUresult CUDAAPI front_capture_cuStreamDestroy_v2(CUstream hStream)
 
 /* ---- waiting for a context ---- */
 
-/* The stream is of the context, or of a green context of it. */
-static bool is_of(const struct capture_stream *stream, CUcontext context)
+/* Whether the stream is of the context, or of a green context of it. */
+static bool capture_stream_is_of(const struct capture_stream *stream, CUcontext context)
 {
     struct front_green green;
     return stream->context == context ||
@@ -281,13 +282,13 @@ static bool is_of(const struct capture_stream *stream, CUcontext context)
             green.primary == context);
 }
 
-static CUresult context_use(CUcontext context)
+static CUresult capture_context_use(CUcontext context)
 {
     CUresult rc = FRONT_CAPTURE_RUN;
     capture_lock();
     ga_list_each (at, following, &capture_streams) {
         struct capture_stream *stream = ga_container(at, struct capture_stream, of_all);
-        if (is_of(stream, context)) {
+        if (capture_stream_is_of(stream, context)) {
             invalidate(stream->capture);
             rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
@@ -297,24 +298,25 @@ static CUresult context_use(CUcontext context)
 
 static CUresult record_of(CUcontext context, CUevent event)
 {
-    CUresult rc = context_use(context);
+    CUresult rc = capture_context_use(context);
     if (rc == FRONT_CAPTURE_RUN) {
         capture_lock();
-        event_forget(event_find(event)); /* its last recording is a real one now */
+        capture_event_forget(
+            capture_event_find(event)); /* its last recording is no longer a captured one */
         (void)capture_unlock(rc);
     }
     return rc;
 }
 
-/* An event whose recording was captured cannot be waited for outside of the capture. */
+/* A captured recording cannot be waited for outside of the capture. */
 static CUresult wait_of(CUcontext context, CUevent event)
 {
-    CUresult rc = context_use(context);
+    CUresult rc = capture_context_use(context);
     if (rc != FRONT_CAPTURE_RUN) {
         return rc;
     }
     capture_lock();
-    const struct capture_event *found = event_find(event);
+    const struct capture_event *found = capture_event_find(event);
     if (found != NULL) {
         invalidate(capture_of(found->capture));
         rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -348,10 +350,10 @@ CUresult CUDAAPI front_capture_cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEve
 
 CUresult CUDAAPI front_capture_cuCtxSynchronize(void)
 {
-    return context_use(front_context_current());
+    return capture_context_use(front_context_current());
 }
 
 CUresult CUDAAPI front_capture_cuCtxSynchronize_v2(CUcontext ctx)
 {
-    return context_use(ctx != NULL ? ctx : front_context_current());
+    return capture_context_use(ctx != NULL ? ctx : front_context_current());
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is being captured: captures, their streams, and events. Few of each exist at a time, so they
+/* The state of capture: captures, their streams and events. Few of each exist at a time, so they
  * are lists. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct ga_list capture_streams = {&capture_streams, &capture_streams};
 struct ga_list capture_events = {&capture_events, &capture_events};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local CUstreamCaptureMode thread_mode; /* its address is the thread's name */
+static _Thread_local CUstreamCaptureMode thread_mode; /* its address identifies the thread */
 
 void capture_lock(void)
 {
@@ -148,7 +148,7 @@ CUresult capture_enter(CUstream handle, struct capture_stream **stream)
     uint64_t key;
     CUresult rc = capture_key(handle, &key);
     if (rc != CUDA_SUCCESS) {
-        return FRONT_CAPTURE_RUN; /* the call itself says what is wrong */
+        return FRONT_CAPTURE_RUN; /* the call itself returns the error */
     }
     if (key == 0) {
         return front_capture_legacy();
@@ -208,9 +208,9 @@ CUresult capture_add(struct capture_stream *stream, struct front_node_params *pa
     return rc == CUDA_SUCCESS ? capture_became(stream, node) : rc;
 }
 
-/* ---- what threads may do meanwhile ---- */
+/* ---- modes of threads ---- */
 
-/* Whether the capture forbids the calling thread what is potentially unsafe. */
+/* Whether the capture forbids potentially unsafe calls of the calling thread. */
 static bool forbids(const struct capture *capture)
 {
     if (capture->thread == capture_thread()) {

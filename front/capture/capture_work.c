@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that is put into a stream which captures: each hook makes of its call the parameters of a
- * node. What is wrong with them is answered as the call itself would answer it. */
+/* Hooks of calls that submit work: each makes node parameters of its call. Errors are those of
+ * the call itself. */
 #include "api/capture_hooks.h"
 #include "front/capture/capture.h"
 #include "front/front.h"
 
-/* `made`: what the parameters' maker answered; they are the node's then. */
-static CUresult finish(struct capture_stream *stream, CUresult made,
-                       struct front_node_params *params)
+/* `made`: the result of making the parameters, which the node then owns. */
+static CUresult capture_finish(struct capture_stream *stream, CUresult made,
+                               struct front_node_params *params)
 {
     return capture_unlock(made == CUDA_SUCCESS ? capture_add(stream, params) : made);
 }
 
 /* ---- kernels ---- */
 
-static CUresult launch(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
+static CUresult capture_launch(const CUlaunchConfig *config, CUfunction f, void **values,
+                               void **extra)
 {
     struct capture_stream *stream;
     struct front_node_params params;
     CUresult rc = capture_enter(config->hStream, &stream);
-    return rc != CUDA_SUCCESS
-               ? rc
-               : finish(stream,
-                        front_kernel_node_make(&params, stream->context, f, config, values, extra),
-                        &params);
+    return rc != CUDA_SUCCESS ? rc
+                              : capture_finish(stream,
+                                               front_kernel_node_make(&params, stream->context, f,
+                                                                      config, values, extra),
+                                               &params);
 }
 
 CUresult CUDAAPI front_capture_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
                                                 void **kernelParams, void **extra)
 {
-    return config == NULL ? FRONT_CAPTURE_RUN : launch(config, f, kernelParams, extra);
+    return config == NULL ? FRONT_CAPTURE_RUN : capture_launch(config, f, kernelParams, extra);
 }
 
 CUresult CUDAAPI front_capture_cuLaunchKernel(CUfunction f, unsigned int gridDimX,
@@ -46,7 +47,7 @@ CUresult CUDAAPI front_capture_cuLaunchKernel(CUfunction f, unsigned int gridDim
                                    .blockDimZ = blockDimZ,
                                    .sharedMemBytes = sharedMemBytes,
                                    .hStream = hStream};
-    return launch(&config, f, kernelParams, extra);
+    return capture_launch(&config, f, kernelParams, extra);
 }
 
 CUresult CUDAAPI front_capture_cuLaunchCooperativeKernel(
@@ -66,12 +67,12 @@ CUresult CUDAAPI front_capture_cuLaunchCooperativeKernel(
                                    .hStream = hStream,
                                    .attrs = &together,
                                    .numAttrs = 1};
-    return launch(&config, f, kernelParams, NULL);
+    return capture_launch(&config, f, kernelParams, NULL);
 }
 
 /* ---- copies ---- */
 
-static CUresult copy_box(const CUDA_MEMCPY3D *copy, CUstream handle)
+static CUresult capture_copy_box(const CUDA_MEMCPY3D *copy, CUstream handle)
 {
     struct capture_stream *stream;
     struct front_node_params params;
@@ -80,12 +81,12 @@ static CUresult copy_box(const CUDA_MEMCPY3D *copy, CUstream handle)
         return rc;
     }
     if (copy->WidthInBytes == 0 || copy->Height == 0 || copy->Depth == 0) {
-        return capture_unlock(CUDA_SUCCESS); /* nothing to do, as outside of a capture */
+        return capture_unlock(CUDA_SUCCESS); /* nothing to copy, as outside of a capture */
     }
-    return finish(stream, front_copy_node_make(&params, stream->context, copy), &params);
+    return capture_finish(stream, front_copy_node_make(&params, stream->context, copy), &params);
 }
 
-static CUDA_MEMCPY3D line(CUmemorytype from, CUmemorytype to, size_t bytes)
+static CUDA_MEMCPY3D capture_line(CUmemorytype from, CUmemorytype to, size_t bytes)
 {
     return (CUDA_MEMCPY3D){
         .srcMemoryType = from, .dstMemoryType = to, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
@@ -94,44 +95,44 @@ static CUDA_MEMCPY3D line(CUmemorytype from, CUmemorytype to, size_t bytes)
 CUresult CUDAAPI front_capture_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
                                              CUstream hStream)
 {
-    CUDA_MEMCPY3D copy = line(CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED, ByteCount);
+    CUDA_MEMCPY3D copy = capture_line(CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED, ByteCount);
     copy.srcDevice = src;
     copy.dstDevice = dst;
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost,
                                                     size_t ByteCount, CUstream hStream)
 {
-    CUDA_MEMCPY3D copy = line(CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, ByteCount);
+    CUDA_MEMCPY3D copy = capture_line(CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, ByteCount);
     copy.srcHost = srcHost;
     copy.dstDevice = dstDevice;
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice,
                                                     size_t ByteCount, CUstream hStream)
 {
-    CUDA_MEMCPY3D copy = line(CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, ByteCount);
+    CUDA_MEMCPY3D copy = capture_line(CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, ByteCount);
     copy.srcDevice = srcDevice;
     copy.dstHost = dstHost;
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
                                                     size_t ByteCount, CUstream hStream)
 {
-    CUDA_MEMCPY3D copy = line(CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE, ByteCount);
+    CUDA_MEMCPY3D copy = capture_line(CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE, ByteCount);
     copy.srcDevice = srcDevice;
     copy.dstDevice = dstDevice;
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
                                                  CUdeviceptr srcDevice, CUcontext srcContext,
                                                  size_t ByteCount, CUstream hStream)
 {
-    (void)dstContext; /* addresses say where they are */
+    (void)dstContext; /* addresses are unified */
     (void)srcContext;
     return front_capture_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
 }
@@ -140,22 +141,22 @@ CUresult CUDAAPI front_capture_cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dst
                                                     const void *srcHost, size_t ByteCount,
                                                     CUstream hStream)
 {
-    CUDA_MEMCPY3D copy = line(CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_ARRAY, ByteCount);
+    CUDA_MEMCPY3D copy = capture_line(CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_ARRAY, ByteCount);
     copy.srcHost = srcHost;
     copy.dstArray = dstArray;
     copy.dstXInBytes = dstOffset;
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray,
                                                     size_t srcOffset, size_t ByteCount,
                                                     CUstream hStream)
 {
-    CUDA_MEMCPY3D copy = line(CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_HOST, ByteCount);
+    CUDA_MEMCPY3D copy = capture_line(CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_HOST, ByteCount);
     copy.srcArray = srcArray;
     copy.srcXInBytes = srcOffset;
     copy.dstHost = dstHost;
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
@@ -180,12 +181,12 @@ CUresult CUDAAPI front_capture_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CU
                                 .WidthInBytes = pCopy->WidthInBytes,
                                 .Height = pCopy->Height,
                                 .Depth = 1};
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
-    return pCopy == NULL ? FRONT_CAPTURE_RUN : copy_box(pCopy, hStream);
+    return pCopy == NULL ? FRONT_CAPTURE_RUN : capture_copy_box(pCopy, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy,
@@ -217,13 +218,13 @@ CUresult CUDAAPI front_capture_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCo
                                 .WidthInBytes = pCopy->WidthInBytes,
                                 .Height = pCopy->Height,
                                 .Depth = pCopy->Depth};
-    return copy_box(&copy, hStream);
+    return capture_copy_box(&copy, hStream);
 }
 
 /* ---- fills ---- */
 
-static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned value, size_t width,
-                     size_t height, CUstream handle)
+static CUresult capture_fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned value,
+                             size_t width, size_t height, CUstream handle)
 {
     const CUDA_MEMSET_NODE_PARAMS_v1 what = {.dst = to,
                                              .pitch = pitch,
@@ -240,20 +241,20 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned element, unsigned va
     if (width == 0 || height == 0) {
         return capture_unlock(CUDA_SUCCESS);
     }
-    return finish(stream, front_fill_node_make(&params, stream->context, &what), &params);
+    return capture_finish(stream, front_fill_node_make(&params, stream->context, &what), &params);
 }
 
 #define FILLS(bits, type)                                                                          \
     CUresult CUDAAPI front_capture_cuMemsetD##bits##Async(CUdeviceptr dstDevice, type value,       \
                                                           size_t N, CUstream hStream)              \
     {                                                                                              \
-        return fill(dstDevice, 0, (bits) / 8, value, N, 1, hStream);                               \
+        return capture_fill(dstDevice, 0, (bits) / 8, value, N, 1, hStream);                       \
     }                                                                                              \
     CUresult CUDAAPI front_capture_cuMemsetD2D##bits##Async(                                       \
         CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height,           \
         CUstream hStream)                                                                          \
     {                                                                                              \
-        return fill(dstDevice, dstPitch, (bits) / 8, value, Width, Height, hStream);               \
+        return capture_fill(dstDevice, dstPitch, (bits) / 8, value, Width, Height, hStream);       \
     }
 
 FILLS(8, unsigned char)
@@ -269,7 +270,7 @@ CUresult CUDAAPI front_capture_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, v
     CUresult rc = fn == NULL ? FRONT_CAPTURE_RUN : capture_enter(hStream, &stream);
     return rc != CUDA_SUCCESS
                ? rc
-               : finish(stream, front_host_node_make(&params, fn, userData), &params);
+               : capture_finish(stream, front_host_node_make(&params, fn, userData), &params);
 }
 
 CUresult CUDAAPI front_capture_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
@@ -279,11 +280,11 @@ CUresult CUDAAPI front_capture_cuStreamBatchMemOp_v2(CUstream stream, unsigned i
     struct capture_stream *found;
     struct front_node_params params;
     CUresult rc = capture_enter(stream, &found);
-    return rc != CUDA_SUCCESS
-               ? rc
-               : finish(found,
-                        front_values_node_make(&params, found->context, count, paramArray, flags),
-                        &params);
+    return rc != CUDA_SUCCESS ? rc
+                              : capture_finish(found,
+                                               front_values_node_make(&params, found->context,
+                                                                      count, paramArray, flags),
+                                               &params);
 }
 
 #define VALUES(bits, member)                                                                       \
@@ -329,7 +330,7 @@ CUresult CUDAAPI front_capture_cuGraphLaunch(CUgraphExec hGraph, CUstream hStrea
 
 /* ---- memory ---- */
 
-static CUresult allocate(CUdeviceptr *address, size_t bytes, CUstream handle)
+static CUresult capture_allocate(CUdeviceptr *address, size_t bytes, CUstream handle)
 {
     struct capture_stream *stream;
     struct front_node_params params;
@@ -357,15 +358,15 @@ static CUresult allocate(CUdeviceptr *address, size_t bytes, CUstream handle)
 
 CUresult CUDAAPI front_capture_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
-    return allocate(dptr, bytesize, hStream);
+    return capture_allocate(dptr, bytesize, hStream);
 }
 
-/* Of the pool only the device could matter to a graph, which has memory of its own. */
+/* The pool is ignored: a graph has memory of its own. */
 CUresult CUDAAPI front_capture_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize,
                                                        CUmemoryPool pool, CUstream hStream)
 {
     (void)pool;
-    return allocate(dptr, bytesize, hStream);
+    return capture_allocate(dptr, bytesize, hStream);
 }
 
 CUresult CUDAAPI front_capture_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
@@ -373,5 +374,7 @@ CUresult CUDAAPI front_capture_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream
     struct capture_stream *stream;
     struct front_node_params params;
     CUresult rc = capture_enter(hStream, &stream);
-    return rc != CUDA_SUCCESS ? rc : finish(stream, front_free_node_make(&params, dptr), &params);
+    return rc != CUDA_SUCCESS
+               ? rc
+               : capture_finish(stream, front_free_node_make(&params, dptr), &params);
 }

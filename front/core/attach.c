@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts. */
+/* The table of attachment counts. */
 #include "front/core/attach.h"
 
 #include <pthread.h>
@@ -10,13 +10,13 @@
 struct attached {
     struct ga_list link;
     CUcontext context;
-    unsigned more; /* than one */
+    unsigned more; /* attachments besides the first */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_list all = {&all, &all};
 
-static struct attached *find(CUcontext context)
+static struct attached *attached_find(CUcontext context)
 {
     ga_list_each (at, following, &all) {
         struct attached *found = ga_container(at, struct attached, link);
@@ -30,7 +30,7 @@ static struct attached *find(CUcontext context)
 void front_attach_forget(CUcontext context)
 {
     pthread_mutex_lock(&lock);
-    struct attached *found = find(context);
+    struct attached *found = attached_find(context);
     if (found != NULL) {
         ga_list_remove(&found->link);
         free(found);
@@ -41,7 +41,7 @@ void front_attach_forget(CUcontext context)
 bool front_attach_more(CUcontext context)
 {
     pthread_mutex_lock(&lock);
-    struct attached *found = find(context);
+    struct attached *found = attached_find(context);
     if (found == NULL && (found = calloc(1, sizeof *found)) != NULL) {
         found->context = context;
         ga_list_append(&all, &found->link);
@@ -56,7 +56,7 @@ bool front_attach_more(CUcontext context)
 bool front_attach_less(CUcontext context)
 {
     pthread_mutex_lock(&lock);
-    struct attached *found = find(context);
+    struct attached *found = attached_find(context);
     bool counted = found != NULL && found->more != 0;
     if (counted) {
         found->more--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often programs have attached to contexts. */
+/* Attachment counts of contexts (cuCtxAttach, cuCtxDetach). */
 #ifndef FRONT_CORE_ATTACH_H
 #define FRONT_CORE_ATTACH_H
 
@@ -7,11 +7,11 @@
 
 #include "api/cuda_names.h"
 
-/* One more. False: no memory. */
+/* Increments the count. False: no memory. */
 bool front_attach_more(CUcontext context);
-/* One less. False: it is the last one. */
+/* Decrements the count. False: it was the last one. */
 bool front_attach_less(CUcontext context);
-/* The context has been destroyed. */
+/* To be called when the context has been destroyed. */
 void front_attach_forget(CUcontext context);
 
 #endif

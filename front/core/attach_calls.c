@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts counted, as before CUDA 4: cuCtxCreate counts one, cuCtxAttach one more, cuCtxDetach one
- * less, and the last one destroys. cuCtxDestroy asks for no count. */
+/* Reference-counted contexts, as before CUDA 4: cuCtxCreate sets the count to one, cuCtxAttach
+ * increments it, cuCtxDetach decrements it and destroys the context at zero. cuCtxDestroy
+ * ignores the count. */
 #include "front/core/attach.h"
 #include "front/front.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices: facts that the host library knows. No context is needed, nothing waits. */
+/* Facts of devices, which the host library knows. No call needs a context or waits. */
 #include <stdio.h>
 #include <string.h>
 
 #include "front/front.h"
 
-/* Ready, `out` is given and the device exists. */
-static CUresult need(CUdevice dev, const void *out, struct front_device *device)
+/* Checks that front_ready holds, that `out` is not NULL and that the device exists. */
+static CUresult device_need(CUdevice dev, const void *out, struct front_device *device)
 {
     CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
@@ -18,7 +18,7 @@ static CUresult need(CUdevice dev, const void *out, struct front_device *device)
     return rc == CUDA_SUCCESS ? front_host.device(dev, device) : rc;
 }
 
-static int attribute(CUdevice dev, CUdevice_attribute which)
+static int device_attribute_get(CUdevice dev, CUdevice_attribute which)
 {
     int value = 0;
     (void)front_host.device_attribute(dev, which, &value);
@@ -28,7 +28,7 @@ static int attribute(CUdevice dev, CUdevice_attribute which)
 CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 {
     struct front_device found;
-    CUresult rc = need(ordinal, device, &found);
+    CUresult rc = device_need(ordinal, device, &found);
     if (rc == CUDA_SUCCESS) {
         *device = ordinal;
     }
@@ -50,7 +50,7 @@ CUresult CUDAAPI cuDeviceGetCount(int *count)
 CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, name, &device);
+    CUresult rc = device_need(dev, name, &device);
     if (rc == CUDA_SUCCESS && len <= 0) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -63,7 +63,7 @@ CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
 CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, bytes, &device);
+    CUresult rc = device_need(dev, bytes, &device);
     if (rc == CUDA_SUCCESS) {
         *bytes = device.memory_bytes;
     }
@@ -73,7 +73,7 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, pi, &device);
+    CUresult rc = device_need(dev, pi, &device);
     if (rc == CUDA_SUCCESS && ((int)attrib < 1 || attrib >= CU_DEVICE_ATTRIBUTE_MAX)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -83,7 +83,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, uuid, &device);
+    CUresult rc = device_need(dev, uuid, &device);
     if (rc == CUDA_SUCCESS) {
         memcpy(uuid->bytes, device.uuid, sizeof uuid->bytes);
     }
@@ -98,7 +98,7 @@ CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, pciBusId, &device);
+    CUresult rc = device_need(dev, pciBusId, &device);
     if (rc == CUDA_SUCCESS && len <= 0) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -141,25 +141,26 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, prop, &device);
+    CUresult rc = device_need(dev, prop, &device);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     *prop = (CUdevprop){
-        .maxThreadsPerBlock = attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-        .maxThreadsDim = {attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
-                          attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
-                          attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
-        .maxGridSize = {attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
-                        attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
-                        attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
-        .sharedMemPerBlock = attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
-        .totalConstantMemory = attribute(dev, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
-        .SIMDWidth = attribute(dev, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
-        .memPitch = attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_PITCH),
-        .regsPerBlock = attribute(dev, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
-        .clockRate = attribute(dev, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
-        .textureAlign = attribute(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT),
+        .maxThreadsPerBlock = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        .maxThreadsDim = {device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+                          device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+                          device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
+        .maxGridSize = {device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+                        device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+                        device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
+        .sharedMemPerBlock =
+            device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .totalConstantMemory = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+        .SIMDWidth = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .memPitch = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+        .regsPerBlock = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        .clockRate = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        .textureAlign = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT),
     };
     return CUDA_SUCCESS;
 }
@@ -167,13 +168,13 @@ CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
     struct front_device device;
-    CUresult rc = need(dev, major, &device);
+    CUresult rc = device_need(dev, major, &device);
     if (rc == CUDA_SUCCESS && minor == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        *major = attribute(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-        *minor = attribute(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        *major = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+        *minor = device_attribute_get(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     }
     return rc;
 }
@@ -181,7 +182,7 @@ CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
     struct front_device device;
-    CUresult rc = need(dev, canAccessPeer, &device);
+    CUresult rc = device_need(dev, canAccessPeer, &device);
     if (rc == CUDA_SUCCESS) {
         rc = front_host.device(peerDev, &device);
     }
@@ -197,7 +198,7 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
                                          CUdevice srcDevice, CUdevice dstDevice)
 {
     struct front_device device;
-    CUresult rc = need(srcDevice, value, &device);
+    CUresult rc = device_need(srcDevice, value, &device);
     if (rc == CUDA_SUCCESS) {
         rc = srcDevice == dstDevice ? CUDA_ERROR_INVALID_DEVICE
                                     : front_host.device(dstDevice, &device);

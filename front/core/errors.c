@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetErrorName and cuGetErrorString. Names are cuda.h's; the texts are ours, in the words that
- * programs are used to where a program may print them. */
+/* cuGetErrorName and cuGetErrorString. The names are cuda.h's. The texts are ours, with the
+ * words of NVIDIA's driver where programs commonly print them. */
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static const struct front_result texts[] = {
     {CUDA_ERROR_UNKNOWN, "unknown error"},
 };
 
-/* For the others the name, in lower case: made once. */
+/* Texts of the other results: the name in lower case, made once. */
 static char plain[RESULTS_MAX][TEXT_MAX];
 static pthread_once_t plain_once = PTHREAD_ONCE_INIT;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the program that a stream calls. Where they run, and in which order, is the
- * library's business: front_host.host_call. */
+/* Host functions and stream callbacks. The library decides where and in which order they run
+ * (front_host.host_call). */
 #include "front/front.h"
 
 CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Initialisation, versions and the questions about a context that need no device. */
+/* Initialisation, versions, and the calls about a context that need no device. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 atomic_uint front_capture_count;
 
 static _Atomic bool ready;
-static _Atomic bool forked; /* this is the child of a process that has called cuInit */
+static _Atomic bool forked; /* this process was forked after cuInit */
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Devices, threads and connections are the parent's: here nothing is initialised, nor can be. */
-static void in_child(void)
+/* A forked child has no devices, threads or connections, and cannot initialise them. */
+static void init_in_child(void)
 {
     atomic_store(&forked, true);
     atomic_store(&ready, false);
     atomic_store(&front_capture_count, 0);
 }
 
-/* With the lock. */
+/* The lock is held. */
 static CUresult init(void)
 {
     static bool watched;
-    watched = watched || pthread_atfork(NULL, NULL, in_child) == 0;
+    watched = watched || pthread_atfork(NULL, NULL, init_in_child) == 0;
     CUresult rc = watched ? front_host.init() : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc == CUDA_SUCCESS) {
         atomic_store_explicit(&ready, true, memory_order_release);
@@ -61,8 +61,8 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
     return rc;
 }
 
-/* The version of the build, not of any server: it is asked before there is a connection, and it
- * enters the runtime's integrity check. */
+/* The CUDA version of this build. A server's cannot be used: the call comes before there is a
+ * connection, and the runtime's integrity check contains the answer. */
 CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
 {
     if (driverVersion == NULL) {
@@ -72,7 +72,7 @@ CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
     return CUDA_SUCCESS;
 }
 
-/* CUDA_MODULE_LOADING is read by drivers; the runtime only asks for the mode. */
+/* The driver reads CUDA_MODULE_LOADING; the runtime only asks for the mode. */
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     CUresult rc = front_ready();
@@ -87,7 +87,7 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     return rc;
 }
 
-/* NULL means the current context; the runtime does pass it. */
+/* NULL means the current context; the runtime passes it. */
 static CUresult context_or_current(CUcontext *ctx)
 {
     CUresult rc = front_ready();

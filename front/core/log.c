@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log that programs read: the last messages, numbered.
+/* The log that programs read: a numbered list of the last messages.
  *
- * What a reader would get wrong: callbacks run in the thread that has found the error, within
- * whatever call that was, so they may make no CUDA call, as host functions. cuLogs* need no
- * cuInit. */
+ * Note: a callback runs in the thread that found the error, within the CUDA call that failed, so
+ * it may make no CUDA call, as a host function may not. cuLogs* work before cuInit. */
 #include "front/core/log.h"
 
 #include <pthread.h>
@@ -43,7 +42,7 @@ struct CUlogsCallbackEntry_st {
     void *data;
 };
 
-/* Held while callbacks run: who has unregistered one is not called any more. */
+/* Held while callbacks run, so a callback that has been unregistered is not called afterwards. */
 static pthread_mutex_t calling = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct ga_list callbacks = {&callbacks, &callbacks};
 static unsigned callback_count;
@@ -90,7 +89,7 @@ static void callbacks_run(enum ga_log_level level, char *text, size_t bytes)
 
 #endif
 
-/* CUDA_LOG_FILE: stdout, stderr, or a path. */
+/* Writes to CUDA_LOG_FILE: stdout, stderr, or a path. */
 static void file_write(const char *text)
 {
     static FILE *file;
@@ -109,12 +108,12 @@ static void file_write(const char *text)
     }
 }
 
-static void keep(const char *line, size_t bytes)
+static void log_message_keep(const char *line, size_t bytes)
 {
     struct message *made = malloc(sizeof *made + bytes + 1);
     unsigned number = next_number++;
     if (made == NULL) {
-        return; /* its number says that it is missing */
+        return; /* the gap in the numbers shows it */
     }
     made->number = number;
     made->bytes = bytes;
@@ -129,7 +128,7 @@ static void keep(const char *line, size_t bytes)
     }
 }
 
-static void add(enum ga_log_level level, const char *text, size_t bytes)
+static void log_message_add(enum ga_log_level level, const char *text, size_t bytes)
 {
     char line[1200];
     struct timespec now;
@@ -144,22 +143,22 @@ static void add(enum ga_log_level level, const char *text, size_t bytes)
         return;
     }
     pthread_mutex_lock(&lock);
-    keep(line, (size_t)length);
+    log_message_keep(line, (size_t)length);
     file_write(line);
     pthread_mutex_unlock(&lock);
     line[length - 1] = '\0'; /* a callback gets no newline */
     callbacks_run(level, line, (size_t)length - 1);
 }
 
-static void watch(enum ga_log_level level, const char *text)
+static void log_errors_watch(enum ga_log_level level, const char *text)
 {
-    add(level, text, strlen(text));
+    log_message_add(level, text, strlen(text));
 }
 
 void front_log_begin(void)
 {
     ga_log_begin();
-    ga_log_watch(watch);
+    ga_log_watch(log_errors_watch);
 }
 
 #if CUDA_VERSION >= 12090
@@ -221,13 +220,13 @@ CUresult CUDAAPI cuLogsCurrent(CUlogIterator *iterator_out, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
-/* What the dump begins with when something is missing. */
+/* The first line of a dump in which older messages are missing. */
 static const char missing[] = "[gpuaas] older messages are missing here\n";
 
-/* A dump under way: from which message on, and whether those before it are lost. With the lock. */
+/* A dump in progress: its first message, and whether earlier ones are lost. The lock is held. */
 struct dump {
     struct ga_list *first; /* or &messages */
-    size_t bytes;          /* with what is missing */
+    size_t bytes;          /* with the line `missing` */
     bool lost;
 };
 
@@ -279,7 +278,7 @@ CUresult CUDAAPI cuLogsDumpToFile(CUlogIterator *iterator, const char *pathToFil
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Drops the oldest messages until the rest fits. */
+/* Drops the oldest messages until the others fit. */
 static void dump_cut(struct dump *dump, size_t room)
 {
     while (dump->first != &messages && dump->bytes >= room) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log that programs read by cuLogs*: errors and warnings of the library, and what kernels of a
- * server's software GPUs have done wrong. */
+/* The log that programs read by cuLogs*: errors and warnings of the library, and faults of
+ * kernels on a server's software GPUs. */
 #ifndef FRONT_CORE_LOG_H
 #define FRONT_CORE_LOG_H
 
-/* From now on errors and warnings of this library go there, too. Idempotent. */
+/* Copies all further errors and warnings of this library into the log. Idempotent. */
 void front_log_begin(void);
 #endif

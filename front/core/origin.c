@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is mapped where, as the kernel tells it. */
+/* The mappings of this process, from /proc/self/maps. */
 #include "front/core/origin.h"
 
 #include <stdbool.h>

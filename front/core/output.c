@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of output, first in, first out. */
+/* Kernel output: a queue of pieces, first in, first out. */
 #include "front/core/output.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "api/driver_open.h"
 #include "base/log.h"
 
-/* A program that never makes a call which writes must not fill the machine. */
+/* Bounds the queue of a program that never makes a call which writes it out. */
 #define WAITING_MAX ((size_t)256 << 20)
 
 _Atomic int front_output_pending;
@@ -36,8 +36,8 @@ void front_output_add(struct front_output *output, const struct front_record *re
     output->end += sizeof *record + record->bytes;
 }
 
-/* The first one, or NULL. With the lock. */
-static struct front_output *take(void)
+/* Takes the first piece, or NULL. The lock is held. */
+static struct front_output *output_take(void)
 {
     if (ga_list_empty(&outputs)) {
         return NULL;
@@ -56,7 +56,7 @@ void front_output_put(struct front_output *output)
     ga_list_append(&outputs, &output->link);
     waiting += output->end - output->begin;
     if (waiting > WAITING_MAX) {
-        lost = take();
+        lost = output_take();
     }
     bool tell = lost != NULL && !told;
     told = told || tell;
@@ -68,8 +68,8 @@ void front_output_put(struct front_output *output)
     }
 }
 
-/* Lines of our own driver's are logged here, so that they look as those of a driver of this
- * process, and are in the program's log; a record holds whole ones of them. */
+/* Lines of our own driver go through the log of this process, so they look like those of a local
+ * driver and enter the program's log. A record holds whole lines. */
 static void stderr_write(const char *text, size_t bytes)
 {
     static const char says[] = CUDA_DRIVER_SAYS;
@@ -87,8 +87,8 @@ static void stderr_write(const char *text, size_t bytes)
     }
 }
 
-/* A stdout that takes nothing (closed, or a disk that is full) is the program's affair: what it
- * prints itself is lost there as well. */
+/* Write errors of stdout (closed, disk full) are ignored: the program's own output is lost as
+ * well. */
 static void output_write(const struct front_output *output)
 {
     size_t at = output->begin;
@@ -105,7 +105,7 @@ static void output_write(const struct front_output *output)
     }
 }
 
-/* Whoever comes while another thread writes waits for it: the lock is that of stdout itself, which
+/* A thread that comes while another one writes waits for it. The lock is that of stdout, which
  * the program may hold already. */
 void front_output_write_pending(void)
 {
@@ -114,7 +114,7 @@ void front_output_write_pending(void)
     flockfile(stdout);
     for (;;) {
         pthread_mutex_lock(&lock);
-        struct front_output *output = take();
+        struct front_output *output = output_take();
         if (output == NULL) {
             atomic_store(&front_output_pending, 0);
         }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels have printed, on the last piece of its way: to the program's stdout and stderr, by
- * <stdio.h>, so that it comes in order with what the program prints itself.
+/* Kernel output on its way to the program's stdout and stderr. It is written by <stdio.h>, so its
+ * order with the program's own output is kept.
  *
- * It is put here as it comes, and written by a thread of the program inside a call that has waited
- * for it: a stdout that is slow holds up nobody else. */
+ * Pieces are queued as they arrive. A thread of the program writes them inside a call that has
+ * waited for the kernel, so a slow stdout blocks only that thread. */
 #ifndef FRONT_CORE_OUTPUT_H
 #define FRONT_CORE_OUTPUT_H
 
@@ -18,29 +18,29 @@
 struct front_record {
     uint32_t bytes;  /* of the text */
     uint32_t to;     /* enum wire_output */
-    uint32_t charge; /* whatever the owner wants */
+    uint32_t charge; /* for the owner's use */
 };
 
 struct front_output {
     struct ga_list link;
-    size_t begin, end, room; /* in `records`: from here, up to here, at most up to here */
+    size_t begin, end, room; /* offsets in `records`: first, end, capacity */
     uint8_t records[];       /* struct front_record, text, ... */
 };
 
-/* From malloc, without records; NULL: no memory. */
+/* From malloc, without records. NULL: no memory. */
 struct front_output *front_output_make(size_t room);
-/* There must be room. */
+/* The caller has checked that there is room. */
 void front_output_add(struct front_output *output, const struct front_record *record,
                       const void *text);
-/* Takes it over. */
+/* Owns the output. */
 void front_output_put(struct front_output *output);
 
-/* Nonzero: something has been put and not been written, or is being written. */
+/* Nonzero: some output has not been written, or is being written. */
 extern _Atomic int front_output_pending;
 void front_output_write_pending(void);
 
-/* When it returns, what was put before is written. No lock that another thread may want while it
- * holds stdout may be held. */
+/* Writes all output that was put before the call. The caller must hold no lock that another
+ * thread may take while it holds stdout. */
 static inline void front_output_write(void)
 {
     if (atomic_load_explicit(&front_output_pending, memory_order_acquire) != 0) {

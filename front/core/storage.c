@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One list for the process: a program has a few contexts and a few copies of the runtime. Each
- * thread remembers what it found last, valid as long as nobody has changed the list (`epoch`). */
+/* A list for the whole process: a program has few contexts and few copies of the runtime. Each
+ * thread caches its last lookups; they are valid while the list is unchanged (`epoch`). */
 #include "front/core/storage.h"
 
 #include <pthread.h>
@@ -18,13 +18,13 @@ struct entry {
 };
 
 struct found {
-    uint64_t epoch; /* 0: nothing */
+    uint64_t epoch; /* 0: empty */
     CUcontext context;
     void *key;
     void *value;
 };
 
-#define FOUND_SLOTS 4 /* copies of the runtime that one thread calls in turn */
+#define FOUND_SLOTS 4 /* cached lookups: copies of the runtime that a thread calls in turn */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
@@ -37,8 +37,8 @@ static struct found *found_slot(const void *key)
     return &found[((uintptr_t)key >> 4) % FOUND_SLOTS];
 }
 
-/* With the lock. */
-static struct entry *find(CUcontext context, const void *key)
+/* The lock is held. */
+static struct entry *storage_find(CUcontext context, const void *key)
 {
     for (size_t i = 0; i < entry_count; i++) {
         if (entries[i].context == context && entries[i].key == key) {
@@ -68,7 +68,7 @@ CUresult front_storage_put(CUcontext context, void *key, void *value,
 {
     CUresult rc = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
-    struct entry *entry = find(context, key);
+    struct entry *entry = storage_find(context, key);
     if (entry == NULL && room_for_one()) {
         entry = &entries[entry_count++];
     }
@@ -86,7 +86,7 @@ CUresult front_storage_remove(CUcontext context, void *key)
 {
     CUresult rc = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
-    struct entry *entry = find(context, key);
+    struct entry *entry = storage_find(context, key);
     if (entry != NULL) {
         *entry = entries[--entry_count];
         atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
@@ -106,7 +106,7 @@ CUresult front_storage_get(CUcontext context, void *key, void **value)
     }
     CUresult rc = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
-    const struct entry *entry = find(context, key);
+    const struct entry *entry = storage_find(context, key);
     if (entry != NULL) {
         *slot = (struct found){atomic_load_explicit(&epoch, memory_order_relaxed), context, key,
                                entry->value};
@@ -135,7 +135,7 @@ void front_storage_drop(CUcontext context)
         if (!any) {
             return;
         }
-        /* Without the lock: it is the program's code and may come back here. */
+        /* The lock is not held: the destructor is the program's code and may call back. */
         if (gone.destroy != NULL) {
             gone.destroy(gone.context, gone.key, gone.value);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Context-local storage: what a CUDA runtime keeps in a context, under a key of its own. Every
- * runtime call looks something up here, so a lookup that repeats takes no lock. */
+/* Context-local storage: values that a CUDA runtime keeps in a context under its key. Every
+ * runtime call reads one, so a repeated lookup takes no lock. */
 #ifndef FRONT_CORE_STORAGE_H
 #define FRONT_CORE_STORAGE_H
 
@@ -8,14 +8,14 @@
 
 typedef void front_storage_destroy(CUcontext context, void *key, void *value);
 
-/* Replaces what is there (without destroying it). `destroy` may be NULL. */
+/* Replaces the value without destroying the old one. `destroy` may be NULL. */
 CUresult front_storage_put(CUcontext context, void *key, void *value,
                            front_storage_destroy *destroy);
-/* Removes without destroying. CUDA_ERROR_INVALID_HANDLE: nothing there. */
+/* Removes the value without destroying it. CUDA_ERROR_INVALID_HANDLE: there is none. */
 CUresult front_storage_remove(CUcontext context, void *key);
-/* CUDA_ERROR_INVALID_HANDLE: nothing there. */
+/* CUDA_ERROR_INVALID_HANDLE: there is no value. */
 CUresult front_storage_get(CUcontext context, void *key, void **value);
-/* Removes and destroys everything of a context. */
+/* Removes and destroys all values of a context. */
 void front_storage_drop(CUcontext context);
 
 #endif

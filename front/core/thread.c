@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA knows of a thread: its stack of current contexts, and whether it runs a host function
- * just now. A context on the stack may be dead: only the top is ever used, and by whoever checks
+/* Per-thread state of CUDA: the stack of current contexts, and whether the thread runs a host
+ * function. A context on the stack may be destroyed: only the top is used, and its user checks
  * it. */
 #include <pthread.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 struct stack {
     size_t depth;
     size_t capacity;    /* 0: `few` is used */
-    bool host_function; /* it is in one of the program: no CUDA call is permitted */
+    bool host_function; /* the thread runs a host function: no CUDA call is permitted */
     CUcontext *many;    /* freed when the thread ends */
     CUcontext few[INLINE_DEPTH];
 };
@@ -42,7 +42,7 @@ static CUcontext *items(void)
     return stack.capacity != 0 ? stack.many : stack.few;
 }
 
-static bool grow(void)
+static bool thread_stack_grow(void)
 {
     size_t capacity = stack.capacity != 0 ? stack.capacity * 2 : (size_t)INLINE_DEPTH * 2;
     CUcontext *many = realloc(stack.many, capacity * sizeof *many);
@@ -59,7 +59,7 @@ static bool grow(void)
     return true;
 }
 
-/* Beside the stack, so that a call which needs both looks for its thread once. */
+/* Defined here because a call that needs the stack as well then looks up its thread once. */
 CUresult front_ready(void)
 {
     if (!front_initialised()) {
@@ -102,7 +102,7 @@ CUresult front_context_need(CUcontext *context)
 CUresult front_context_push(CUcontext context)
 {
     size_t room = stack.capacity != 0 ? stack.capacity : INLINE_DEPTH;
-    if (stack.depth == room && !grow()) {
+    if (stack.depth == room && !thread_stack_grow()) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     items()[stack.depth++] = context;
@@ -135,7 +135,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
     return rc;
 }
 
-/* NULL pops; anything else replaces the top, or becomes it. */
+/* NULL pops the top; a context replaces it, or is pushed onto an empty stack. */
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
 {
     CUresult rc = front_ready();

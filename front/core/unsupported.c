@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that are not provided name themselves, once each: a program that fails with 801 says
- * which function it missed. */
+/* Unsupported functions name themselves once each, so a program that fails with 801 tells which
+ * function it lacked. */
 #include "front/core/unsupported.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *named[NAMED_MAX];
 static size_t named_count;
 
-/* Names are string constants of one table: the pointer is the name. */
+/* Compares pointers: names are string constants of one table. */
 static bool first_time(const char *name)
 {
     bool first = true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CUDA function that is not provided does. */
+/* The answer of an unsupported CUDA function. */
 #ifndef FRONT_CORE_UNSUPPORTED_H
 #define FRONT_CORE_UNSUPPORTED_H
 
 #include "api/cuda_names.h"
 
-/* Names the function on stderr (once per name, level info) and answers CUDA_ERROR_NOT_SUPPORTED.
+/* Names the function on stderr (once per name, level info) and returns CUDA_ERROR_NOT_SUPPORTED.
  * `name` is borrowed for ever. */
 CUresult front_unsupported(const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs as objects: made, copied, destroyed, and asked for what they hold. */
+/* Graphs as objects: creating, copying, destroying and querying them. */
 #include "front/graph/graph_model.h"
 
 #include <pthread.h>
@@ -119,7 +119,7 @@ void front_node_detach(struct front_node *node)
     ga_list_remove(&node->in_graph);
 }
 
-/* What is left of a node that no list and no edge names. */
+/* Frees a node that is in no list and on no edge. */
 void front_node_free(struct front_node *node)
 {
     for (unsigned i = 0; i < node->graph_count; i++) {
@@ -182,7 +182,7 @@ CUresult front_graph_make(CUgraph *graph)
     return cuGraphCreate(graph, 0);
 }
 
-/* One that belongs to a node ends with it. */
+/* A graph that belongs to a node is destroyed with the node. */
 CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
 {
     CUresult rc = front_ready();
@@ -227,9 +227,9 @@ CUresult front_graph_holds(CUgraph handle, const CUgraphNode *all, size_t count)
     return front_graph_leave(good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* ---- what they hold ---- */
+/* ---- queries ---- */
 
-/* A list that has room for nothing is an error, as drivers have it. */
+/* A list without room is an error, as with NVIDIA's driver. */
 static CUresult nodes_list(CUgraph handle, CUgraphNode *to, size_t *count, bool roots)
 {
     CUresult rc = front_graph_enter();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes join graphs. */
+/* Adding nodes to graphs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- child graphs and bodies ---- */
 
-static CUresult adopt(struct front_node *node, struct front_graph *graph)
+static CUresult graph_node_adopt(struct front_node *node, struct front_graph *graph)
 {
     struct front_graph **graphs =
         realloc(node->graphs, (node->graph_count + 1) * sizeof(struct front_graph *));
@@ -27,7 +27,7 @@ static CUresult child_attach(struct front_node *node, const struct front_graph *
     struct front_graph *copy;
     CUresult rc = front_graph_copy(child, true, &copy);
     if (rc == CUDA_SUCCESS) {
-        rc = adopt(node, copy);
+        rc = graph_node_adopt(node, copy);
     }
     if (rc == CUDA_SUCCESS) {
         node->params.child = (CUgraph)(uintptr_t)copy->handle;
@@ -47,7 +47,7 @@ static CUresult bodies_attach(struct front_node *node)
         struct front_graph *body = NULL;
         rc = front_graph_new(true, &body);
         if (rc == CUDA_SUCCESS) {
-            rc = adopt(node, body);
+            rc = graph_node_adopt(node, body);
         }
         if (rc == CUDA_SUCCESS) {
             conditional->bodies[i] = (CUgraph)(uintptr_t)body->handle;
@@ -56,7 +56,7 @@ static CUresult bodies_attach(struct front_node *node)
     return rc;
 }
 
-/* ---- may it? ---- */
+/* ---- checks ---- */
 
 static bool child_good(const struct front_graph *graph, const struct front_graph *child)
 {
@@ -89,7 +89,7 @@ static bool condition_good(struct front_graph *graph, const struct front_conditi
            !condition_used(front_graph_root(graph), node->handle);
 }
 
-/* An address is freed once at most in a graph. */
+/* A graph frees an address at most once. */
 static bool free_good(const struct front_graph *graph, CUdeviceptr address)
 {
     bool good = front_graph_memory_known(address);
@@ -100,7 +100,7 @@ static bool free_good(const struct front_graph *graph, CUdeviceptr address)
     return good;
 }
 
-/* Bodies hold what a device can do by itself. */
+/* A body takes only nodes that a device can run by itself. */
 static bool body_takes(struct front_graph *graph, CUgraphNodeType type)
 {
     bool in_body = false;
@@ -155,10 +155,11 @@ static CUresult edges_attach(struct front_node *node, const CUgraphNode *after,
     return rc;
 }
 
-/* With the lock; `child` of a child graph node. */
-static CUresult add(struct front_graph *graph, const CUgraphNode *after,
-                    const CUgraphEdgeData *edges, size_t count, struct front_node_params *params,
-                    const struct front_graph *child, CUgraphNode *out)
+/* The lock is held. `child`: of a child graph node. */
+static CUresult graph_node_add(struct front_graph *graph, const CUgraphNode *after,
+                               const CUgraphEdgeData *edges, size_t count,
+                               struct front_node_params *params, const struct front_graph *child,
+                               CUgraphNode *out)
 {
     if (graph == NULL || !node_good(graph, params, child)) {
         front_node_params_free(params);
@@ -197,7 +198,7 @@ CUresult front_graph_add(CUgraph graph, const CUgraphNode *after, const CUgraphE
     const struct front_graph *child =
         params->type == CU_GRAPH_NODE_TYPE_GRAPH ? front_graph_find(params->child) : NULL;
     return front_graph_leave(
-        add(front_graph_find(graph), after, edges, count, params, child, node));
+        graph_node_add(front_graph_find(graph), after, edges, count, params, child, node));
 }
 
 CUresult front_graph_add_exec(CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
@@ -205,9 +206,10 @@ CUresult front_graph_add_exec(CUgraph graph, const CUgraphNode *after, const CUg
 {
     struct front_node_params params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
     CUresult rc = front_graph_enter();
-    return rc != CUDA_SUCCESS ? rc
-                              : front_graph_leave(add(front_graph_find(graph), after, edges, count,
-                                                      &params, front_exec_graph(exec), node));
+    return rc != CUDA_SUCCESS
+               ? rc
+               : front_graph_leave(graph_node_add(front_graph_find(graph), after, edges, count,
+                                                  &params, front_exec_graph(exec), node));
 }
 
 /* ---- the calls ---- */

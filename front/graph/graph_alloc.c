@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What launches allocate and free: a flag a block, and marks a device. */
+/* Allocations by launches of graphs: a flag for each block, high-water marks for each device. */
 #include "front/graph/graph_alloc.h"
 
 CUresult front_graph_allocs_launch(struct front_graph_alloc *allocs, unsigned count, bool automatic)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of nodes that are there already: of graphs, where anything may change, and of
- * executables, where cuda.h says what may (under cuGraphExecUpdate and the calls for each kind). */
+/* Changing the parameters of nodes: of graphs, where anything may change, and of executables,
+ * where cuda.h limits it (at cuGraphExecUpdate and the calls of each kind). */
 #include <string.h>
 
 #include "front/front.h"
@@ -15,7 +15,7 @@ static bool settable(CUgraphNodeType type)
            type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
-/* The new parameters of a node that has `old`, in the context of these. */
+/* Makes the new parameters of a node that has `old`, in the context of `old`. */
 static CUresult changed(const struct front_node_params *old, const CUgraphNodeParams *said,
                         struct front_node_params *params)
 {
@@ -65,7 +65,7 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
     return front_graph_leave(rc);
 }
 
-/* ---- what executables allow ---- */
+/* ---- limits of executables ---- */
 
 static bool cooperative(const struct front_kernel_node *kernel)
 {
@@ -88,7 +88,7 @@ static int priority(const struct front_kernel_node *kernel)
     return found;
 }
 
-/* Is it memory of the same device (or of none) at both addresses? */
+/* Whether both addresses are memory of the same device, or of no device. */
 static bool same_memory(uint64_t one, uint64_t other)
 {
     struct front_pointer first, second;
@@ -191,9 +191,9 @@ static CUresult node_serial(CUgraphNode handle, uint64_t *serial)
     return front_graph_leave(node != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Finds both and takes the executable's lock, on CUDA_SUCCESS. */
-static CUresult enter(CUgraphExec handle, CUgraphNode of, struct front_exec **exec,
-                      struct front_node **node)
+/* Finds the executable and the node. The executable's lock is held on CUDA_SUCCESS. */
+static CUresult graph_change_enter(CUgraphExec handle, CUgraphNode of, struct front_exec **exec,
+                                   struct front_node **node)
 {
     uint64_t serial;
     CUresult rc = node_serial(of, &serial);
@@ -213,7 +213,7 @@ static bool flat(const CUDA_MEMCPY3D *copy)
            copy->srcMemoryType != CU_MEMORYTYPE_ARRAY && copy->dstMemoryType != CU_MEMORYTYPE_ARRAY;
 }
 
-/* Beyond what a whole graph that updates an executable may change. */
+/* A limit that cuGraphExecUpdate does not have: a single copy node must stay one-dimensional. */
 static bool single_allowed(const struct front_node_params *old, const struct front_node_params *now)
 {
     return old->type != CU_GRAPH_NODE_TYPE_MEMCPY ||
@@ -229,7 +229,7 @@ CUresult CUDAAPI cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hN
     if (nodeParams != NULL && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH) {
         return cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, nodeParams->graph.graph);
     }
-    CUresult rc = enter(hGraphExec, hNode, &exec, &node);
+    CUresult rc = graph_change_enter(hGraphExec, hNode, &exec, &node);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -258,7 +258,7 @@ CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
 {
     struct front_exec *exec;
     struct front_node *node;
-    CUresult rc = enter(hGraphExec, hNode, &exec, &node);
+    CUresult rc = graph_change_enter(hGraphExec, hNode, &exec, &node);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -279,7 +279,7 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
 {
     struct front_exec *exec;
     struct front_node *node;
-    CUresult rc = enter(hGraphExec, hNode, &exec, &node);
+    CUresult rc = graph_change_enter(hGraphExec, hNode, &exec, &node);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

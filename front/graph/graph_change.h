@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may change in an executable. Within front/ only; both want the executable's lock. */
+/* Changes of executables. Within front/ only. The executable's lock must be held. */
 #ifndef FRONT_GRAPH_GRAPH_CHANGE_H
 #define FRONT_GRAPH_GRAPH_CHANGE_H
 
@@ -8,7 +8,7 @@
 CUgraphExecUpdateResult front_change_allowed(const struct front_exec *exec,
                                              const struct front_node_params *old,
                                              const struct front_node_params *now);
-/* Gives the library the new parameters, and the node, on success. Takes them in any case. */
+/* Passes the new parameters to the library and, on success, to the node. Owns them in any case. */
 CUresult front_change_apply(struct front_exec *exec, struct front_node *node,
                             struct front_node_params *params);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The variables of conditional nodes. The library makes them, because kernels write them; they live
- * as long as a graph or an executable that has them. */
+/* Variables of conditional nodes. The library creates them, because kernels write them. They
+ * live as long as a graph or an executable that owns them. */
 #include <stdlib.h>
 
 #include "front/front.h"
 #include "front/graph/graph_model.h"
 
-static void drop(struct front_condition *condition)
+static void graph_condition_drop(struct front_condition *condition)
 {
     if (--condition->references == 0) {
         front_graph_host.condition_drop(condition->context, condition->graph, condition->handle);
@@ -14,7 +14,7 @@ static void drop(struct front_condition *condition)
     }
 }
 
-static CUresult join(struct front_graph *graph, struct front_condition *condition)
+static CUresult graph_condition_join(struct front_graph *graph, struct front_condition *condition)
 {
     struct front_condition **all =
         realloc(graph->conditions, (graph->condition_count + 1) * sizeof(struct front_condition *));
@@ -42,7 +42,7 @@ CUresult front_conditions_copy(const struct front_graph *from, struct front_grap
 {
     CUresult rc = CUDA_SUCCESS;
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < from->condition_count; i++) {
-        rc = join(to, from->conditions[i]);
+        rc = graph_condition_join(to, from->conditions[i]);
     }
     return rc;
 }
@@ -50,14 +50,14 @@ CUresult front_conditions_copy(const struct front_graph *from, struct front_grap
 void front_conditions_drop(struct front_graph *graph)
 {
     for (unsigned i = 0; i < graph->condition_count; i++) {
-        drop(graph->conditions[i]);
+        graph_condition_drop(graph->conditions[i]);
     }
     free(graph->conditions);
     graph->conditions = NULL;
     graph->condition_count = 0;
 }
 
-/* The number of the graph that this is, or is a body of. */
+/* The number of this graph, or of the graph whose body it is. */
 static CUresult root_number(CUgraph handle, uint64_t *number)
 {
     CUresult rc = front_graph_enter();
@@ -99,8 +99,8 @@ CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandl
     front_graph_lock();
     struct front_graph *graph = front_graph_find(hGraph);
     made->references = 1;
-    rc = graph != NULL ? join(graph, made) : CUDA_ERROR_INVALID_VALUE;
+    rc = graph != NULL ? graph_condition_join(graph, made) : CUDA_ERROR_INVALID_VALUE;
     *pHandle_out = made->handle;
-    drop(made); /* what is left is the graph's reference */
+    graph_condition_drop(made); /* the graph's reference remains */
     return front_graph_leave(rc);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of graphs, and the order of their nodes. */
+/* Copies of graphs, and the topological order of nodes. */
 #include "front/graph/graph_model.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static CUresult links_copy(const struct front_links *from, struct front_node *co
     return CUDA_SUCCESS;
 }
 
-/* The child graph or the bodies of a node; handles in the parameters are those of the copies. */
+/* Copies the child graph or the bodies of a node. Handles in the parameters become those of the
+ * copies. */
 static CUresult graphs_copy(const struct front_node *from, bool named, struct front_node *to)
 {
     if (from->graph_count == 0) {
@@ -110,7 +111,7 @@ CUresult front_graph_copy(const struct front_graph *from, bool named, struct fro
     return CUDA_SUCCESS;
 }
 
-/* Memory and conditional nodes, in children too. */
+/* Whether the graph or its children have memory or conditional nodes. */
 bool front_graph_unique(const struct front_graph *graph)
 {
     bool unique = graph->memory_nodes != 0 || graph->conditional_nodes != 0;

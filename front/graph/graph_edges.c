@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edges of graphs. That they run in circles is found when the graph is instantiated, as cuda.h has
- * it. Edges whose end waits for less than the whole kernel before it (programmatic ones) are kept,
- * and run as ordinary ones: the overlap is allowed, not due. */
+/* Edges of graphs. Cycles are found when the graph is instantiated, as cuda.h demands.
+ * Programmatic edges, whose end waits for less than the whole kernel before it, are kept and run
+ * as ordinary ones: the overlap is allowed, not required. */
 #include "front/graph/graph_model.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static bool data_good(const struct front_node *from, const struct front_node *to
 
 CUresult front_edge_add(struct front_node *from, struct front_node *to, const CUgraphEdgeData *data)
 {
-    bool few_before = to->before.count < from->after.count; /* looks where there is less to see */
+    bool few_before = to->before.count < from->after.count; /* searches the shorter list */
     if (from == to || from->graph != to->graph || !data_good(from, to, data) ||
         links_find(few_before ? &to->before : &from->after, few_before ? from : to) != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -102,7 +102,7 @@ static CUresult edge_remove(struct front_node *from, struct front_node *to,
 
 typedef CUresult edge_change(struct front_node *, struct front_node *, const CUgraphEdgeData *);
 
-/* All, or, after an error, none of them. */
+/* Changes all edges or, after an error, none. */
 static CUresult edges_change(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
                              const CUgraphEdgeData *data, size_t count, edge_change *change,
                              edge_change *back)
@@ -158,15 +158,14 @@ CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *fr
     return cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }
 
-/* ---- asking for them ----
- *
- * As for nodes (graph.c), a list that has room for nothing is an error, as drivers have it. */
+/* ---- queries ---- As for nodes (graph.c), a list without room is an error, as with NVIDIA's
+ * driver. */
 
 struct answer {
     CUgraphNode *from, *to; /* NULL: not asked for */
     CUgraphEdgeData *data;
     size_t room, count;
-    bool counts; /* only how many there are */
+    bool counts; /* only their number */
     bool lossy;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executable graphs: made, launched, destroyed. What is done with the plan is the library's
- * business (front_graph_host). */
+/* Executable graphs: creating, launching and destroying them. The library runs the plan
+ * (front_graph_host). */
 #include "front/graph/graph_exec.h"
 
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 
 static struct ga_handle_table execs; /* under the graphs' lock */
 
-static struct front_exec *find(CUgraphExec handle)
+static struct front_exec *exec_find(CUgraphExec handle)
 {
     return ga_handle_table_find(&execs, (uint64_t)(uintptr_t)handle);
 }
 
 const struct front_graph *front_exec_graph(CUgraphExec handle)
 {
-    const struct front_exec *exec = find(handle);
+    const struct front_exec *exec = exec_find(handle);
     return exec != NULL ? exec->graph : NULL;
 }
 
@@ -35,7 +35,7 @@ static void source_leave(const struct front_exec *exec)
     }
 }
 
-/* Nothing of the library's is left of it: the last launch is done, or it was never made. */
+/* The library has nothing left of it: the last launch is done, or there was none. */
 static void exec_gone(void *argument)
 {
     struct front_exec *exec = argument;
@@ -66,7 +66,7 @@ CUresult front_exec_enter(CUgraphExec handle, struct front_exec **exec)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct front_exec *found = find(handle);
+    struct front_exec *found = exec_find(handle);
     if (found == NULL) {
         (void)front_graph_leave(CUDA_SUCCESS);
         return CUDA_ERROR_INVALID_VALUE;
@@ -92,7 +92,7 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
         return rc;
     }
     front_graph_lock();
-    struct front_exec *exec = find(hGraphExec);
+    struct front_exec *exec = exec_find(hGraphExec);
     if (exec == NULL) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -154,7 +154,7 @@ struct front_node *front_exec_node(const struct front_exec *exec, uint64_t seria
                : NULL;
 }
 
-/* Every condition needs its node, and no two nodes share one. */
+/* Every condition needs a node, and no two nodes share a condition. */
 static int conditions_unused(const struct front_graph *graph)
 {
     int unused = (int)graph->condition_count - (int)graph->conditional_nodes;
@@ -167,7 +167,7 @@ static int conditions_unused(const struct front_graph *graph)
     return unused;
 }
 
-/* With the lock: the copy and its plan. */
+/* Makes the copy of the graph and its plan. The lock is held. */
 static CUresult exec_plan(struct front_exec *exec, struct front_graph *graph,
                           CUDA_GRAPH_INSTANTIATE_PARAMS *said)
 {
@@ -236,7 +236,7 @@ static CUresult exec_make(CUgraph handle, CUDA_GRAPH_INSTANTIATE_PARAMS *said,
                 CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |   \
                 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY))
 
-static CUresult flags_check(uint64_t flags)
+static CUresult exec_flags_check(uint64_t flags)
 {
     const uint64_t clash =
         CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
@@ -248,14 +248,15 @@ static CUresult flags_check(uint64_t flags)
                : CUDA_SUCCESS;
 }
 
-static CUresult instantiate(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *said)
+static CUresult exec_instantiate(CUgraphExec *out, CUgraph graph,
+                                 CUDA_GRAPH_INSTANTIATE_PARAMS *said)
 {
     struct front_exec *exec = NULL;
     said->hErrNode_out = NULL;
     said->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
     CUresult rc = front_graph_check(graph);
     if (rc == CUDA_SUCCESS) {
-        rc = out == NULL ? CUDA_ERROR_INVALID_VALUE : flags_check(said->flags);
+        rc = out == NULL ? CUDA_ERROR_INVALID_VALUE : exec_flags_check(said->flags);
     }
     if (rc == CUDA_SUCCESS) {
         rc = exec_make(graph, said, &exec);
@@ -289,7 +290,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTI
 CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
                                               CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-    return instantiateParams != NULL ? instantiate(phGraphExec, hGraph, instantiateParams)
+    return instantiateParams != NULL ? exec_instantiate(phGraphExec, hGraph, instantiateParams)
                                      : front_graph_invalid();
 }
 
@@ -305,13 +306,13 @@ CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUg
     return rc;
 }
 
-/* Without a stream there is nothing to upload in. */
+/* Without a stream nothing can be uploaded. */
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
                                              unsigned long long flags)
 {
     CUDA_GRAPH_INSTANTIATE_PARAMS said = {.flags = flags};
     return (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) == 0
-               ? instantiate(phGraphExec, hGraph, &said)
+               ? exec_instantiate(phGraphExec, hGraph, &said)
                : front_graph_invalid();
 }
 
@@ -322,7 +323,7 @@ CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
     if (logBuffer != NULL && bufferSize != 0) {
         logBuffer[0] = 0;
     }
-    CUresult rc = instantiate(phGraphExec, hGraph, &said);
+    CUresult rc = exec_instantiate(phGraphExec, hGraph, &said);
     if (phErrorNode != NULL) {
         *phErrorNode = said.hErrNode_out;
     }
@@ -335,7 +336,7 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
     return cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-/* ---- what is done with it ---- */
+/* ---- using it ---- */
 
 CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
 {

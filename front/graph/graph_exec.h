@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executables: a copy of a graph, the plan made of it, and what the library made of that. Within
- * front/ only. */
+/* Executables: a copy of a graph, its plan, and what the library made of the plan. Within front/
+ * only. */
 #ifndef FRONT_GRAPH_GRAPH_EXEC_H
 #define FRONT_GRAPH_GRAPH_EXEC_H
 
@@ -10,13 +10,14 @@
 
 struct front_exec {
     uint64_t handle;
-    unsigned references; /* under the graphs' lock: the handle's, and calls that use it */
-    /* Of launches and changes; taken after the graphs' lock is given back. Guards all below. */
+    unsigned references; /* of the handle and of calls; under the graphs' lock */
+    /* Serialises launches and changes, and guards all members below. Taken after the graphs'
+     * lock is released. */
     pthread_mutex_t lock;
     struct front_graph *graph;     /* its own */
-    CUgraph source;                /* what it was made of, if that is still there... */
-    uint64_t source_serial;        /* ...and is this one */
-    struct front_node **by_origin; /* all nodes, also of children and bodies */
+    CUgraph source;                /* the graph that it was made from, if it still exists */
+    uint64_t source_serial;        /* its serial */
+    struct front_node **by_origin; /* all nodes, including children and bodies */
     unsigned node_count;
     struct front_plan plan;
     uint64_t flags;
@@ -25,18 +26,18 @@ struct front_exec {
 
 /* ---- graph_plan.c ---- */
 
-/* CUDA_ERROR_INVALID_VALUE: there are cycles; *cyclic is a node in one, or behind one. Gives nodes
- * their numbers. */
+/* Makes the plan and numbers the nodes. CUDA_ERROR_INVALID_VALUE: there are cycles; *cyclic is a
+ * node in one, or behind one. */
 CUresult front_plan_make(struct front_graph *graph, struct front_plan *plan,
                          struct front_node **cyclic);
 void front_plan_free(struct front_plan *plan);
 
 /* ---- graph_exec.c ---- */
 
-/* Finds it and takes its lock, on CUDA_SUCCESS. */
+/* Finds the executable. Its lock is held on CUDA_SUCCESS. */
 CUresult front_exec_enter(CUgraphExec handle, struct front_exec **exec);
 CUresult front_exec_leave(struct front_exec *exec, CUresult rc);
-/* The node that a node of the original graph became; `serial` of that. NULL: none. */
+/* The copy of the original graph's node with this serial. NULL: none. */
 struct front_node *front_exec_node(const struct front_exec *exec, uint64_t serial);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of each kind of node. They say by structures of their own what CUgraphNodeParams says
- * for all, and are nothing but that. */
+/* The calls about kernel nodes. They translate their own structures to CUgraphNodeParams and use
+ * the calls for all kinds. */
 #include <stddef.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@ static CUresult kernel_get(CUgraphNode handle, void *out, size_t bytes)
         .blockDimZ = kernel->block[2],
         .sharedMemBytes = kernel->shared_bytes,
         .kernelParams = kernel->param_count != 0 ? kernel->param_values : NULL,
-        .kern = kernel->kernel, /* beside func, too: the CUDA runtime knows its kernels by it */
+        .kern =
+            kernel->kernel, /* set besides func: the CUDA runtime identifies its kernels by it */
         .ctx = kernel->context};
     memcpy(out, &found, bytes);
     return front_graph_leave(CUDA_SUCCESS);
@@ -141,7 +142,7 @@ CUlaunchConfig front_kernel_node_config(const struct front_kernel_node *kernel, 
                             .numAttrs = kernel->attribute_count};
 }
 
-/* The node as it would be with these attributes; nothing changes unless it could be launched so. */
+/* Sets the attributes of the node. Nothing changes if a launch with them would fail. */
 static CUresult attributes_set(struct front_node *node, CUlaunchAttribute *attributes,
                                unsigned count)
 {

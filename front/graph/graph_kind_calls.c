@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of the other kinds of nodes, which say by structures of their own what
- * CUgraphNodeParams says for all, and are nothing but that. */
+/* The calls about other kinds of nodes. They translate their own structures to CUgraphNodeParams
+ * and use the calls for all kinds. */
 #include <string.h>
 
 #include "front/front.h"
@@ -112,7 +112,7 @@ CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphN
     return cuGraphExecNodeSetParams(hGraphExec, hNode, &params);
 }
 
-/* ---- functions of the program ---- */
+/* ---- host functions ---- */
 
 static CUgraphNodeParams of_host(const CUDA_HOST_NODE_PARAMS *host)
 {
@@ -162,7 +162,7 @@ CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNod
     return cuGraphExecNodeSetParams(hGraphExec, hNode, &params);
 }
 
-/* ---- empty ones, and child graphs ---- */
+/* ---- empty nodes and child graphs ---- */
 
 CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                      const CUgraphNode *dependencies, size_t numDependencies)

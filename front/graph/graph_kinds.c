@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of each kind of node: they say by their own structures what CUgraphNodeParams says for
- * all. */
+/* Parameters of each kind of node, made from CUgraphNodeParams. */
 #include <string.h>
 
 #include "api/constants.h"
@@ -9,15 +8,15 @@
 
 /* ---- from the program's parameters ---- */
 
-static CUresult context_of(CUcontext said, CUcontext otherwise, CUcontext *context)
+static CUresult graph_kind_context(CUcontext said, CUcontext otherwise, CUcontext *context)
 {
     *context = said != NULL ? said : otherwise;
     return *context != NULL ? front_host.context_check(*context) : front_context_need(context);
 }
 
-static CUresult kernel_make(const CUDA_KERNEL_NODE_PARAMS_v3 *said, CUcontext otherwise,
-                            const struct front_node_params *before,
-                            struct front_node_params *params)
+static CUresult graph_kind_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *said, CUcontext otherwise,
+                                  const struct front_node_params *before,
+                                  struct front_node_params *params)
 {
     CUlaunchConfig config = {.gridDimX = said->gridDimX,
                              .gridDimY = said->gridDimY,
@@ -34,7 +33,7 @@ static CUresult kernel_make(const CUDA_KERNEL_NODE_PARAMS_v3 *said, CUcontext ot
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUcontext context;
-    CUresult rc = context_of(said->func == NULL ? said->ctx : NULL, otherwise, &context);
+    CUresult rc = graph_kind_context(said->func == NULL ? said->ctx : NULL, otherwise, &context);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -47,8 +46,8 @@ static CUresult kernel_make(const CUDA_KERNEL_NODE_PARAMS_v3 *said, CUcontext ot
     return rc;
 }
 
-static CUresult conditional_make(const CUDA_CONDITIONAL_NODE_PARAMS *said, CUcontext otherwise,
-                                 struct front_node_params *params)
+static CUresult graph_kind_conditional(const CUDA_CONDITIONAL_NODE_PARAMS *said,
+                                       CUcontext otherwise, struct front_node_params *params)
 {
     bool good = said->size != 0;
     switch ((int)said->type) {
@@ -66,7 +65,7 @@ static CUresult conditional_make(const CUDA_CONDITIONAL_NODE_PARAMS *said, CUcon
         break;
     }
     CUcontext context;
-    CUresult rc = context_of(said->ctx, otherwise, &context);
+    CUresult rc = graph_kind_context(said->ctx, otherwise, &context);
     if (rc == CUDA_SUCCESS && good) {
         *params = (struct front_node_params){.type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
                                              .conditional = {.handle = said->handle,
@@ -77,8 +76,8 @@ static CUresult conditional_make(const CUDA_CONDITIONAL_NODE_PARAMS *said, CUcon
     return rc == CUDA_SUCCESS && !good ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
-static CUresult child_make(const CUDA_CHILD_GRAPH_NODE_PARAMS *said,
-                           struct front_node_params *params)
+static CUresult graph_kind_child(const CUDA_CHILD_GRAPH_NODE_PARAMS *said,
+                                 struct front_node_params *params)
 {
 #if CUDA_VERSION >= 12090
     if (said->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
@@ -100,12 +99,12 @@ CUresult front_node_params_make(const CUgraphNodeParams *said, CUcontext otherwi
     CUresult rc;
     switch ((int)said->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return kernel_make(&said->kernel, otherwise, before, params);
+        return graph_kind_kernel(&said->kernel, otherwise, before, params);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         if (said->memcpy.flags != 0 || said->memcpy.reserved != 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        rc = context_of(said->memcpy.copyCtx, otherwise, &context);
+        rc = graph_kind_context(said->memcpy.copyCtx, otherwise, &context);
         return rc == CUDA_SUCCESS ? front_copy_node_make(params, context, &said->memcpy.copyParams)
                                   : rc;
     case CU_GRAPH_NODE_TYPE_MEMSET: {
@@ -115,13 +114,13 @@ CUresult front_node_params_make(const CUgraphNodeParams *said, CUcontext otherwi
                                                  .elementSize = said->memset.elementSize,
                                                  .width = said->memset.width,
                                                  .height = said->memset.height};
-        rc = context_of(said->memset.ctx, otherwise, &context);
+        rc = graph_kind_context(said->memset.ctx, otherwise, &context);
         return rc == CUDA_SUCCESS ? front_fill_node_make(params, context, &fill) : rc;
     }
     case CU_GRAPH_NODE_TYPE_HOST:
         return front_host_node_make(params, said->host.fn, said->host.userData);
     case CU_GRAPH_NODE_TYPE_GRAPH:
-        return child_make(&said->graph, params);
+        return graph_kind_child(&said->graph, params);
     case CU_GRAPH_NODE_TYPE_EMPTY:
         *params = (struct front_node_params){.type = CU_GRAPH_NODE_TYPE_EMPTY};
         return CUDA_SUCCESS;
@@ -130,7 +129,7 @@ CUresult front_node_params_make(const CUgraphNodeParams *said, CUcontext otherwi
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return front_event_node_make(params, said->type, said->eventRecord.event);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        rc = context_of(said->memOp.ctx, otherwise, &context);
+        rc = graph_kind_context(said->memOp.ctx, otherwise, &context);
         return rc == CUDA_SUCCESS
                    ? front_values_node_make(params, context, said->memOp.count,
                                             said->memOp.paramArray, said->memOp.flags)
@@ -144,7 +143,7 @@ CUresult front_node_params_make(const CUgraphNodeParams *said, CUcontext otherwi
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return front_free_node_make(params, said->free.dptr);
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-        return conditional_make(&said->conditional, otherwise, params);
+        return graph_kind_conditional(&said->conditional, otherwise, params);
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
         return front_unsupported("graph nodes of external semaphores");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of nodes that allocate. An address belongs to the node that was added for it and to
- * all copies of that node; it is given back when the last of them goes. */
+/* The memory of allocating nodes. An address belongs to the node that was added for it and to
+ * all copies of that node; it is given back with the last of them. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ struct front_graph_memory {
     unsigned references;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* comes last */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the innermost lock */
 static struct ga_number_map known;
 
 void front_graph_memory_hold(struct front_graph_memory *memory)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of nodes that have to do with memory: values in it, allocations. They are nothing but
- * those for all kinds. */
+/* The calls about nodes that write or wait for values, or allocate. They use the calls for all
+ * kinds. */
 #include <string.h>
 
 #include "front/front.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs as they lie in memory: nodes with their edges on both sides, in the order in which they
- * were added. Within front/ only. All functions want the graphs' lock held unless they say
- * otherwise. */
+/* The data structure of graphs: nodes in the order in which they were added, with their edges at
+ * both ends. Within front/ only. All functions need the graphs' lock unless they say otherwise. */
 #ifndef FRONT_GRAPH_GRAPH_MODEL_H
 #define FRONT_GRAPH_GRAPH_MODEL_H
 
@@ -24,26 +23,26 @@ struct front_links {
 };
 
 struct front_node {
-    uint64_t handle; /* 0: of an executable's own graph, which nobody names */
-    uint64_t serial; /* of no other node, ever */
-    uint64_t origin; /* serial of the node that this is a copy of; 0: of none */
+    uint64_t handle; /* 0: in an executable's own graph, which has no handles */
+    uint64_t serial; /* unique for ever */
+    uint64_t origin; /* serial of the node that this is a copy of; 0: not a copy */
     struct ga_list in_graph;
     struct front_graph *graph;
     struct front_node_params params;
-    struct front_links before, after; /* what it depends on, and what depends on it */
+    struct front_links before, after; /* dependencies and dependents */
     unsigned graph_count;             /* child graph or bodies */
     struct front_graph **graphs;
-    unsigned mark;   /* for whoever walks */
-    unsigned number; /* in an executable: of its plan */
-    bool off;        /* in an executable: not enabled */
+    unsigned mark;   /* for algorithms that walk the graph */
+    unsigned number; /* in an executable: index in its plan */
+    bool off;        /* in an executable: disabled */
 };
 
-/* The variable of a conditional node, of a graph and of what was made of it. */
+/* The variable of a conditional node, shared by a graph and what was made from it. */
 struct front_condition {
     unsigned references;
     CUgraphConditionalHandle handle;
     CUcontext context;
-    uint64_t graph; /* number of the graph that it was made for */
+    uint64_t graph; /* number of its graph */
     unsigned value;
     bool assigned;
 };
@@ -56,12 +55,12 @@ struct front_kept_object {
 struct front_graph {
     uint64_t handle;
     uint64_t serial, origin;  /* as of nodes */
-    struct front_node *owner; /* NULL: it is nobody's child and no body */
+    struct front_node *owner; /* NULL: neither a child graph nor a body */
     struct ga_list nodes;
     unsigned node_count;
-    unsigned memory_nodes;      /* of its own: that allocate or free */
-    unsigned conditional_nodes; /* of its own */
-    unsigned execs;             /* made of it */
+    unsigned memory_nodes;      /* of its own nodes: those that allocate or free */
+    unsigned conditional_nodes; /* of its own nodes */
+    unsigned execs;             /* executables made from it */
     struct front_condition **conditions;
     unsigned condition_count;
     struct front_kept_object *objects;
@@ -70,20 +69,20 @@ struct front_graph {
 
 /* ---- graph.c ---- */
 
-/* front_ready, no error stands against calls, and the lock is held: on CUDA_SUCCESS. */
+/* Checks front_ready and the sticky error. The lock is held on CUDA_SUCCESS. */
 CUresult front_graph_enter(void);
-/* Unlocks, and calls the destructors of user objects that nobody holds any more. */
+/* Unlocks, and calls the destructors of user objects without references. */
 CUresult front_graph_leave(CUresult rc);
 void front_graph_lock(void);
-/* The answer to a wrong argument that was seen before anything else: CUDA_ERROR_INVALID_VALUE,
- * unless every call would fail. */
+/* The error for a wrong argument that was found before all other checks:
+ * CUDA_ERROR_INVALID_VALUE, unless every call would fail. */
 CUresult front_graph_invalid(void);
 
 /* NULL: there is none. */
 struct front_graph *front_graph_find(CUgraph handle);
 struct front_node *front_node_find(CUgraphNode handle);
 
-/* Takes the lock and finds the node, which is of this type, on CUDA_SUCCESS. `out` NULL is
+/* Finds the node of this type. The lock is held on CUDA_SUCCESS. `out` NULL:
  * CUDA_ERROR_INVALID_VALUE. */
 CUresult front_node_enter(CUgraphNode handle, CUgraphNodeType type, const void *out,
                           struct front_node **node);
@@ -91,31 +90,31 @@ CUresult front_node_enter(CUgraphNode handle, CUgraphNodeType type, const void *
 CUresult front_graph_new(bool named, struct front_graph **graph);
 void front_graph_free(struct front_graph *graph);
 
-/* CUDA_ERROR_OUT_OF_MEMORY; takes the parameters in any case. */
+/* CUDA_ERROR_OUT_OF_MEMORY. Owns the parameters in any case. */
 CUresult front_node_new(struct front_graph *graph, struct front_node_params *params,
                         struct front_node **node);
 void front_node_free(struct front_node *node);
-/* Takes it out of its graph, with its edges. */
+/* Removes the node and its edges from its graph. */
 void front_node_detach(struct front_node *node);
-/* The graph that it lies in at last, through children and bodies. */
+/* The outermost graph, through children and bodies. */
 struct front_graph *front_graph_root(struct front_graph *graph);
 
 /* ---- graph_copy.c ---- */
 
-/* Does it, or a graph within it, hold nodes that there cannot be twice (memory, conditions)? */
+/* Whether the graph, or one within it, has nodes that cannot be copied (memory, conditions). */
 bool front_graph_unique(const struct front_graph *graph);
 
-/* A copy with all nodes, edges and references to user objects; `named`: it and its nodes get
+/* Copies nodes, edges and references to user objects. `named`: the copy and its nodes get
  * handles. */
 CUresult front_graph_copy(const struct front_graph *from, bool named, struct front_graph **copy);
-/* Its nodes in an order that fits the edges, malloc-ed; *sorted is less than the graph's count
- * where there are cycles, and then *cyclic is a node of one (or behind one). NULL: no memory. */
+/* The nodes in topological order, malloc-ed. If there are cycles, *sorted is less than the
+ * number of nodes and *cyclic is a node in a cycle, or behind one. NULL: no memory. */
 struct front_node **front_graph_sort(struct front_graph *graph, unsigned *sorted,
                                      struct front_node **cyclic);
 
 /* ---- graph_edges.c ---- */
 
-/* CUDA_ERROR_INVALID_VALUE: that edge is there, or cannot be. */
+/* CUDA_ERROR_INVALID_VALUE: the edge exists, or cannot be. */
 CUresult front_edge_add(struct front_node *from, struct front_node *to,
                         const CUgraphEdgeData *data);
 bool front_links_add(struct front_links *links, struct front_node *node,
@@ -128,40 +127,41 @@ CUresult front_node_params_copy(const struct front_node_params *from, struct fro
 
 /* ---- graph_memory.c ---- */
 
-/* May be called with the graphs' lock and without it. */
+/* May be called with or without the graphs' lock. */
 void front_graph_memory_hold(struct front_graph_memory *memory);
 void front_graph_memory_drop(struct front_graph_memory *memory);
-/* Is it the address of a node that allocates? */
+/* Whether this is the address of an allocating node. */
 bool front_graph_memory_known(CUdeviceptr address);
 
 /* ---- graph_kinds.c ---- */
 
 #define FRONT_COND_TYPE_SWITCH    2   /* newer than the oldest cuda.h that we build with */
-#define FRONT_NODE_ATTRIBUTES_MAX 32u /* more than there are kinds */
+#define FRONT_NODE_ATTRIBUTES_MAX 32u /* more than there are kinds of attributes */
 
-/* What the program's parameters say, in the context that they name, or else in `context` (NULL: the
- * current one). `before`: those that it replaces, whose attributes a kernel keeps (NULL: none).
- * Child graphs and conditions are only named: front_graph_add makes them the node's own. */
+/* Makes node parameters from the program's, in the context that they name or else in `context`
+ * (NULL: the current one). `before`: the parameters that they replace, whose attributes a kernel
+ * keeps (NULL: none). Child graphs and conditions are borrowed until front_graph_add makes them
+ * the node's own. */
 CUresult front_node_params_make(const CUgraphNodeParams *said, CUcontext context,
                                 const struct front_node_params *before,
                                 struct front_node_params *params);
 
 /* ---- graph_exec.c ---- */
 
-/* The executable's own graph, as long as the lock is held. NULL: there is no such executable. */
+/* The executable's own graph, valid while the lock is held. NULL: there is no such executable. */
 const struct front_graph *front_exec_graph(CUgraphExec handle);
 
 /* ---- user_object.c ---- */
 
 CUresult front_objects_copy(const struct front_graph *from, struct front_graph *to);
 void front_objects_drop(struct front_graph *graph);
-/* The objects that nobody holds any more; `end`, without the lock, calls their destructors. */
+/* Collects the objects without references. `end`, without the lock, calls their destructors. */
 void front_objects_take(struct ga_list *taken);
 void front_objects_end(struct ga_list *taken);
 
 /* ---- graph_condition.c ---- */
 
-/* NULL: no such handle in this graph. */
+/* NULL: this graph has no such handle. */
 struct front_condition *front_condition_find(const struct front_graph *graph,
                                              CUgraphConditionalHandle handle);
 CUresult front_conditions_copy(const struct front_graph *from, struct front_graph *to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nodes do: parameters are checked and copied when they are given, so that nothing of the
- * program's is looked at later but the memory that host copies name. */
+/* Parameters of nodes, checked and copied when they are given. Only the host memory of copies is
+ * read later. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define PARAMS_MAX 65536u /* bytes; far more than any kernel takes */
 
-/* NULL for nothing to copy, and after a failure, which *rc tells. */
+/* NULL: nothing to copy, or a failure, which is in *rc. */
 static void *copy_of(const void *bytes, size_t size, CUresult *rc)
 {
     void *copy = size != 0 ? malloc(size) : NULL;
@@ -24,7 +24,7 @@ static void *copy_of(const void *bytes, size_t size, CUresult *rc)
 
 /* ---- kernels ---- */
 
-/* Where the parameters lie in the block, and how long it is. */
+/* Reads the layout of the parameter block and its length. */
 static CUresult layout_read(struct front_kernel_node *kernel, size_t *offsets, size_t *sizes)
 {
     size_t offset, size;
@@ -61,7 +61,7 @@ static CUresult layout_find(struct front_kernel_node *kernel, size_t *offsets, s
 }
 
 /* The packed buffer of `extra`. */
-static CUresult extra_read(void **extra, uint32_t bytes, uint8_t *block)
+static CUresult param_extra_read(void **extra, uint32_t bytes, uint8_t *block)
 {
     const void *buffer = NULL;
     size_t size = 0;
@@ -90,7 +90,7 @@ static CUresult values_read(struct front_kernel_node *kernel, const size_t *size
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (extra != NULL) {
-        return extra_read(extra, kernel->param_bytes, kernel->param_block);
+        return param_extra_read(extra, kernel->param_bytes, kernel->param_block);
     }
     if (values == NULL) {
         return kernel->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -98,7 +98,7 @@ static CUresult values_read(struct front_kernel_node *kernel, const size_t *size
     if (!ga_readable(values, kernel->param_count * sizeof *values)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    for (unsigned i = 0; i < kernel->param_count; i++) { /* a server may have said their sizes */
+    for (unsigned i = 0; i < kernel->param_count; i++) { /* a server may have given their sizes */
         if (values[i] == NULL || kernel->param_values[i] == NULL ||
             !ga_readable(values[i], sizes[i])) {
             return CUDA_ERROR_INVALID_VALUE;
@@ -108,7 +108,7 @@ static CUresult values_read(struct front_kernel_node *kernel, const size_t *size
     return CUDA_SUCCESS;
 }
 
-static CUresult block_make(struct front_kernel_node *kernel, void **values, void **extra)
+static CUresult param_block_make(struct front_kernel_node *kernel, void **values, void **extra)
 {
     CUresult rc = layout_find(kernel, NULL, NULL);
     size_t count = kernel->param_count;
@@ -155,7 +155,7 @@ CUresult front_kernel_node_make(struct front_node_params *params, CUcontext cont
     kernel->attribute_count = config->numAttrs;
     kernel->attributes = copy_of(config->attrs, config->numAttrs * sizeof(CUlaunchAttribute), &rc);
     if (rc == CUDA_SUCCESS) {
-        rc = block_make(kernel, values, extra);
+        rc = param_block_make(kernel, values, extra);
     }
     if (rc == CUDA_SUCCESS) {
         rc = front_graph_host.check(params);
@@ -179,7 +179,7 @@ static CUresult kernel_copy(const struct front_kernel_node *from, struct front_k
     return rc;
 }
 
-/* ---- the others ---- */
+/* ---- other kinds ---- */
 
 static CUresult checked(struct front_node_params *params, CUresult rc)
 {
@@ -247,7 +247,7 @@ CUresult front_event_node_make(struct front_node_params *params, CUgraphNodeType
     return checked(params, CUDA_SUCCESS);
 }
 
-/* ---- all ---- */
+/* ---- all kinds ---- */
 
 void front_node_params_free(struct front_node_params *params)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans: a graph as a list of nodes, children dissolved in it. A child graph becomes its nodes
- * between two empty ones, so that its neighbours need not know what it begins and ends with. */
+/* Plans: a graph as a list of nodes. A child graph becomes its nodes between two empty ones, so
+ * its neighbours need not know its first and last nodes. */
 #include <stdlib.h>
 
 #include "front/front.h"
@@ -11,11 +11,11 @@ static const struct front_node_params nothing = {.type = CU_GRAPH_NODE_TYPE_EMPT
 struct builder {
     struct front_plan *plan;
     unsigned room;
-    unsigned *number; /* the next one; of the whole plan */
+    unsigned *number; /* next index in the whole plan */
     struct front_node *cyclic;
 };
 
-/* A node without dependencies yet, and room for `after` of them. NULL: no memory. */
+/* Adds a node without dependencies, with room for `after` of them. NULL: no memory. */
 static struct front_plan_node *plan_add(struct builder *builder,
                                         const struct front_node_params *params, unsigned after)
 {
@@ -47,7 +47,7 @@ static void plan_after(struct front_plan_node *node, unsigned position)
 static CUresult graph_flatten(struct builder *builder, struct front_graph *graph,
                               const unsigned *entry, unsigned *leaves);
 
-/* Behind what the node is behind, or behind the child's beginning. */
+/* Adds the node's dependencies, or a dependency on the child's first node. */
 static void plan_after_links(struct front_plan_node *made, const struct front_node *node,
                              const unsigned *entry)
 {
@@ -125,7 +125,7 @@ static CUresult node_flatten(struct builder *builder, struct front_node *node,
     return node->graph_count != 0 ? bodies_make(builder, node, node->mark) : CUDA_SUCCESS;
 }
 
-/* Marks of its nodes are their positions afterwards. `entry`: what its roots are behind. */
+/* Sets the marks of the nodes to their positions. `entry`: the dependency of the roots. */
 static CUresult graph_flatten(struct builder *builder, struct front_graph *graph,
                               const unsigned *entry, unsigned *leaves)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGraphExecUpdate: pairs the nodes of an executable with those of a graph that looks the same,
- * and gives it the parameters of these. Nodes are paired from those that nothing depends on, in the
- * order in which they were added, along the edges, in the order of these; all is looked at before
- * anything changes. */
+/* cuGraphExecUpdate: pairs the nodes of an executable with those of a graph of the same shape,
+ * and passes on the parameters of the latter. Pairing begins at the nodes on which nothing
+ * depends, in the order in which they were added, and follows the edges in their order. All
+ * checks come before the first change. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct pair {
 };
 
 struct pairs {
-    struct pair *items; /* of all graphs, children and bodies too */
+    struct pair *items; /* of all graphs, including children and bodies */
     unsigned count, room;
     CUgraphExecUpdateResultInfo *info;
 };
@@ -25,22 +25,22 @@ static CUgraphNode name_of(const struct front_node *node)
     return node != NULL ? (CUgraphNode)(uintptr_t)node->handle : NULL;
 }
 
-static bool fail(struct pairs *pairs, CUgraphExecUpdateResult result, const struct front_node *node,
-                 const struct front_node *from)
+static bool graph_update_fail(struct pairs *pairs, CUgraphExecUpdateResult result,
+                              const struct front_node *node, const struct front_node *from)
 {
     *pairs->info = (CUgraphExecUpdateResultInfo){
         .result = result, .errorNode = name_of(node), .errorFromNode = name_of(from)};
     return false;
 }
 
-/* Marks are positions in the list, from 1; 0: not paired yet. */
+/* Marks are positions in the list, from 1; 0: not paired. */
 static bool pair_add(struct pairs *pairs, struct front_node *old, struct front_node *now)
 {
     if (pairs->count == pairs->room) {
         unsigned room = pairs->room != 0 ? pairs->room * 2 : 64;
         struct pair *items = realloc(pairs->items, room * sizeof *items);
         if (items == NULL) {
-            return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR, NULL, NULL);
+            return graph_update_fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR, NULL, NULL);
         }
         pairs->items = items;
         pairs->room = room;
@@ -71,7 +71,8 @@ static bool exits_pair(struct pairs *pairs, struct front_graph *old, struct fron
             return true;
         }
         if (is == NULL || becomes == NULL) {
-            return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, becomes, NULL);
+            return graph_update_fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, becomes,
+                                     NULL);
         }
         if (!pair_add(pairs, is, becomes)) {
             return false;
@@ -83,12 +84,13 @@ static bool links_pair(struct pairs *pairs, const struct front_node *old,
                        const struct front_node *now)
 {
     if (old->before.count != now->before.count) {
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, now, NULL);
+        return graph_update_fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, now, NULL);
     }
     for (unsigned i = 0; i < now->before.count; i++) {
         struct front_node *is = old->before.items[i].node, *becomes = now->before.items[i].node;
         if (is->mark != becomes->mark) {
-            return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, now, becomes);
+            return graph_update_fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, now,
+                                     becomes);
         }
         if (is->mark == 0 && !pair_add(pairs, is, becomes)) {
             return false;
@@ -108,7 +110,7 @@ static bool graphs_pair(struct pairs *pairs, struct front_graph *old, struct fro
 {
     unsigned first = pairs->count;
     if (old->node_count != now->node_count) {
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+        return graph_update_fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
     }
     marks_clear(old);
     marks_clear(now);
@@ -121,8 +123,8 @@ static bool graphs_pair(struct pairs *pairs, struct front_graph *old, struct fro
         }
     }
     unsigned end = pairs->count;
-    if (end - first != now->node_count) { /* what no exit is behind lies in a circle */
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+    if (end - first != now->node_count) { /* a node from which no exit is reached is in a cycle */
+        return graph_update_fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
     }
     for (unsigned i = first; i < end; i++) {
         const struct pair pair = pairs->items[i];
@@ -142,7 +144,7 @@ static bool changes_allowed(struct pairs *pairs, const struct front_exec *exec)
         CUgraphExecUpdateResult result =
             front_change_allowed(exec, &pairs->items[i].old->params, &now->params);
         if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
-            return fail(pairs, result, now, NULL);
+            return graph_update_fail(pairs, result, now, NULL);
         }
     }
     return true;
@@ -167,7 +169,8 @@ static bool kernels_same(const struct front_kernel_node *left,
            bytes_same(left->param_block, right->param_block, left->param_bytes);
 }
 
-/* What need not be sent. Kinds that are not named may have changed. */
+/* Whether the parameters are equal, so need not be sent. Kinds that are not listed count as
+ * changed. */
 static bool params_same(const struct front_node_params *left, const struct front_node_params *right)
 {
     switch ((int)left->type) {
@@ -206,9 +209,9 @@ static CUresult changes_apply(const struct pairs *pairs, struct front_exec *exec
     return rc;
 }
 
-/* With the locks of both. */
-static CUresult update(struct front_exec *exec, struct front_graph *old, struct front_graph *now,
-                       CUgraphExecUpdateResultInfo *info)
+/* The locks of both are held. */
+static CUresult graph_update(struct front_exec *exec, struct front_graph *old,
+                             struct front_graph *now, CUgraphExecUpdateResultInfo *info)
 {
     struct pairs pairs = {.info = info};
     CUresult rc = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
@@ -230,7 +233,7 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
     if (rc == CUDA_SUCCESS) {
         front_graph_lock();
         struct front_graph *graph = front_graph_find(hGraph);
-        rc = graph != NULL && resultInfo != NULL ? update(exec, exec->graph, graph, &info)
+        rc = graph != NULL && resultInfo != NULL ? graph_update(exec, exec->graph, graph, &info)
                                                  : CUDA_ERROR_INVALID_VALUE;
         rc = front_exec_leave(exec, front_graph_leave(rc));
     }
@@ -270,7 +273,7 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgr
     const struct front_node *node = named != NULL ? front_exec_node(exec, named->serial) : NULL;
     struct front_graph *graph = front_graph_find(childGraph);
     rc = node != NULL && node->params.type == CU_GRAPH_NODE_TYPE_GRAPH && graph != NULL
-             ? update(exec, node->graphs[0], graph, &info)
+             ? graph_update(exec, node->graphs[0], graph, &info)
              : CUDA_ERROR_INVALID_VALUE;
     rc = front_graph_leave(rc);
     return front_exec_leave(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User objects: what a program wants kept as long as graphs that use it. Destructors run when the
- * last reference is gone, in the thread that has given it back, and may make no CUDA call. */
+/* User objects: data of the program that lives as long as graphs that refer to it. The
+ * destructor runs in the thread that released the last reference, and may make no CUDA call. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +18,16 @@ struct front_user_object {
     uint64_t references; /* of the program and of graphs together */
 };
 
-/* Both under the graphs' lock. */
+/* Under the graphs' lock. */
 static struct ga_handle_table objects;
 static struct ga_list dying;
 
-static struct front_user_object *find(CUuserObject handle)
+static struct front_user_object *user_object_find(CUuserObject handle)
 {
     return ga_handle_table_find(&objects, (uint64_t)(uintptr_t)handle);
 }
 
-static void drop(struct front_user_object *object, unsigned count)
+static void user_object_drop(struct front_user_object *object, unsigned count)
 {
     object->references -= count;
     if (object->references == 0) {
@@ -58,9 +58,10 @@ void front_objects_end(struct ga_list *taken)
     }
 }
 
-/* ---- what graphs hold ---- */
+/* ---- references of graphs ---- */
 
-static CUresult keep(struct front_graph *graph, struct front_user_object *object, unsigned count)
+static CUresult user_object_keep(struct front_graph *graph, struct front_user_object *object,
+                                 unsigned count)
 {
     for (unsigned i = 0; i < graph->object_count; i++) {
         if (graph->objects[i].object == object) {
@@ -78,12 +79,12 @@ static CUresult keep(struct front_graph *graph, struct front_user_object *object
     return CUDA_SUCCESS;
 }
 
-/* A copy holds one reference of each. */
+/* A copy of a graph has one reference to each object. */
 CUresult front_objects_copy(const struct front_graph *from, struct front_graph *to)
 {
     CUresult rc = CUDA_SUCCESS;
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < from->object_count; i++) {
-        rc = keep(to, from->objects[i].object, 1);
+        rc = user_object_keep(to, from->objects[i].object, 1);
         from->objects[i].object->references += rc == CUDA_SUCCESS;
     }
     return rc;
@@ -92,7 +93,7 @@ CUresult front_objects_copy(const struct front_graph *from, struct front_graph *
 void front_objects_drop(struct front_graph *graph)
 {
     for (unsigned i = 0; i < graph->object_count; i++) {
-        drop(graph->objects[i].object, graph->objects[i].count);
+        user_object_drop(graph->objects[i].object, graph->objects[i].count);
     }
     free(graph->objects);
     graph->objects = NULL;
@@ -138,7 +139,7 @@ CUresult CUDAAPI cuUserObjectRetain(CUuserObject object, unsigned int count)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct front_user_object *found = find(object);
+    struct front_user_object *found = user_object_find(object);
     if (found == NULL || !count_good(count)) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -152,11 +153,11 @@ CUresult CUDAAPI cuUserObjectRelease(CUuserObject object, unsigned int count)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct front_user_object *found = find(object);
+    struct front_user_object *found = user_object_find(object);
     if (found == NULL || !count_good(count) || count > found->references) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    drop(found, count);
+    user_object_drop(found, count);
     return front_graph_leave(CUDA_SUCCESS);
 }
 
@@ -168,13 +169,13 @@ CUresult CUDAAPI cuGraphRetainUserObject(CUgraph graph, CUuserObject object, uns
         return rc;
     }
     struct front_graph *keeper = front_graph_find(graph);
-    struct front_user_object *found = find(object);
+    struct front_user_object *found = user_object_find(object);
     bool moves = flags == CU_GRAPH_USER_OBJECT_MOVE;
     if (keeper == NULL || found == NULL || !count_good(count) || (flags != 0 && !moves) ||
         (moves && count > found->references)) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = keep(keeper, found, count);
+    rc = user_object_keep(keeper, found, count);
     if (rc == CUDA_SUCCESS && !moves) {
         found->references += count;
     }
@@ -188,12 +189,12 @@ CUresult CUDAAPI cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, un
         return rc;
     }
     struct front_graph *keeper = front_graph_find(graph);
-    const struct front_user_object *found = find(object);
+    const struct front_user_object *found = user_object_find(object);
     rc = CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; keeper != NULL && found != NULL && i < keeper->object_count; i++) {
         struct front_kept_object *kept = &keeper->objects[i];
         if (kept->object == found && count_good(count) && count <= kept->count) {
-            drop(kept->object, count);
+            user_object_drop(kept->object, count);
             kept->count -= count;
             if (kept->count == 0) {
                 *kept = keeper->objects[--keeper->object_count];

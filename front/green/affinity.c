@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution affinity: what programs ask for, and are told. */
+/* Execution affinity: parameters of cuCtxCreate_v3 and cuCtxGetExecAffinity. */
 #include "front/green/affinity.h"
 
 #include "api/driver_open.h"
@@ -42,7 +42,7 @@ CUresult front_affinity_read(const CUexecAffinityParam *params, int count, CUdev
     if (params == NULL || count < 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    for (int i = 0; i < count; i++) { /* of several of one type the last one counts */
+    for (int i = 0; i < count; i++) { /* the last parameter of a type counts */
         if (params[i].type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) {
             return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
         }

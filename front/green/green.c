@@ -13,7 +13,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_handle_table table;
 
-static struct front_green *find(CUcontext handle)
+static struct front_green *green_entry_find(CUcontext handle)
 {
     return ga_handle_table_find(&table, (uint64_t)(uintptr_t)handle);
 }
@@ -21,7 +21,7 @@ static struct front_green *find(CUcontext handle)
 bool front_green_find(CUcontext handle, struct front_green *green)
 {
     pthread_mutex_lock(&lock);
-    const struct front_green *found = find(handle);
+    const struct front_green *found = green_entry_find(handle);
     bool usable = found != NULL && !found->lost;
     if (usable) {
         *green = *found;
@@ -38,7 +38,7 @@ bool front_green_context(CUcontext handle, struct front_green *green)
 void front_green_convert(CUcontext handle)
 {
     pthread_mutex_lock(&lock);
-    struct front_green *found = find(handle);
+    struct front_green *found = green_entry_find(handle);
     if (found != NULL) {
         found->context = true;
     }
@@ -74,7 +74,7 @@ CUresult front_green_enter(struct front_green *green)
                       ? CUDA_SUCCESS
                       : CUDA_ERROR_OUT_OF_MEMORY;
     green->id = ++ids;
-    green->lost = true; /* until it is there */
+    green->lost = true; /* until front_host.green_make has succeeded */
     pthread_mutex_unlock(&lock);
     struct front_green made = *green;
     if (rc == CUDA_SUCCESS) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts: a device's primary context, with a part of its multiprocessors. The table of them
- * is here; what one has (its default stream, what its streams wait for) is the library's.
+/* Green contexts: the primary context of a device with a part of its multiprocessors. The table of
+ * green contexts is here; their contents (default stream, dependencies of streams) are the
+ * library's.
  *
- * What a reader would get wrong: the handle of a green context is also that of the context that
- * cuCtxFromGreenCtx makes of it, and counts as one from then on only. Whoever is given a context
- * finds the primary one behind it, and everything that is made in it is made there. */
+ * Note: the handle of a green context becomes a context handle only when cuCtxFromGreenCtx has
+ * converted it. Code that gets a context handle finds the primary context behind it and makes
+ * everything there. */
 #ifndef FRONT_GREEN_GREEN_H
 #define FRONT_GREEN_GREEN_H
 
@@ -20,9 +21,9 @@ struct front_green {
     CUdevice device;
     struct front_partition part;
     unsigned sms;
-    bool context;      /* cuCtxFromGreenCtx has made it one */
-    bool lost;         /* its primary context has been emptied */
-    CUcontext primary; /* this and the rest are what front_host.green_make has written */
+    bool context;      /* cuCtxFromGreenCtx has converted it */
+    bool lost;         /* its primary context has been reset */
+    CUcontext primary; /* from here on set by front_host.green_make */
     uint64_t stream;
     void *host;
 };
@@ -32,20 +33,20 @@ static inline bool front_green_is(CUcontext handle)
     return ga_handle_type_of((uint64_t)(uintptr_t)handle) == GA_HANDLE_GREEN;
 }
 
-/* A copy. False: there is none, or its primary context has been emptied. */
+/* Copies the entry. False: there is none, or its primary context has been reset. */
 bool front_green_find(CUcontext handle, struct front_green *green);
-/* The same of one that has become a context. */
+/* As front_green_find, but only if cuCtxFromGreenCtx has converted it. */
 bool front_green_context(CUcontext handle, struct front_green *green);
-/* It has become a context: a program has been told its handle as one. */
+/* Marks the green context as converted: the program has its handle as a context. */
 void front_green_convert(CUcontext handle);
-/* That of the calling thread's current context. False: it is not green. */
+/* The green context that is the calling thread's current context. False: that is not green. */
 bool front_green_current(struct front_green *green);
-/* The primary context has been emptied: what its green contexts had is gone. */
+/* To be called when a primary context has been reset: its green contexts are lost. */
 void front_green_lose(CUcontext primary);
 
-/* Gives it a handle, and to it what the host makes. It stays the caller's on failure. */
+/* Gives the green context a handle and its library part. It stays the caller's on failure. */
 CUresult front_green_enter(struct front_green *green);
-/* It is the caller's; NULL: there is none. */
+/* The caller owns the result. NULL: there is none. */
 struct front_green *front_green_remove(CUcontext handle);
 
 #endif

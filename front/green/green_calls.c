@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts: the calls that the table answers. */
+/* The calls about green contexts that the table alone answers. */
 #include <stdlib.h>
 
 #include "front/front.h"
 
 #if CUDA_VERSION >= 12040
 
-static CUresult usable(void)
+static CUresult green_usable(void)
 {
     CUresult rc = front_ready();
     return rc == CUDA_SUCCESS ? front_host.process_state() : rc;
@@ -17,10 +17,10 @@ static CUcontext name(CUgreenCtx handle)
     return (CUcontext)(uintptr_t)handle;
 }
 
-/* Ready, and a green context. */
-static CUresult need(CUgreenCtx handle, const void *out, struct front_green *green)
+/* Checks that front_ready holds and that the handle is a green context. */
+static CUresult green_need(CUgreenCtx handle, const void *out, struct front_green *green)
 {
-    CUresult rc = usable();
+    CUresult rc = green_usable();
     if (rc == CUDA_SUCCESS && out == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -36,7 +36,7 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     struct front_device facts;
     struct front_partition part;
     CUdevice device;
-    CUresult rc = usable();
+    CUresult rc = green_usable();
     if (rc == CUDA_SUCCESS && (phCtx == NULL || flags != CU_GREEN_CTX_DEFAULT_STREAM)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -87,7 +87,7 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
 CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
     struct front_green green;
-    CUresult rc = need(hCtx, pContext, &green);
+    CUresult rc = green_need(hCtx, pContext, &green);
     if (rc == CUDA_SUCCESS) {
         front_green_convert(name(hCtx));
         *pContext = name(hCtx);
@@ -96,12 +96,12 @@ CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 }
 
 #if CUDA_VERSION >= 12090
-/* NULL: the current one. */
+/* NULL: the current green context. */
 CUresult CUDAAPI cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
 {
     struct front_green green;
     CUcontext handle = greenCtx != NULL ? name(greenCtx) : front_context_current();
-    CUresult rc = need((CUgreenCtx)(uintptr_t)handle, greenCtxId, &green);
+    CUresult rc = green_need((CUgreenCtx)(uintptr_t)handle, greenCtxId, &green);
     if (rc == CUDA_SUCCESS) {
         *greenCtxId = green.id;
     }
@@ -113,7 +113,7 @@ CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resour
                                           CUdevResourceType type)
 {
     struct front_green green;
-    CUresult rc = need(hCtx, resource, &green);
+    CUresult rc = green_need(hCtx, resource, &green);
     return rc == CUDA_SUCCESS ? front_partition_tell(green.device, &green.part, type, resource)
                               : rc;
 }
@@ -124,7 +124,7 @@ CUresult CUDAAPI cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource,
     struct front_green green;
     struct front_partition all;
     CUdevice device = 0;
-    CUresult rc = usable();
+    CUresult rc = green_usable();
     if (rc == CUDA_SUCCESS && resource == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -148,7 +148,7 @@ CUresult CUDAAPI cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource,
 CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     struct front_stream_facts facts;
-    CUresult rc = usable();
+    CUresult rc = green_usable();
     if (rc == CUDA_SUCCESS && phCtx == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -164,7 +164,7 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 #endif
 
 #if CUDA_VERSION >= 12050
-/* The primary context in any case, unlike cuStreamGetCtx. */
+/* Gives the primary context in any case, unlike cuStreamGetCtx. */
 CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
     struct front_green green;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device resources: told, split, and made descriptors of. */
+/* Device resources: described, split, and turned into descriptors. */
 #include "front/green/partition.h"
 
 #include <pthread.h>
@@ -15,11 +15,11 @@
 
 #define RESOURCES_MAX 65536u
 #define SECRET_MAGIC  0x67702d72u
-#define CLUSTER_SMS   16u /* what the largest cluster may want */
+#define CLUSTER_SMS   16u /* multiprocessors of the largest cluster */
 
 enum kind { KIND_WHOLE = 1, KIND_GROUP, KIND_REST };
 
-/* What a CUdevResource says besides what programs read of it. */
+/* The private part of a CUdevResource. */
 struct secret {
     uint32_t magic, device, split, kind;
     struct front_partition part;
@@ -34,19 +34,19 @@ struct resources {
 
 _Static_assert(sizeof(struct secret) <= sizeof(((CUdevResource *)0)->_internal_padding), "it fits");
 
-/* How a device may be cut. */
+/* The granularity of splits of a device. */
 struct grain {
     unsigned least, multiple;
 };
 
-static unsigned attribute(CUdevice device, CUdevice_attribute which)
+static unsigned partition_attribute(CUdevice device, CUdevice_attribute which)
 {
     int value = 0;
     (void)front_host.device_attribute(device, which, &value);
     return value > 0 ? (unsigned)value : 0;
 }
 
-/* Of a device with `total` multiprocessors */
+/* Multiprocessors of a pair, on a device with `total`. */
 static unsigned pair_sms(unsigned total, unsigned pair)
 {
     return total >= 2 * pair + 2 ? 2 : total - 2 * pair;
@@ -54,7 +54,7 @@ static unsigned pair_sms(unsigned total, unsigned pair)
 
 static unsigned sms_total(CUdevice device)
 {
-    unsigned total = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    unsigned total = partition_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     return total < 2 * FRONT_PAIRS_MAX ? total : 2 * FRONT_PAIRS_MAX;
 }
 
@@ -82,10 +82,10 @@ CUresult front_partition_whole(CUdevice device, struct front_partition *all)
     return pairs != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The guideline of cuda.h; a device that is smaller than the least part is one part. */
+/* The guideline of cuda.h. A device smaller than the least part is one part. */
 static struct grain grain_of(CUdevice device)
 {
-    unsigned major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    unsigned major = partition_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     struct grain grain = {major >= 9 ? 8 : major == 8 ? 4 : 2, major >= 9 ? 8 : 2};
     unsigned total = sms_total(device);
     if (total < grain.least) {
@@ -125,7 +125,7 @@ CUresult front_partition_tell(CUdevice device, const struct front_partition *par
     return CUDA_SUCCESS;
 }
 
-/* What a resource of the program is. */
+/* Reads the private part of the program's resource. */
 static CUresult read(const CUdevResource *resource, struct secret *secret)
 {
     struct front_device facts;
@@ -140,7 +140,7 @@ static CUresult read(const CUdevResource *resource, struct secret *secret)
     return ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult usable(void)
+static CUresult partition_usable(void)
 {
     CUresult rc = front_ready();
     return rc == CUDA_SUCCESS ? front_host.process_state() : rc;
@@ -151,7 +151,7 @@ CUresult CUDAAPI cuDeviceGetDevResource(CUdevice device, CUdevResource *resource
 {
     struct front_device facts;
     struct front_partition all;
-    CUresult rc = usable();
+    CUresult rc = partition_usable();
     if (rc == CUDA_SUCCESS && resource == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -166,7 +166,7 @@ CUresult CUDAAPI cuDeviceGetDevResource(CUdevice device, CUdevResource *resource
 
 /* ---- splitting ---- */
 
-/* The flags say how finely. */
+/* The flags choose the granularity. */
 static CUresult split_grain(const struct secret *input, unsigned flags, struct grain *grain)
 {
     const unsigned fine = CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING;
@@ -177,7 +177,7 @@ static CUresult split_grain(const struct secret *input, unsigned flags, struct g
         grain->least = grain->least < 2 ? grain->least : 2;
         grain->multiple = grain->least;
     } else if (flags == clusters) {
-        if (attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9) {
+        if (partition_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         grain->least = grain->multiple = CLUSTER_SMS;
@@ -187,10 +187,10 @@ static CUresult split_grain(const struct secret *input, unsigned flags, struct g
     return CUDA_SUCCESS;
 }
 
-/* Moves pairs with `sms` multiprocessors from `*from`, the lowest first. False: it has not so many;
- * nothing is moved. */
-static bool take(struct front_partition *from, unsigned total, unsigned sms,
-                 struct front_partition *group)
+/* Moves pairs with `sms` multiprocessors from `*from`, lowest first. False: there are too few,
+ * and nothing is moved. */
+static bool partition_take(struct front_partition *from, unsigned total, unsigned sms,
+                           struct front_partition *group)
 {
     struct front_partition left = *from;
     unsigned taken = 0;
@@ -209,8 +209,8 @@ static bool take(struct front_partition *from, unsigned total, unsigned sms,
     return true;
 }
 
-static CUresult split(const struct secret *input, unsigned sms, CUdevResource *result,
-                      unsigned *groups, CUdevResource *remaining, struct grain grain)
+static CUresult partition_split(const struct secret *input, unsigned sms, CUdevResource *result,
+                                unsigned *groups, CUdevResource *remaining, struct grain grain)
 {
     static _Atomic uint32_t splits;
     struct secret part = *input;
@@ -218,7 +218,7 @@ static CUresult split(const struct secret *input, unsigned sms, CUdevResource *r
     unsigned total = sms_total((CUdevice)input->device), made = 0;
     part.split = atomic_fetch_add(&splits, 1) + 1;
     part.kind = KIND_GROUP;
-    while ((result == NULL || made < *groups) && take(&rest, total, sms, &part.part)) {
+    while ((result == NULL || made < *groups) && partition_take(&rest, total, sms, &part.part)) {
         if (result != NULL) {
             tell(&result[made], &part, grain);
         }
@@ -244,7 +244,7 @@ CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int
 {
     struct secret secret;
     struct grain grain;
-    CUresult rc = usable();
+    CUresult rc = partition_usable();
     if (rc == CUDA_SUCCESS && (nbGroups == NULL || input == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -259,23 +259,24 @@ CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int
         rc = split_grain(&secret, useFlags, &grain);
     }
     if (rc == CUDA_SUCCESS && secret.kind != KIND_WHOLE) {
-        rc = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION; /* not without a green context of it */
+        rc = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION; /* only in a green context of it */
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     unsigned sms = minCount > grain.least ? minCount : grain.least;
     sms = (sms + grain.multiple - 1) / grain.multiple * grain.multiple;
-    return split(&secret, sms, result, nbGroups, remaining, grain);
+    return partition_split(&secret, sms, result, nbGroups, remaining, grain);
 }
 
-/* ---- descriptors. Nothing gives one back: the same parts have the same. ---- */
+/* ---- descriptors. They are never freed: equal parts share one. ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_handle_table table;
 static struct resources *all;
 
-static CUresult keep(CUdevice device, const struct front_partition *part, uint64_t *handle)
+static CUresult partition_desc_keep(CUdevice device, const struct front_partition *part,
+                                    uint64_t *handle)
 {
     CUresult rc = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
@@ -307,8 +308,8 @@ static CUresult keep(CUdevice device, const struct front_partition *part, uint64
     return rc;
 }
 
-/* Adds one more to what the descriptor shall have. */
-static CUresult join(struct secret *whole, const struct secret *more)
+/* Adds a resource to the descriptor. */
+static CUresult partition_join(struct secret *whole, const struct secret *more)
 {
     if (more->device != whole->device || more->split != whole->split || more->kind == KIND_WHOLE ||
         whole->kind == KIND_WHOLE) {
@@ -328,7 +329,7 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResou
 {
     struct secret whole, more;
     uint64_t handle = 0;
-    CUresult rc = usable();
+    CUresult rc = partition_usable();
     if (rc == CUDA_SUCCESS && (phDesc == NULL || resources == NULL || nbResources == 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -337,10 +338,10 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResou
     }
     for (unsigned i = 1; rc == CUDA_SUCCESS && i < nbResources; i++) {
         rc = read(&resources[i], &more);
-        rc = rc == CUDA_SUCCESS ? join(&whole, &more) : rc;
+        rc = rc == CUDA_SUCCESS ? partition_join(&whole, &more) : rc;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = keep((CUdevice)whole.device, &whole.part, &handle);
+        rc = partition_desc_keep((CUdevice)whole.device, &whole.part, &handle);
     }
     if (rc == CUDA_SUCCESS) {
         *phDesc = (CUdevResourceDesc)(uintptr_t)handle;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a device: which of its multiprocessors something may use. CUdevResource carries one, and
- * what made it, in the bytes that are not the program's.
+/* Partitions of a device: a set of multiprocessors. CUdevResource carries the set and its origin in
+ * the bytes that are reserved for the driver.
  *
- * What a reader would get wrong: multiprocessors are counted in pairs, as GPUs have them. Where a
- * device has an odd number, its last pair has one. */
+ * Note: multiprocessors are counted in pairs, as GPUs have them. If a device has an odd number,
+ * its last pair has one. */
 #ifndef FRONT_GREEN_PARTITION_H
 #define FRONT_GREEN_PARTITION_H
 
@@ -19,13 +19,13 @@ struct front_partition {
 };
 
 #if CUDA_VERSION >= 12040
-/* All of a device. */
+/* The partition of a whole device. */
 CUresult front_partition_whole(CUdevice device, struct front_partition *all);
 unsigned front_partition_sms(CUdevice device, const struct front_partition *part);
-/* Says it as a resource that may be split. CUDA_ERROR_INVALID_RESOURCE_TYPE. */
+/* Describes the partition as a resource that can be split. CUDA_ERROR_INVALID_RESOURCE_TYPE. */
 CUresult front_partition_tell(CUdevice device, const struct front_partition *part,
                               CUdevResourceType type, CUdevResource *resource);
-/* What the descriptor was generated of. CUDA_ERROR_INVALID_VALUE: there is none. */
+/* The partition that the descriptor was generated from. CUDA_ERROR_INVALID_VALUE: there is none. */
 CUresult front_partition_of(CUdevResourceDesc desc, CUdevice *device, struct front_partition *part);
 #endif
 

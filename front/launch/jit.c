@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JIT options. */
+/* JIT options, read from and written to the program. */
 #include "front/launch/jit.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ static uint32_t number(void *value)
     return (uint32_t)(uintptr_t)value;
 }
 
-static CUresult read_one(CUjit_option option, void **value, struct front_jit *jit)
+static CUresult jit_option_read(CUjit_option option, void **value, struct front_jit *jit)
 {
     switch ((int)option) {
     case CU_JIT_MAX_REGISTERS:
@@ -68,7 +68,7 @@ CUresult front_jit_read(unsigned count, const CUjit_option *options, void **valu
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (unsigned i = 0; i < count; i++) {
-        CUresult rc = read_one(options[i], &values[i], jit);
+        CUresult rc = jit_option_read(options[i], &values[i], jit);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
@@ -104,7 +104,7 @@ void front_jit_end(const struct front_jit *jit)
 {
     told(&jit->info);
     told(&jit->error);
-    if (jit->wall_time != NULL) { /* a float of milliseconds, as the bits of the value */
+    if (jit->wall_time != NULL) { /* the bits of a float, in milliseconds */
         float ms = (float)(ga_clock_ns() - jit->begun_ns) / (float)GA_NS_PER_MS;
         memcpy(jit->wall_time, &ms, sizeof ms);
     }

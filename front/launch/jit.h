@@ -9,13 +9,13 @@
 #include "api/cuda_names.h"
 
 struct front_jit_log {
-    char *text; /* the program's buffer; "" at first */
+    char *text; /* the program's buffer, initially "" */
     size_t size, used;
-    void **told; /* where CUDA wants the used bytes; NULL: nowhere */
+    void **told; /* receives the used bytes; NULL: not wanted */
 };
 
-/* What a reader would get wrong: the value of an option is not a pointer to the value but the value
- * itself, cast to void *; results replace it, so options are borrowed until front_jit_end. */
+/* Note: an option's value is the value itself cast to void *, not a pointer to it. Results
+ * replace it, so options are borrowed until front_jit_end. */
 struct front_jit {
     uint32_t max_registers, optimization; /* 0: not given */
     struct front_jit_log info, error;
@@ -23,21 +23,21 @@ struct front_jit {
     uint64_t begun_ns;
 };
 
-/* CUDA_ERROR_INVALID_VALUE: an option that is none, a value that it cannot have, or two that
- * exclude each other. CUDA_ERROR_NOT_SUPPORTED, said on stderr: symbols that mean host memory.
- * Options that only advise the compiler are passed over. */
+/* CUDA_ERROR_INVALID_VALUE: an unknown option, an invalid value, or two options that exclude
+ * each other. CUDA_ERROR_NOT_SUPPORTED, said on stderr: symbols that name host memory. Options
+ * that only advise the compiler are ignored. */
 CUresult front_jit_read(unsigned count, const CUjit_option *options, void **values,
                         struct front_jit *jit);
-/* As much of the text as fits; NULL is "". */
+/* Writes as much of the text as fits; NULL is "". */
 void front_jit_write(struct front_jit_log *log, const char *text);
-/* Tells the program the sizes of the logs and the time since front_jit_read. */
+/* Gives the program the sizes of the logs and the time since front_jit_read. */
 void front_jit_end(const struct front_jit *jit);
 
-/* CU_JIT_LOG_VERBOSE (jit_verbose.c). `begin` before the options' values become results; `end` when
- * the module is loaded: what each kernel uses is added to the information log. */
+/* CU_JIT_LOG_VERBOSE (jit_verbose.c). `begin` must precede the writing of results into options.
+ * `end`, when the module is loaded, appends the resources of each kernel to the information log. */
 struct front_jit_verbose {
     char *text;
-    size_t size; /* 0: not wanted */
+    size_t size; /* 0: not requested */
     void **told;
 };
 void front_jit_verbose_begin(struct front_jit_verbose *wanted, unsigned count,

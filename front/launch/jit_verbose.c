@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CU_JIT_LOG_VERBOSE: what each kernel of a module uses, in the information log. */
+/* CU_JIT_LOG_VERBOSE: the resources of each kernel of a module, in the information log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static int fact(CUfunction function, CUfunction_attribute which)
     return value;
 }
 
-/* As much as fits. */
-static void add(const struct front_jit_verbose *wanted, CUfunction function)
+/* Appends as much as fits. */
+static void jit_verbose_add(const struct front_jit_verbose *wanted, CUfunction function)
 {
     size_t used = strlen(wanted->text), room = wanted->size - used;
     const char *name = NULL;
@@ -69,7 +69,7 @@ void front_jit_verbose_end(const struct front_jit_verbose *wanted, CUmodule modu
     if (functions != NULL &&
         front_host.module_functions(functions, count, module) == CUDA_SUCCESS) {
         for (unsigned i = 0; i < count; i++) {
-            add(wanted, functions[i]);
+            jit_verbose_add(wanted, functions[i]);
         }
         *wanted->told = (void *)strlen(wanted->text);
     }

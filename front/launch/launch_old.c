@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launching as before CUDA 4: block shape, shared memory and parameters are said of the function,
- * one after the other, and then only the grid is given. What has been said is kept here, and the
- * launch is cuLaunchKernel's.
+/* Launches as before CUDA 4: block shape, shared memory and parameters are set on the function, one
+ * after another; the launch then gives the grid only. The settings are kept here, and
+ * cuLaunchKernel launches.
  *
- * What a reader would get wrong: the state is not forgotten with a launch, programs set the block
- * shape once. It goes with the function: what is kept of functions that are gone is looked for
- * whenever there is twice as much as after the last look. */
+ * Note: a launch does not reset the settings; programs set the block shape once. Settings live
+ * as long as the function. Those of functions that are gone are removed whenever there are twice
+ * as many settings as after the last removal. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 #define LOOK_FIRST 64u
 
 struct said {
-    struct ga_number_node by_function; /* first */
+    struct ga_number_node by_function; /* the first member */
     struct ga_list of_all;
-    unsigned block[3]; /* 0, 0, 0: not said */
+    unsigned block[3]; /* 0, 0, 0: not set */
     unsigned shared_bytes, param_bytes;
     uint8_t *params;
-    size_t room; /* what has not been set is 0 */
+    size_t room; /* bytes that have not been set are 0 */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +33,7 @@ static struct ga_number_map map;
 static struct ga_list all;
 static unsigned count, look_at = LOOK_FIRST;
 
-static void forget(struct said *said)
+static void launch_old_forget(struct said *said)
 {
     ga_number_map_remove(&map, &said->by_function);
     ga_list_remove(&said->of_all);
@@ -42,26 +42,26 @@ static void forget(struct said *said)
     count--;
 }
 
-/* A kernel's handle (CUkernel) is taken like a function's. */
+/* A CUkernel is accepted like a CUfunction. */
 static CUresult function_check(CUfunction function)
 {
     CUmodule module;
     return cuFuncGetModule(&module, function);
 }
 
-static void forget_gone(void)
+static void launch_old_forget_gone(void)
 {
     ga_list_each (at, following, &all) {
         struct said *said = ga_container(at, struct said, of_all);
         CUresult rc = function_check((CUfunction)(uintptr_t)said->by_function.number);
         if (rc == CUDA_ERROR_INVALID_HANDLE) {
-            forget(said);
+            launch_old_forget(said);
         }
     }
     look_at = count * 2 > LOOK_FIRST ? count * 2 : LOOK_FIRST;
 }
 
-static struct said *find(CUfunction function)
+static struct said *launch_old_find(CUfunction function)
 {
     struct ga_number_node *node = ga_number_map_find(&map, (uint64_t)(uintptr_t)function);
     return node != NULL ? ga_container(node, struct said, by_function) : NULL;
@@ -70,7 +70,7 @@ static struct said *find(CUfunction function)
 /* Under the lock; NULL: no memory. */
 static struct said *find_or_make(CUfunction function)
 {
-    struct said *said = find(function);
+    struct said *said = launch_old_find(function);
     if (said != NULL) {
         return said;
     }
@@ -78,7 +78,7 @@ static struct said *find_or_make(CUfunction function)
         ga_list_init(&all);
     }
     if (count >= look_at) {
-        forget_gone();
+        launch_old_forget_gone();
     }
     said = calloc(1, sizeof *said);
     if (said != NULL) {
@@ -90,7 +90,7 @@ static struct said *find_or_make(CUfunction function)
 }
 
 /* The lock is held on CUDA_SUCCESS. */
-static CUresult enter(CUfunction function, bool good, struct said **said)
+static CUresult launch_old_enter(CUfunction function, bool good, struct said **said)
 {
     CUresult rc = function_check(function);
     if (rc == CUDA_SUCCESS && !good) {
@@ -108,13 +108,13 @@ static CUresult enter(CUfunction function, bool good, struct said **said)
     return CUDA_SUCCESS;
 }
 
-static CUresult leave(CUresult rc)
+static CUresult launch_old_leave(CUresult rc)
 {
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
-/* Blocks that the device can have; whether the function can is seen when it is launched. */
+/* Checks the limits of the device; the function's are checked by the launch. */
 static bool block_good(const int block[3])
 {
     CUdevice device;
@@ -132,28 +132,28 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
     struct said *said;
     const int block[3] = {x, y, z};
-    CUresult rc = enter(hfunc, block_good(block), &said);
+    CUresult rc = launch_old_enter(hfunc, block_good(block), &said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     said->block[0] = (unsigned)x;
     said->block[1] = (unsigned)y;
     said->block[2] = (unsigned)z;
-    return leave(CUDA_SUCCESS);
+    return launch_old_leave(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
     struct said *said;
-    CUresult rc = enter(hfunc, true, &said);
+    CUresult rc = launch_old_enter(hfunc, true, &said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     said->shared_bytes = bytes;
-    return leave(CUDA_SUCCESS);
+    return launch_old_leave(CUDA_SUCCESS);
 }
 
-/* There is room for so many bytes. */
+/* Makes room for that many bytes of parameters. */
 static CUresult reach(struct said *said, size_t bytes)
 {
     if (bytes <= said->room) {
@@ -172,7 +172,7 @@ static CUresult reach(struct said *said, size_t bytes)
 CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 {
     struct said *said;
-    CUresult rc = enter(hfunc, numbytes <= PARAMS_MAX, &said);
+    CUresult rc = launch_old_enter(hfunc, numbytes <= PARAMS_MAX, &said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -180,7 +180,7 @@ CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
     if (rc == CUDA_SUCCESS) {
         said->param_bytes = numbytes;
     }
-    return leave(rc);
+    return launch_old_leave(rc);
 }
 
 CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
@@ -188,7 +188,7 @@ CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned i
     struct said *said;
     bool good = offset >= 0 && (unsigned)offset <= PARAMS_MAX &&
                 numbytes <= PARAMS_MAX - (unsigned)offset && (ptr != NULL || numbytes == 0);
-    CUresult rc = enter(hfunc, good, &said);
+    CUresult rc = launch_old_enter(hfunc, good, &said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -196,7 +196,7 @@ CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned i
     if (rc == CUDA_SUCCESS && numbytes != 0) {
         memcpy(said->params + offset, ptr, numbytes);
     }
-    return leave(rc);
+    return launch_old_leave(rc);
 }
 
 CUresult CUDAAPI cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
@@ -211,28 +211,28 @@ CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
 
 /* ---- launches ---- */
 
-/* How a launch is made: cuLaunchKernel, or what it is while its stream captures. */
+/* The function that launches: cuLaunchKernel, or its hook while the stream captures. */
 typedef CUresult CUDAAPI launch_function(CUfunction, unsigned, unsigned, unsigned, unsigned,
                                          unsigned, unsigned, unsigned, CUstream, void **, void **);
 
-/* The parameters are copied: another thread may set the next ones meanwhile. */
-static CUresult launch(CUfunction function, int width, int height, CUstream stream,
-                       launch_function *how)
+/* Copies the parameters, because another thread may set the next ones meanwhile. */
+static CUresult launch_old_launch(CUfunction function, int width, int height, CUstream stream,
+                                  launch_function *how)
 {
     struct said *said, state;
-    CUresult rc = enter(function, width > 0 && height > 0, &said);
+    CUresult rc = launch_old_enter(function, width > 0 && height > 0, &said);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     state = *said;
     state.params = malloc(state.param_bytes + 1);
     if (state.params == NULL) {
-        return leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return launch_old_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
     if (state.param_bytes != 0) {
         memcpy(state.params, said->params, state.param_bytes);
     }
-    (void)leave(CUDA_SUCCESS);
+    (void)launch_old_leave(CUDA_SUCCESS);
     size_t bytes = state.param_bytes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, state.params, CU_LAUNCH_PARAM_BUFFER_SIZE,
                      &bytes, CU_LAUNCH_PARAM_END};
@@ -244,21 +244,21 @@ static CUresult launch(CUfunction function, int width, int height, CUstream stre
 
 CUresult CUDAAPI cuLaunch(CUfunction f)
 {
-    return launch(f, 1, 1, NULL, cuLaunchKernel);
+    return launch_old_launch(f, 1, 1, NULL, cuLaunchKernel);
 }
 
 CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
 {
-    return launch(f, grid_width, grid_height, NULL, cuLaunchKernel);
+    return launch_old_launch(f, grid_width, grid_height, NULL, cuLaunchKernel);
 }
 
 CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
-    return launch(f, grid_width, grid_height, hStream, cuLaunchKernel);
+    return launch_old_launch(f, grid_width, grid_height, hStream, cuLaunchKernel);
 }
 
 CUresult CUDAAPI front_capture_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height,
                                                  CUstream hStream)
 {
-    return launch(f, grid_width, grid_height, hStream, front_capture_cuLaunchKernel);
+    return launch_old_launch(f, grid_width, grid_height, hStream, front_capture_cuLaunchKernel);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch attributes. */
+/* Launch attributes: the table of what each one does. */
 #include "front/launch/launch_options.h"
 
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ static CUresult valid(bool condition)
     return condition ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult clusters(const CUlaunchAttributeValue *value, unsigned cluster[3])
+static CUresult launch_clusters(const CUlaunchAttributeValue *value, unsigned cluster[3])
 {
     cluster[0] = value->clusterDim.x;
     cluster[1] = value->clusterDim.y;
@@ -57,7 +57,7 @@ CUresult front_cluster_check(const struct front_cluster *facts, const unsigned g
                : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-/* Each number is named once (of two that differ by 64 the first). */
+/* Names each unknown number once (of two that differ by 64, the first). */
 static CUresult unknown(unsigned id)
 {
     static _Atomic uint64_t told;
@@ -84,14 +84,15 @@ CUresult front_cooperative_check(unsigned __int128 blocks, unsigned each, unsign
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-/* Hints: what does not know them runs the kernel as well. Only their values are checked. */
+/* Hints: the kernel runs without them. Only their values are checked. */
 static CUresult hint(const CUlaunchAttribute *attribute)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
     switch ((int)attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* overlap is allowed, not due */
-    case PREFERRED_CLUSTER_DIMENSION: /* takes effect with a cluster dimension only */
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* overlap is allowed, not required
+                                                                 */
+    case PREFERRED_CLUSTER_DIMENSION: /* has an effect only with a cluster dimension */
     case NVLINK_UTIL_CENTRIC_SCHEDULING:
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -114,7 +115,8 @@ static CUresult hint(const CUlaunchAttribute *attribute)
     }
 }
 
-static CUresult read_one(const CUlaunchAttribute *attribute, struct front_launch_options *options)
+static CUresult launch_option_read(const CUlaunchAttribute *attribute,
+                                   struct front_launch_options *options)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
     switch ((int)attribute->id) {
@@ -126,14 +128,14 @@ static CUresult read_one(const CUlaunchAttribute *attribute, struct front_launch
         options->priority = value->priority;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return clusters(value, options->cluster);
-    /* Both may come late: they are recorded when the kernel has ended. */
+        return launch_clusters(value, options->cluster);
+    /* Both events may be late: they are recorded when the kernel has ended. */
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case LAUNCH_COMPLETION_EVENT: /* begins with the same two members */
         options->completion = value->programmaticEvent.event;
         options->event_flags = (unsigned)value->programmaticEvent.flags;
         return valid(options->completion != NULL);
-    /* Of streams, and of graphs. */
+    /* Attributes of streams and of graphs. */
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case DEVICE_UPDATABLE_KERNEL_NODE:
         return CUDA_ERROR_INVALID_VALUE;
@@ -151,7 +153,7 @@ CUresult front_launch_options_read(const CUlaunchConfig *config,
     }
     CUresult rc = CUDA_SUCCESS;
     for (unsigned i = 0; i < config->numAttrs && rc == CUDA_SUCCESS; i++) {
-        rc = read_one(&config->attrs[i], options);
+        rc = launch_option_read(&config->attrs[i], options);
     }
     return rc;
 }

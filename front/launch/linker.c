@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linker: cuLinkCreate and what follows. It gathers its inputs here; what it makes of them is a
- * bundle (api/bundle.h), which a driver links whenever it loads it. So that mistakes come from
- * cuLinkComplete, that tries to load the bundle and gives the logs that the program asked for.
+/* The linker (cuLinkCreate and related calls). It collects its inputs into a bundle (api/bundle.h),
+ * which a driver links whenever it is loaded. cuLinkComplete tries to load the bundle, so that
+ * errors and logs come from the call that CUDA documents.
  *
- * What a reader would get wrong: the program's options are kept by pointer, as CUDA does, because
- * results are written into them: they live as long as the link. */
+ * Note: the program's options are kept by pointer, as CUDA does, because results are written
+ * into them; they must live as long as the link. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool options_good(unsigned count, const CUjit_option *options, void *cons
     return good;
 }
 
-/* Milliseconds, as the bits of the value. */
+/* Writes the time in milliseconds, as the bits of the value. */
 static void tell_time(const struct link *link)
 {
     float ms = (float)link->spent_ns / (float)GA_NS_PER_MS;
@@ -51,14 +51,14 @@ static void tell_time(const struct link *link)
     }
 }
 
-static struct link *find(CUlinkState state)
+static struct link *link_find(CUlinkState state)
 {
     return ga_handle_table_find(&links, (uint64_t)(uintptr_t)state);
 }
 
-/* Every call after the first begins so; the lock is held on CUDA_SUCCESS, and until the call ends:
- * a link is no thing for two threads at once. */
-static CUresult enter(CUlinkState state, struct link **link)
+/* Begins every call after the first. The lock is held on CUDA_SUCCESS, until the call ends: two
+ * threads cannot use a link at once. */
+static CUresult link_enter(CUlinkState state, struct link **link)
 {
     CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
@@ -68,7 +68,7 @@ static CUresult enter(CUlinkState state, struct link **link)
         return rc;
     }
     pthread_mutex_lock(&lock);
-    *link = find(state);
+    *link = link_find(state);
     if (*link == NULL) {
         pthread_mutex_unlock(&lock);
         return CUDA_ERROR_INVALID_HANDLE;
@@ -76,14 +76,14 @@ static CUresult enter(CUlinkState state, struct link **link)
     return CUDA_SUCCESS;
 }
 
-static CUresult leave(CUresult rc)
+static CUresult link_leave(CUresult rc)
 {
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
-/* Is there a current context, and alive? */
-static CUresult context_check(void)
+/* Checks that there is a live current context. */
+static CUresult link_context_check(void)
 {
     CUcontext context;
     CUdevice device;
@@ -94,7 +94,7 @@ static CUresult context_check(void)
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
                                  void **optionValues, CUlinkState *stateOut)
 {
-    CUresult rc = context_check();
+    CUresult rc = link_context_check();
     if (rc == CUDA_SUCCESS) {
         rc = front_host.process_state();
     }
@@ -118,14 +118,14 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
     }
     if (ga_handle_table_make(&links, made, &made->handle) != GA_OK) {
         free(made);
-        return leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return link_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
     *stateOut = (CUlinkState)(uintptr_t)made->handle;
-    return leave(CUDA_SUCCESS);
+    return link_leave(CUDA_SUCCESS);
 }
 
-static CUresult add(struct link *link, CUjitInputType type, const void *data, size_t size,
-                    unsigned option_count, const CUjit_option *options, void *const *values)
+static CUresult link_add(struct link *link, CUjitInputType type, const void *data, size_t size,
+                         unsigned option_count, const CUjit_option *options, void *const *values)
 {
     if (link->made != NULL || !options_good(option_count, options, values)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -141,15 +141,15 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
                                   void **optionValues)
 {
     struct link *link;
-    CUresult rc = enter(state, &link);
+    CUresult rc = link_enter(state, &link);
     (void)name;
     return rc != CUDA_SUCCESS
                ? rc
-               : leave(add(link, type, data, size, numOptions, options, optionValues));
+               : link_leave(link_add(link, type, data, size, numOptions, options, optionValues));
 }
 
-/* With a NUL behind. */
-static CUresult file_read(const char *path, void **data, size_t *size)
+/* Reads a file and appends a NUL. */
+static CUresult link_file_read(const char *path, void **data, size_t *size)
 {
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
@@ -183,19 +183,19 @@ CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const 
     struct link *link;
     void *data = NULL;
     size_t size = 0;
-    CUresult rc = enter(state, &link);
+    CUresult rc = link_enter(state, &link);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = path == NULL ? CUDA_ERROR_INVALID_VALUE : file_read(path, &data, &size);
+    rc = path == NULL ? CUDA_ERROR_INVALID_VALUE : link_file_read(path, &data, &size);
     if (rc == CUDA_SUCCESS) {
-        rc = add(link, type, data, size, numOptions, options, optionValues);
+        rc = link_add(link, type, data, size, numOptions, options, optionValues);
         free(data);
     }
-    return leave(rc);
+    return link_leave(rc);
 }
 
-static CUresult complete(struct link *link)
+static CUresult link_complete(struct link *link)
 {
     uint8_t *made;
     size_t size;
@@ -205,7 +205,7 @@ static CUresult complete(struct link *link)
     case GA_NO_MEMORY:
         return CUDA_ERROR_OUT_OF_MEMORY;
     default:
-        return CUDA_ERROR_INVALID_IMAGE; /* nothing in it, or too much */
+        return CUDA_ERROR_INVALID_IMAGE; /* empty or too large */
     }
     uint64_t begin = ga_clock_ns();
     CUresult rc = front_host.module_try(made, link->option_count, link->options, link->values);
@@ -223,16 +223,16 @@ static CUresult complete(struct link *link)
 CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
     struct link *link;
-    CUresult rc = enter(state, &link);
+    CUresult rc = link_enter(state, &link);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     if (cubinOut == NULL) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return link_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = link->made != NULL ? CUDA_SUCCESS : context_check();
+    rc = link->made != NULL ? CUDA_SUCCESS : link_context_check();
     if (rc == CUDA_SUCCESS && link->made == NULL) {
-        rc = complete(link);
+        rc = link_complete(link);
     }
     if (rc == CUDA_SUCCESS) {
         *cubinOut = link->made;
@@ -240,7 +240,7 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
             *sizeOut = link->made_size;
         }
     }
-    return leave(rc);
+    return link_leave(rc);
 }
 
 CUresult CUDAAPI cuLinkDestroy(CUlinkState state)

@@ -8,7 +8,7 @@
 #include "api/host_object.h"
 #include "front/core/unsupported.h"
 
-/* One more, which is `image` and a NUL. */
+/* Appends `image` and a NUL. */
 static CUresult item_add(struct front_link_items *to, const void *image, size_t size)
 {
     if (to->count == to->room) {
@@ -39,7 +39,7 @@ static CUresult text_add(struct front_link_items *to, const void *data, size_t s
     return item_add(to, image.bytes, image.size);
 }
 
-/* A cubin or fatbin; or what this linker made before, which is the modules that went in. */
+/* A cubin or fatbin, or a bundle of an earlier link, whose inputs are added. */
 static CUresult image_add(struct front_link_items *to, const void *data, size_t size)
 {
     struct api_image image, unit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The occupancy calculator. Names follow cuda_occupancy.h where they can. */
+/* The occupancy calculator. Names follow cuda_occupancy.h where possible. */
 #include "front/launch/occupancy.h"
 
 #include <stddef.h>
@@ -7,12 +7,12 @@
 #define REGISTER_UNIT 256u /* of a warp's allocation */
 #define KIB           UINT64_C(1024)
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned occupancy_least(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t round_up(uint64_t value, uint64_t unit)
+static uint64_t occupancy_round_up(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;
 }
@@ -56,11 +56,12 @@ static unsigned blocks_by_warps(const struct front_sm *sm, unsigned warps)
 static unsigned blocks_by_registers(const struct front_sm *sm, unsigned registers, unsigned warps)
 {
     unsigned partitions = sm->major == 6 && sm->minor == 0 ? 2 : 4;
-    unsigned per_warp = (unsigned)round_up((uint64_t)registers * sm->warp_lanes, REGISTER_UNIT);
+    unsigned per_warp =
+        (unsigned)occupancy_round_up((uint64_t)registers * sm->warp_lanes, REGISTER_UNIT);
     if (per_warp == 0) {
         return UINT32_MAX;
     }
-    if (per_warp * round_up(warps, partitions) > sm->block_registers) {
+    if (per_warp * occupancy_round_up(warps, partitions) > sm->block_registers) {
         return 0;
     }
     return sm->registers / partitions / per_warp * partitions / warps;
@@ -71,12 +72,12 @@ static uint64_t shared_unit(const struct front_sm *sm)
     return sm->major >= 8 ? 128 : 256;
 }
 
-/* What a multiprocessor can be set to: the least of these that holds `bytes`. */
+/* The smallest configurable size of shared memory that holds `bytes`. */
 static uint64_t shared_step(const struct front_sm *sm, uint64_t bytes)
 {
     static const uint64_t steps[] = {0, 8, 16, 32, 64, 96, 100, 132, 164, 196, 228};
     if (sm->major < 7) {
-        return sm->shared; /* memory of its own, not a part of the cache */
+        return sm->shared; /* separate from the cache */
     }
     if (sm->major == 7 && sm->minor == 5 && bytes < 32 * KIB) {
         return 32 * KIB;
@@ -96,7 +97,7 @@ static uint64_t shared_preferred(const struct front_sm *sm, const struct front_k
                                 : shared_step(sm, (uint64_t)kernel->carveout * sm->shared / 100);
 }
 
-/* Of a block that may ask for up to `most` bytes. */
+/* The limit of a block that may ask for up to `most` bytes. */
 static uint64_t shared_limit(const struct front_sm *sm, uint64_t most)
 {
     bool optin = sm->major >= 7 && most > sm->block_shared;
@@ -111,7 +112,7 @@ static unsigned blocks_by_shared(const struct front_sm *sm, const struct front_k
     if (dynamic > kernel->dynamic_max) {
         return 0;
     }
-    uint64_t each = round_up(fixed + dynamic, shared_unit(sm));
+    uint64_t each = occupancy_round_up(fixed + dynamic, shared_unit(sm));
     if (each > shared_limit(sm, fixed + kernel->dynamic_max)) {
         return 0;
     }
@@ -130,9 +131,9 @@ unsigned front_occupancy_blocks(const struct front_sm *sm, const struct front_ke
         return 0;
     }
     unsigned warps = (threads + sm->warp_lanes - 1) / sm->warp_lanes;
-    unsigned blocks = least(sm->blocks, blocks_by_warps(sm, warps));
-    blocks = least(blocks, blocks_by_registers(sm, kernel->registers, warps));
-    return least(blocks, blocks_by_shared(sm, kernel, dynamic));
+    unsigned blocks = occupancy_least(sm->blocks, blocks_by_warps(sm, warps));
+    blocks = occupancy_least(blocks, blocks_by_registers(sm, kernel->registers, warps));
+    return occupancy_least(blocks, blocks_by_shared(sm, kernel, dynamic));
 }
 
 bool front_occupancy_shared(const struct front_sm *sm, const struct front_kernel *kernel,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The documented occupancy calculator (cuda_occupancy.h of the CUDA toolkit): how many blocks of a
- * kernel a multiprocessor holds at once. Compute capability 7.0 and newer exactly; for older ones
+ * kernel fit on a multiprocessor. Exact for compute capability 7.0 and newer; for older ones
  * without partitioned caching.
  *
- * What a reader would get wrong: an answer of 0 blocks is an answer (such a block cannot be
- * launched), not an error. */
+ * Note: 0 blocks is a valid answer (such a block cannot be launched), not an error. */
 #ifndef FRONT_LAUNCH_OCCUPANCY_H
 #define FRONT_LAUNCH_OCCUPANCY_H
 
@@ -30,17 +29,17 @@ struct front_kernel {
     int carveout;         /* PREFERRED_SHARED_MEMORY_CARVEOUT: per cent, -1: none */
 };
 
-/* From values by attribute number, which `attribute` answers. */
+/* Reads the facts by attribute number from `attribute`. */
 void front_sm_read(struct front_sm *sm, int (*attribute)(const void *of, CUdevice_attribute which),
                    const void *of);
-/* From the values of CUfunction_attribute 0 to FRONT_KERNEL_FACTS - 1. */
+/* Reads the facts from the values of CUfunction_attribute 0 to FRONT_KERNEL_FACTS - 1. */
 #define FRONT_KERNEL_FACTS 10
 void front_kernel_read(struct front_kernel *kernel, const int32_t facts[FRONT_KERNEL_FACTS]);
 
-/* Blocks of `threads` threads and `dynamic` bytes of dynamic shared memory. */
+/* The number of blocks of `threads` threads and `dynamic` bytes of dynamic shared memory. */
 unsigned front_occupancy_blocks(const struct front_sm *sm, const struct front_kernel *kernel,
                                 unsigned threads, uint64_t dynamic);
-/* The most dynamic shared memory with which `blocks` blocks fit. False: they do not fit at all. */
+/* The most dynamic shared memory with which `blocks` blocks fit. False: they do not fit. */
 bool front_occupancy_shared(const struct front_sm *sm, const struct front_kernel *kernel,
                             unsigned blocks, unsigned threads, uint64_t *dynamic);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The occupancy calls: decided from what the library knows of the function and the device; nothing
- * is asked of a GPU. */
+/* The occupancy calls, answered from the library's facts about the function and the device; no
+ * GPU is asked. */
 #include "front/front.h"
 #include "front/launch/occupancy.h"
 
-/* What a question is about. */
+/* The function, device and facts of a query. */
 struct subject {
     struct front_sm sm;
     struct front_kernel kernel;
     int multiprocessors;
 };
 
-static int device_attribute(const void *of, CUdevice_attribute which)
+static int occupancy_attribute(const void *of, CUdevice_attribute which)
 {
     int value = 0;
     (void)front_host.device_attribute(*(const CUdevice *)of, which, &value);
@@ -39,14 +39,14 @@ static CUresult subject_read(CUfunction function, struct subject *subject)
         rc = cuCtxGetDevice(&device);
     }
     if (rc == CUDA_SUCCESS) {
-        front_sm_read(&subject->sm, device_attribute, &device);
+        front_sm_read(&subject->sm, occupancy_attribute, &device);
         subject->multiprocessors =
-            device_attribute(&device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+            occupancy_attribute(&device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     }
     return rc;
 }
 
-static bool flags_known(unsigned flags)
+static bool occupancy_flags_known(unsigned flags)
 {
     return (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) == 0;
 }
@@ -56,7 +56,8 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 {
     struct subject subject;
     CUresult rc = subject_read(func, &subject);
-    if (rc == CUDA_SUCCESS && (numBlocks == NULL || blockSize <= 0 || !flags_known(flags))) {
+    if (rc == CUDA_SUCCESS &&
+        (numBlocks == NULL || blockSize <= 0 || !occupancy_flags_known(flags))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
@@ -91,7 +92,8 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     return rc;
 }
 
-/* The largest block (whole warps) among those that keep the most threads on a multiprocessor. */
+/* Finds the largest block, in whole warps, among those that keep the most threads on a
+ * multiprocessor. */
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
     int *minGridSize, int *blockSize, CUfunction func,
     CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit,
@@ -99,8 +101,8 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
 {
     struct subject subject;
     CUresult rc = subject_read(func, &subject);
-    if (rc == CUDA_SUCCESS &&
-        (minGridSize == NULL || blockSize == NULL || blockSizeLimit < 0 || !flags_known(flags))) {
+    if (rc == CUDA_SUCCESS && (minGridSize == NULL || blockSize == NULL || blockSizeLimit < 0 ||
+                               !occupancy_flags_known(flags))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc != CUDA_SUCCESS) {
@@ -121,7 +123,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(
             best_size = size;
         }
         if (best_threads == subject.sm.threads) {
-            break; /* no size can do better */
+            break; /* no size is better */
         }
     }
     *minGridSize = (int)best_blocks * subject.multiprocessors;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array of disjoint pieces in order of address; memory that is in none has no advice. */
+/* Advice: an array of disjoint pieces in order of address. Memory outside of all pieces has no
+ * advice. */
 #include "front/memory/advice.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct piece *pieces;
 static size_t count, room;
 
-/* The first piece that ends beyond the address. */
+/* The index of the first piece that ends behind the address. */
 static size_t piece_at(uint64_t address)
 {
     size_t low = 0, high = count;
@@ -30,7 +31,8 @@ static size_t piece_at(uint64_t address)
     return low;
 }
 
-static void insert(size_t at, uint64_t start, uint64_t end, const struct front_advice *advice)
+static void advice_insert(size_t at, uint64_t start, uint64_t end,
+                          const struct front_advice *advice)
 {
     struct piece made = {start, end, *advice};
     memmove(&pieces[at + 1], &pieces[at], (count - at) * sizeof *pieces);
@@ -38,18 +40,18 @@ static void insert(size_t at, uint64_t start, uint64_t end, const struct front_a
     count++;
 }
 
-/* No piece shall hold both sides of the address. There is room. */
-static void cut(uint64_t address)
+/* Splits the piece that contains the address. There is room. */
+static void advice_cut(uint64_t address)
 {
     size_t at = piece_at(address);
     if (at < count && pieces[at].start < address) {
-        insert(at, pieces[at].start, address, &pieces[at].advice);
+        advice_insert(at, pieces[at].start, address, &pieces[at].advice);
         pieces[at + 1].start = address;
     }
 }
 
-/* For each piece of a range one for the gap before it, and two cuts. */
-static bool reserve(uint64_t start, uint64_t end)
+/* Makes room for the worst case: a gap before each piece of the range, and two splits. */
+static bool advice_reserve(uint64_t start, uint64_t end)
 {
     size_t wanted = count + (piece_at(end) - piece_at(start)) + 4;
     if (wanted <= room) {
@@ -88,7 +90,7 @@ void front_advice_get(uint64_t start, uint64_t end, struct front_advice *out)
         }
         start = pieces[at++].end;
     }
-    if (start < end) { /* a part without any */
+    if (start < end) { /* a gap */
         memset(out, 0, sizeof *out);
     }
     pthread_mutex_unlock(&lock);
@@ -100,15 +102,15 @@ bool front_advice_set(uint64_t start, uint64_t end,
 {
     static const struct front_advice none;
     pthread_mutex_lock(&lock);
-    bool fits = reserve(start, end);
+    bool fits = advice_reserve(start, end);
     if (fits) {
-        cut(start);
-        cut(end);
+        advice_cut(start);
+        advice_cut(end);
     }
     for (size_t at = piece_at(start); fits && start < end; at++) {
         uint64_t next = at < count && pieces[at].start < end ? pieces[at].start : end;
         if (next > start) {
-            insert(at, start, next, &none);
+            advice_insert(at, start, next, &none);
         }
         change(&pieces[at].advice, user);
         start = pieces[at].end;
@@ -117,7 +119,8 @@ bool front_advice_set(uint64_t start, uint64_t end,
     return fits;
 }
 
-/* Freed memory is forgotten whole: pieces never reach beyond the allocation they were made in. */
+/* Freed memory is a whole allocation, and pieces never reach beyond the allocation they were
+ * made in. */
 void front_advice_forget(uint64_t start, uint64_t end)
 {
     pthread_mutex_lock(&lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program has said about parts of its managed memory (cuMemAdvise), and where it has
- * wanted them last (cuMemPrefetchAsync). It is kept here only to be asked for again: whoever owns
- * the memory decides what to do with it, and forgets what it frees. */
+/* Advice about parts of managed memory (cuMemAdvise), and the last target of a prefetch
+ * (cuMemPrefetchAsync). It is kept only for queries: the owner of the memory decides what to do
+ * with it, and removes the advice of memory that it frees. */
 #ifndef FRONT_MEMORY_ADVICE_H
 #define FRONT_MEMORY_ADVICE_H
 
@@ -11,7 +11,7 @@
 #include "api/cuda_names.h"
 
 #define FRONT_ADVICE_DEVICES 1024u
-#define FRONT_ADVICE_HOST    FRONT_ADVICE_DEVICES /* its number in `accessed` */
+#define FRONT_ADVICE_HOST    FRONT_ADVICE_DEVICES /* index of the host in `accessed` */
 
 struct front_advice {
     bool read_mostly;
@@ -19,13 +19,14 @@ struct front_advice {
     uint64_t accessed[FRONT_ADVICE_DEVICES / 64 + 1];
 };
 
-/* What holds for all of [start, end): what its parts disagree about is as if never said. */
+/* The advice that holds for all of [start, end). What differs between its parts counts as not
+ * given. */
 void front_advice_get(uint64_t start, uint64_t end, struct front_advice *out);
-/* Changes each part of [start, end) by `change`. False: no memory, and nothing has changed. */
+/* Applies `change` to each part of [start, end). False: no memory, and nothing has changed. */
 bool front_advice_set(uint64_t start, uint64_t end,
                       void (*change)(struct front_advice *advice, const void *user),
                       const void *user);
-/* The memory is freed. */
+/* To be called when the memory is freed. */
 void front_advice_forget(uint64_t start, uint64_t end);
 
 #endif

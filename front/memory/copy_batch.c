@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of copies: each is what cuMemcpyAsync or cuMemcpy3DAsync does, one after the other in the
- * stream. Everything that can be decided without them is, before the first. */
+/* Batches of copies: each copy is done as by cuMemcpyAsync or cuMemcpy3DAsync, in order in the
+ * stream. All errors that can be found without copying are found before the first copy. */
 #include <stdint.h>
 
 #include "front/front.h"
 
 #if CUDA_VERSION >= 12080
 
-/* A batch on its way: where it stands, and what the program is told if that fails. */
+/* The progress of a batch, and the index that the program is told if a copy fails. */
 struct batch {
     CUstream stream;
     size_t at;
-    bool finish; /* a source may be gone when the call has returned: so it waits */
+    bool finish; /* the call waits: a source may be invalid after it returns */
 };
 
-static CUresult batch_check(CUstream stream)
+static CUresult copy_batch_check(CUstream stream)
 {
     CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
         rc = front_host.process_state();
     }
-    /* cuda.h: not the legacy stream. */
+    /* cuda.h forbids the legacy stream. */
     bool legacy = stream == NULL || stream == CU_STREAM_LEGACY;
     return rc == CUDA_SUCCESS && legacy ? CUDA_ERROR_INVALID_VALUE : rc;
 }
@@ -34,7 +34,7 @@ static CUresult order_check(CUmemcpySrcAccessOrder order, unsigned flags)
     return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Memory that CUDA does not know has been taken when a copy returns; other is read in its order. */
+/* Pageable memory has been read when a copy returns; other memory is read in stream order. */
 static void note_source(struct batch *batch, CUmemcpySrcAccessOrder order, bool array,
                         uint64_t source)
 {
@@ -55,7 +55,7 @@ struct lines {
     const size_t *sizes;
     size_t count;
     const CUmemcpyAttributes *attributes;
-    const size_t *begin; /* which copy each of the attributes begins with */
+    const size_t *begin; /* the first copy of each attribute */
     size_t attribute_count;
 };
 
@@ -79,7 +79,7 @@ static CUresult lines_check(const struct lines *lines)
 /* `batch->at`: the copy that failed, or SIZE_MAX. */
 static CUresult lines_copy(struct batch *batch, const struct lines *lines)
 {
-    CUresult rc = batch_check(batch->stream);
+    CUresult rc = copy_batch_check(batch->stream);
     batch->at = SIZE_MAX;
     if (rc == CUDA_SUCCESS) {
         rc = lines_check(lines);
@@ -108,7 +108,7 @@ CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
 
 /* ---- boxes */
 
-/* The element that the box is counted in; 0: two arrays that do not agree. */
+/* The size of the elements that the box is counted in. 0: two arrays of different elements. */
 static CUresult element_of(const CUDA_MEMCPY3D_BATCH_OP *op, size_t *bytes)
 {
     const CUmemcpy3DOperand *sides[2] = {&op->src, &op->dst};
@@ -135,7 +135,7 @@ static CUresult element_of(const CUDA_MEMCPY3D_BATCH_OP *op, size_t *bytes)
     return CUDA_SUCCESS;
 }
 
-/* One side as cuMemcpy3D has it. */
+/* One side of a cuMemcpy3D. */
 struct side {
     CUmemorytype type;
     CUdeviceptr at;
@@ -143,8 +143,8 @@ struct side {
     size_t pitch, height, x, y, z;
 };
 
-static CUresult side_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent, size_t element,
-                        struct side *side)
+static CUresult copy_batch_side(const CUmemcpy3DOperand *operand, const CUextent3D *extent,
+                                size_t element, struct side *side)
 {
     if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
         *side = (struct side){.type = CU_MEMORYTYPE_ARRAY,
@@ -165,7 +165,7 @@ static CUresult side_of(const CUmemcpy3DOperand *operand, const CUextent3D *exte
     return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult box_read(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *copy)
+static CUresult copy_batch_box_read(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *copy)
 {
     struct side from, to;
     size_t element, width;
@@ -179,10 +179,10 @@ static CUresult box_read(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *copy)
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = side_of(&op->src, &op->extent, element, &from);
+        rc = copy_batch_side(&op->src, &op->extent, element, &from);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = side_of(&op->dst, &op->extent, element, &to);
+        rc = copy_batch_side(&op->dst, &op->extent, element, &to);
     }
     if (rc == CUDA_SUCCESS) {
         *copy = (CUDA_MEMCPY3D){.srcXInBytes = from.x,
@@ -208,24 +208,24 @@ static CUresult box_read(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *copy)
     return rc;
 }
 
-/* The whole batch is read before its first copy. */
+/* Reads the whole batch before its first copy. */
 static CUresult boxes_copy(struct batch *batch, const CUDA_MEMCPY3D_BATCH_OP *ops, size_t count,
                            unsigned long long flags)
 {
     CUDA_MEMCPY3D copy;
-    CUresult rc = batch_check(batch->stream);
+    CUresult rc = copy_batch_check(batch->stream);
     batch->at = SIZE_MAX;
     if (rc == CUDA_SUCCESS && (ops == NULL || count == 0 || flags != 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        rc = box_read(&ops[i], &copy);
+        rc = copy_batch_box_read(&ops[i], &copy);
         batch->at = rc == CUDA_SUCCESS ? SIZE_MAX : i;
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         note_source(batch, ops[i].srcAccessOrder, ops[i].src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY,
                     ops[i].src.op.ptr.ptr);
-        rc = box_read(&ops[i], &copy);
+        rc = copy_batch_box_read(&ops[i], &copy);
         if (rc == CUDA_SUCCESS) {
             rc = cuMemcpy3DAsync_v2(&copy, batch->stream);
         }

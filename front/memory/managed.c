@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory: advice, prefetching and what is known of ranges. The calls are checked here; the
- * library is told where the program wants its memory (front_host.managed_move) and which stream may
- * use it (front_host.managed_attach).
+/* Managed memory: advice, prefetching and range attributes. The calls are checked here;
+ * front_host.managed_move and front_host.managed_attach tell the library where the program wants
+ * its memory and which stream may use it.
  *
- * What a reader would get wrong: cuda.h wants devices with CONCURRENT_MANAGED_ACCESS for advice and
- * for prefetching. Both are taken for any device: they are hints, and followed as far as they can
- * be. */
+ * Note: cuda.h demands devices with CONCURRENT_MANAGED_ACCESS for advice and prefetching. Here
+ * every device takes both: they are hints. */
 #include "front/memory/managed.h"
 
 #include "front/front.h"
@@ -14,7 +13,7 @@
 #define DEVICE_CPU     (-1) /* CU_DEVICE_CPU */
 #define DEVICE_INVALID (-2) /* CU_DEVICE_INVALID */
 
-/* ---- what calls say */
+/* ---- arguments */
 
 CUresult front_managed_check(uint64_t start, uint64_t bytes)
 {
@@ -24,7 +23,7 @@ CUresult front_managed_check(uint64_t start, uint64_t bytes)
     return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Host memory has one place: the nodes that it may consist of are not told apart, and all are 0. */
+/* Host memory is one location: its NUMA nodes are not told apart, and all are 0. */
 CUresult front_managed_location(const CUmemLocation *given, CUmemLocation *out)
 {
     struct front_device device;
@@ -52,7 +51,7 @@ CUmemLocation front_managed_place(CUdevice device)
                            .id = device == DEVICE_CPU ? 0 : device};
 }
 
-static CUresult ready(void)
+static CUresult managed_ready(void)
 {
     CUresult rc = front_ready();
     return rc == CUDA_SUCCESS ? front_host.process_state() : rc;
@@ -113,7 +112,7 @@ CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise a
                                 CUmemLocation location)
 {
     struct word word = {.advice = advice};
-    CUresult rc = ready();
+    CUresult rc = managed_ready();
     if (rc == CUDA_SUCCESS) {
         rc = front_managed_check(devPtr, count);
     }
@@ -131,9 +130,9 @@ CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advi
     return cuMemAdvise_v2(devPtr, count, advice, front_managed_place(device));
 }
 
-/* ---- what is known of a range */
+/* ---- attributes of a range */
 
-static int ordinal_of(const CUmemLocation *location)
+static int managed_ordinal_of(const CUmemLocation *location)
 {
     switch ((int)location->type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -178,13 +177,13 @@ static void attribute_write(const struct front_advice *advice, CUmem_range_attri
         *data = advice->read_mostly;
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
-        *data = ordinal_of(&advice->preferred);
+        *data = managed_ordinal_of(&advice->preferred);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
         accessed_list(advice, data, bytes / 4);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
-        *data = ordinal_of(&advice->prefetched);
+        *data = managed_ordinal_of(&advice->prefetched);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
         *data = (int)advice->preferred.type;
@@ -205,7 +204,7 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes,
                                          CUmem_range_attribute *attributes, size_t numAttributes,
                                          CUdeviceptr devPtr, size_t count)
 {
-    CUresult rc = ready();
+    CUresult rc = managed_ready();
     if (rc == CUDA_SUCCESS &&
         (data == NULL || dataSizes == NULL || attributes == NULL || numAttributes == 0)) {
         rc = CUDA_ERROR_INVALID_VALUE;

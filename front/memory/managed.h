@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls for managed memory say, checked. */
+/* Checked arguments of the calls about managed memory. */
 #ifndef FRONT_MEMORY_MANAGED_H
 #define FRONT_MEMORY_MANAGED_H
 
@@ -7,9 +7,9 @@
 
 #include "api/cuda_names.h"
 
-/* CUDA_ERROR_INVALID_VALUE unless all of it is one managed allocation's or variable's. */
+/* CUDA_ERROR_INVALID_VALUE unless the range lies in one managed allocation or variable. */
 CUresult front_managed_check(uint64_t start, uint64_t bytes);
-/* A location as it is kept. */
+/* Reads a location. */
 CUresult front_managed_location(const CUmemLocation *given, CUmemLocation *out);
 /* The location that a device number (or CU_DEVICE_CPU) means. */
 CUmemLocation front_managed_place(CUdevice device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory on its way: prefetching, discarding, and which stream may use it. */
+/* Moving managed memory: prefetching, discarding, and attaching to streams. */
 #include "front/front.h"
 #include "front/memory/advice.h"
 #include "front/memory/managed.h"
@@ -9,8 +9,8 @@ static void prefetched_change(struct front_advice *advice, const void *user)
     advice->prefetched = *(const CUmemLocation *)user;
 }
 
-/* `legacy`: whether the legacy stream will do. */
-static CUresult stream_check(CUstream stream, bool legacy)
+/* `legacy`: whether the legacy stream is allowed. */
+static CUresult managed_stream_check(CUstream stream, bool legacy)
 {
     unsigned flags;
     CUresult rc = front_ready();
@@ -37,7 +37,7 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLo
                                        unsigned int flags, CUstream hStream)
 {
     CUmemLocation place;
-    CUresult rc = stream_check(hStream, true);
+    CUresult rc = managed_stream_check(hStream, true);
     if (rc == CUDA_SUCCESS) {
         rc = flags != 0 ? CUDA_ERROR_INVALID_VALUE : front_managed_check(devPtr, count);
     }
@@ -58,7 +58,7 @@ CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice d
 struct batch {
     CUdeviceptr *starts;
     size_t *sizes, count;
-    CUmemLocation *places; /* NULL: to be discarded only */
+    CUmemLocation *places; /* NULL: only discard */
     size_t *firsts, place_count;
 };
 
@@ -78,10 +78,10 @@ static CUresult places_check(const struct batch *batch)
     return rc;
 }
 
-static CUresult batch_check(const struct batch *batch, bool placed, unsigned long long flags,
-                            CUstream stream)
+static CUresult managed_batch_check(const struct batch *batch, bool placed,
+                                    unsigned long long flags, CUstream stream)
 {
-    CUresult rc = stream_check(stream, false);
+    CUresult rc = managed_stream_check(stream, false);
     if (rc == CUDA_SUCCESS && (flags != 0 || batch->starts == NULL || batch->sizes == NULL ||
                                batch->count == 0 || (placed && batch->places == NULL))) {
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -113,16 +113,16 @@ CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size
 {
     const struct batch batch = {dptrs,        sizes,           count,
                                 prefetchLocs, prefetchLocIdxs, numPrefetchLocs};
-    CUresult rc = batch_check(&batch, true, flags, hStream);
+    CUresult rc = managed_batch_check(&batch, true, flags, hStream);
     return rc == CUDA_SUCCESS ? batch_prefetch(&batch, hStream) : rc;
 }
 
-/* What is discarded may have any content: that which it has already, too. */
+/* Discarded memory may have any content, so it keeps what it has. */
 CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
                                         unsigned long long flags, CUstream hStream)
 {
     const struct batch batch = {.starts = dptrs, .sizes = sizes, .count = count};
-    return batch_check(&batch, false, flags, hStream);
+    return managed_batch_check(&batch, false, flags, hStream);
 }
 
 CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
@@ -140,7 +140,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
                                         unsigned int flags)
 {
     struct front_pointer pointer;
-    CUresult rc = stream_check(hStream, flags != CU_MEM_ATTACH_SINGLE);
+    CUresult rc = managed_stream_check(hStream, flags != CU_MEM_ATTACH_SINGLE);
     if (rc == CUDA_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
         flags != CU_MEM_ATTACH_SINGLE) {
         rc = CUDA_ERROR_INVALID_VALUE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of pointers.
  *
- * What a reader would get wrong: what is true or false is written as four bytes. cuda.h calls it a
- * boolean; NVIDIA's CUDA runtime reads four, of a variable that it has not set. */
+ * Note: a boolean is written as four bytes. cuda.h says bool; NVIDIA's CUDA runtime reads four
+ * bytes of a variable that it has not initialised. */
 #include "front/memory/pointer.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 struct answer {
     uint64_t value;
     size_t bytes;
-    bool applies; /* to this pointer; if not, `value` is the default */
+    bool applies; /* the pointer has the attribute; if not, `value` is the default */
 };
 
 static struct answer answer_of(uint64_t value, size_t bytes, bool applies, uint64_t otherwise)
@@ -22,7 +22,7 @@ static struct answer answer_of(uint64_t value, size_t bytes, bool applies, uint6
     return (struct answer){applies ? value : otherwise, bytes, applies};
 }
 
-/* `p` NULL: an address that CUDA does not know. False: there is no such attribute. */
+/* `p` NULL: CUDA does not know the address. False: there is no such attribute. */
 static bool attribute_of(const struct front_pointer *p, CUpointer_attribute attribute,
                          uint64_t address, struct answer *out)
 {
@@ -75,7 +75,7 @@ static bool attribute_of(const struct front_pointer *p, CUpointer_attribute attr
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         *out = answer_of(p->managed, 4, known, 0);
         return true;
-    /* None of these is there. */
+    /* None of these features exists. */
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case 21: /* IS_HW_DECOMPRESS_CAPABLE, newer than the oldest cuda.h that we build with */
         *out = answer_of(0, 4, known, 0);
@@ -91,7 +91,7 @@ static bool attribute_of(const struct front_pointer *p, CUpointer_attribute attr
     }
 }
 
-static CUresult ready(void)
+static CUresult pointer_ready(void)
 {
     CUresult rc = front_ready();
     return rc == CUDA_SUCCESS ? front_host.process_state() : rc;
@@ -101,7 +101,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 {
     struct front_pointer pointer;
     struct answer answer;
-    CUresult rc = ready();
+    CUresult rc = pointer_ready();
     if (rc == CUDA_SUCCESS && data == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -119,13 +119,13 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     return CUDA_SUCCESS;
 }
 
-/* What does not apply is no error here, but 0 (or no device). */
+/* An attribute that does not apply gives 0 (or no device) instead of an error. */
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
                                         void **data, CUdeviceptr ptr)
 {
     struct front_pointer pointer;
     struct answer answer;
-    CUresult rc = ready();
+    CUresult rc = pointer_ready();
     if (rc == CUDA_SUCCESS && (numAttributes == 0 || attributes == NULL || data == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library knows of an address that CUDA gave out or was told of. */
+/* The library's facts about an address that CUDA allocated or registered. */
 #ifndef FRONT_MEMORY_POINTER_H
 #define FRONT_MEMORY_POINTER_H
 
@@ -9,18 +9,18 @@
 #include "api/cuda_names.h"
 
 struct front_pointer {
-    bool device;        /* device memory; else host memory that is pinned */
+    bool device;        /* device memory; otherwise pinned host memory */
     bool on_device;     /* kernels may use the address */
-    uint64_t to_device; /* what is to be added to an address for the device's; it wraps */
-    bool managed;       /* host and device use it at one address */
-    bool sync_memops;   /* as cuPointerSetAttribute has set it */
+    uint64_t to_device; /* device address minus host address; wraps */
+    bool managed;       /* managed: host and device use the same address */
+    bool sync_memops;   /* as set by cuPointerSetAttribute */
     bool read_only;     /* for the device */
-    bool ipc;           /* cuIpcGetMemHandle exports it */
-    CUcontext context;  /* where it was made; NULL: none */
+    bool ipc;           /* can be exported by cuIpcGetMemHandle */
+    CUcontext context;  /* of the allocation; NULL: none */
     CUdevice ordinal;
-    CUmemoryPool pool;     /* from which it was allocated; NULL: from none */
+    CUmemoryPool pool;     /* of the allocation; NULL: not from a pool */
     uint64_t start, bytes; /* the whole allocation, variable or range */
-    uint64_t id;           /* nothing else that lives now has it */
+    uint64_t id;           /* unique among live allocations */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stream attributes. */
+/* Stream attributes: reading, checking and storing them. */
 #include "front/memory/stream_attributes.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ CUresult front_stream_attribute_set(struct front_stream_attributes *kept, CUstre
         return CUDA_ERROR_INVALID_VALUE;
     }
     switch ((int)attribute) {
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* the greatest is the lowest number */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* the highest priority is the lowest number */
         kept->priority = value->priority > least      ? least
                          : value->priority < greatest ? greatest
                                                       : value->priority;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cuStreamSetAttribute keeps of a stream. Only the priority changes what happens; the others
- * are hints about caches, waiting threads and fences that this library can do without, and are
- * answered as they were set. */
+/* Stream attributes (cuStreamSetAttribute). Only the priority has an effect. The others are
+ * hints about caches, waiting threads and fences; they are stored for queries. */
 #ifndef FRONT_MEMORY_STREAM_ATTRIBUTES_H
 #define FRONT_MEMORY_STREAM_ATTRIBUTES_H
 
@@ -17,8 +16,8 @@ struct front_stream_attributes {
 
 extern const struct front_stream_attributes front_stream_attributes_new;
 
-/* A priority outside of the range is cut to it. CUDA_ERROR_INVALID_VALUE: NULL, not an attribute of
- * streams, or no value of it. */
+/* A priority outside the range is clamped. CUDA_ERROR_INVALID_VALUE: NULL, not a stream
+ * attribute, or an invalid value. */
 CUresult front_stream_attribute_set(struct front_stream_attributes *kept, CUstreamAttrID attribute,
                                     const CUstreamAttrValue *value, int least, int greatest);
 CUresult front_stream_attribute_get(const struct front_stream_attributes *kept,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory operations that the program wants to be over when they return. Calls without Async in
- * their names may return before, where what they write is a device's alone: unless the memory has
- * the attribute SYNC_MEMOPS, or the context the flag. Calls with Async are not meant. */
+/* Synchronous memory operations. Calls without Async in their names may return before they are
+ * complete if they write device memory only, unless the memory has the attribute SYNC_MEMOPS or
+ * the context has the flag. Calls with Async are not affected. */
 #include <string.h>
 
 #include "front/front.h"
@@ -14,8 +14,8 @@ CUresult front_settle(CUresult rc, CUstream stream, CUdeviceptr to, CUdeviceptr 
     return settles ? cuStreamSynchronize(stream) : rc;
 }
 
-/* What such calls have left to be done before is over, too: in both of the streams that they use
- * here. Without a current context there are none. */
+/* Waits for earlier calls that returned before they were complete, in both streams that they
+ * use. Without a current context there are none. */
 static CUresult pending(void)
 {
     if (front_context_current() == NULL ||

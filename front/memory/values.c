@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that wait for a value in memory or write one: each call is a batch of such steps. The
- * functions of before CUDA 11.7 (without _v2) are not provided; the attribute
- * CAN_USE_STREAM_MEM_OPS_V1 says so. */
+/* Stream memory operations: steps of a stream that wait for a value in memory or write one. Each
+ * call is a batch of steps. The functions of before CUDA 11.7 (without _v2) are not provided;
+ * the attribute CAN_USE_STREAM_MEM_OPS_V1 says so. */
 #include "front/front.h"
 
 static CUresult wait_kind(unsigned flags, struct front_value *out)
@@ -63,7 +63,7 @@ CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuui
     return write_one(stream, addr, 8, value, flags);
 }
 
-/* `*none`: it asks for nothing that is not so anyway. */
+/* `*none`: the step has no effect here. */
 static CUresult batch_step(const CUstreamBatchMemOpParams *op, struct front_value *out, bool *none)
 {
     bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
@@ -82,7 +82,7 @@ static CUresult batch_step(const CUstreamBatchMemOpParams *op, struct front_valu
         out->value = wide ? op->writeValue.value64 : op->writeValue.value;
         return op->writeValue.flags == CU_STREAM_WRITE_VALUE_DEFAULT ? CUDA_SUCCESS
                                                                      : CUDA_ERROR_INVALID_VALUE;
-    case CU_STREAM_MEM_OP_BARRIER: /* steps of a stream happen in order, and so are seen */
+    case CU_STREAM_MEM_OP_BARRIER: /* steps of a stream are ordered and visible in order */
         *none = true;
         return op->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU
                    ? CUDA_SUCCESS

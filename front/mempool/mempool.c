@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools: where an allocation comes from, and what goes back when. In this order: memory that
- * is the stream's own or whose last user has ended; new memory; memory of another stream, which the
- * allocating one then waits for; what other streams turn out to have done with; what other pools of
- * the device do not use. */
+/* Memory pools: the source of an allocation, and the release of unused memory. Sources are tried
+ * in this order: free memory of the stream, or of streams whose work is known to be done; new
+ * memory; free memory of another stream, for which the allocating stream then waits; memory of
+ * other streams that turns out to be done with; unused memory of the device's other pools. */
 #include "front/mempool/mempool_state.h"
 
 #include <stdatomic.h>
@@ -12,10 +12,8 @@
 #include "base/handle_table.h"
 #include "front/front.h"
 
-#define POOLS_MAX 65536u
-#define GENEROUS_MAX                                                                               \
-    (UINT64_C(32) << 20) /* a pool grows by half of what it has, at most by this                   \
-                          */
+#define POOLS_MAX    65536u
+#define GENEROUS_MAX (UINT64_C(32) << 20) /* a pool grows by half of its size, at most by this */
 
 struct device_pools {
     struct mempool *first, *current;
@@ -23,10 +21,10 @@ struct device_pools {
 
 static struct ga_list pools;
 static struct ga_handle_table handles;
-static struct device_pools *devices; /* NULL: nothing has been made yet */
+static struct device_pools *devices; /* NULL: no pool has been made yet */
 static int device_count;
 static uint64_t last_serial;
-static atomic_bool due; /* something was freed that may go back */
+static atomic_bool due; /* freed memory may be released */
 
 static bool state_make(void)
 {
@@ -121,7 +119,7 @@ static CUresult chunk_access(const struct mempool_chunk *chunk, CUdevice by,
     return mempool_host->access(chunk->pool->device, chunk->start, chunk->bytes, by, flags);
 }
 
-/* A chunk that has been mapped. On failure it stays mapped, perhaps as the pool's. */
+/* Enters a mapped chunk. On failure it stays mapped, perhaps in the pool. */
 static CUresult chunk_enter(struct mempool *pool, uint64_t start, uint64_t bytes)
 {
     CUresult rc = CUDA_SUCCESS;
@@ -140,7 +138,7 @@ static CUresult chunk_enter(struct mempool *pool, uint64_t start, uint64_t bytes
     return rc;
 }
 
-static CUresult grow(struct mempool *pool, uint64_t bytes)
+static CUresult mempool_grow(struct mempool *pool, uint64_t bytes)
 {
     uint64_t start = 0;
     if (pool->most != 0 && (bytes > pool->most || pool->reserved > pool->most - bytes)) {
@@ -150,14 +148,15 @@ static CUresult grow(struct mempool *pool, uint64_t bytes)
     return rc == CUDA_SUCCESS ? chunk_enter(pool, start, bytes) : rc;
 }
 
-static uint64_t rounded(uint64_t bytes)
+static uint64_t mempool_rounded(uint64_t bytes)
 {
     return (bytes + FRONT_MEMPOOL_UNIT - 1) & ~(uint64_t)(FRONT_MEMPOOL_UNIT - 1);
 }
 
-/* The block of a chunk that is nothing else but this; NULL: no memory. What lies beside it is never
- * given to anybody. */
-static struct mempool_block *cut(struct mempool_chunk *chunk, uint64_t offset, uint64_t bytes)
+/* Cuts the one allocation of an imported chunk. The memory beside it is never given out. NULL:
+ * no memory. */
+static struct mempool_block *mempool_cut(struct mempool_chunk *chunk, uint64_t offset,
+                                         uint64_t bytes)
 {
     struct mempool_block *block = &chunk->blocks[0];
     if (offset != 0) {
@@ -173,20 +172,21 @@ CUresult mempool_import(struct mempool *pool, const uint8_t shared[FRONT_MEMPOOL
                         uint64_t offset, uint64_t bytes, uint64_t *address)
 {
     uint64_t start, chunk_bytes;
-    if (bytes == 0 || rounded(bytes) < bytes || offset % FRONT_MEMPOOL_UNIT != 0) {
+    if (bytes == 0 || mempool_rounded(bytes) < bytes || offset % FRONT_MEMPOOL_UNIT != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult rc = mempool_host->open(pool->device, shared, &start, &chunk_bytes);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (offset >= chunk_bytes || rounded(bytes) > chunk_bytes - offset) {
+    if (offset >= chunk_bytes || mempool_rounded(bytes) > chunk_bytes - offset) {
         mempool_host->unmap(pool->device, start, chunk_bytes);
         return CUDA_ERROR_INVALID_VALUE;
     }
     rc = chunk_enter(pool, start, chunk_bytes);
     struct mempool_chunk *chunk = mempool_chunk_at(start);
-    struct mempool_block *block = rc == CUDA_SUCCESS ? cut(chunk, offset, rounded(bytes)) : NULL;
+    struct mempool_block *block =
+        rc == CUDA_SUCCESS ? mempool_cut(chunk, offset, mempool_rounded(bytes)) : NULL;
     if (block == NULL) {
         mempool_trim(pool, 0); /* nothing is allocated in it */
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
@@ -209,14 +209,14 @@ static CUresult grow_generously(struct mempool *pool, uint64_t bytes)
     more = more < GENEROUS_MAX ? more : GENEROUS_MAX;
     CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (more > least) {
-        rc = grow(pool, more);
+        rc = mempool_grow(pool, more);
     }
-    return rc == CUDA_ERROR_OUT_OF_MEMORY ? grow(pool, least) : rc;
+    return rc == CUDA_ERROR_OUT_OF_MEMORY ? mempool_grow(pool, least) : rc;
 }
 
-/* ---- taking */
+/* ---- allocating */
 
-/* The smallest block of the pool that fits; `stream` as in mempool_chunk_fit. */
+/* The smallest fitting block of the pool; `stream` as in mempool_chunk_fit. */
 static struct mempool_block *pool_fit(const struct mempool *pool, uint64_t bytes, uint64_t stream,
                                       struct mempool_chunk **chunk)
 {
@@ -233,8 +233,10 @@ static struct mempool_block *pool_fit(const struct mempool *pool, uint64_t bytes
     return best;
 }
 
-/* Nothing is the stream's and nothing new is to be had: it waits for another stream's. */
-static CUresult adopt(const struct mempool *pool, const struct front_stream *stream, uint64_t bytes)
+/* Takes free memory of another stream, for which the allocating stream waits: it has none of its
+ * own, and new memory cannot be had. */
+static CUresult mempool_adopt(const struct mempool *pool, const struct front_stream *stream,
+                              uint64_t bytes)
 {
     struct mempool_chunk *chunk;
     struct mempool_block *block = pool->internal ? pool_fit(pool, bytes, 0, &chunk) : NULL;
@@ -264,8 +266,8 @@ static void sweep(const struct mempool *pool, bool ask)
     }
 }
 
-/* Chunks of which nothing is used go, as long as `keep` bytes stay. */
-static void trim(struct mempool *pool, uint64_t keep, bool ask)
+/* Releases unused chunks, but keeps `keep` bytes. */
+static void mempool_trim_chunks(struct mempool *pool, uint64_t keep, bool ask)
 {
     sweep(pool, ask);
     for (size_t i = mempool_chunk_count; i-- > 0;) {
@@ -277,23 +279,24 @@ static void trim(struct mempool *pool, uint64_t keep, bool ask)
     }
 }
 
-/* What pools of the device hold and do not use is better used elsewhere. */
+/* Releases unused memory of all pools of the device. */
 static void trim_all(CUdevice device)
 {
     ga_list_each (at, following, &pools) {
         struct mempool *pool = ga_container(at, struct mempool, link);
         if (pool->device == device) {
-            trim(pool, 0, true);
+            mempool_trim_chunks(pool, 0, true);
         }
     }
 }
 
-/* Sees to it that something fits. */
-static CUresult make_room(struct mempool *pool, const struct front_stream *stream, uint64_t bytes)
+/* Makes room for the allocation. */
+static CUresult mempool_make_room(struct mempool *pool, const struct front_stream *stream,
+                                  uint64_t bytes)
 {
     CUresult rc = grow_generously(pool, bytes);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        rc = adopt(pool, stream, bytes);
+        rc = mempool_adopt(pool, stream, bytes);
     }
     struct mempool_chunk *chunk;
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -301,7 +304,7 @@ static CUresult make_room(struct mempool *pool, const struct front_stream *strea
         rc = pool_fit(pool, bytes, stream->id, &chunk) != NULL ? CUDA_SUCCESS : rc;
     }
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        trim_all(pool->device); /* pieces too small may make room for a larger one */
+        trim_all(pool->device); /* released small chunks may leave room for a larger one */
         rc = grow_generously(pool, bytes);
     }
     return rc;
@@ -310,9 +313,9 @@ static CUresult make_room(struct mempool *pool, const struct front_stream *strea
 CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, uint64_t bytes,
                       uint64_t *address)
 {
-    const uint64_t whole = rounded(bytes);
+    const uint64_t whole = mempool_rounded(bytes);
     struct mempool_chunk *chunk = NULL;
-    if (whole < bytes || pool->imported) { /* another process allocates there */
+    if (whole < bytes || pool->imported) { /* only the exporting process allocates there */
         return pool->imported ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct mempool_block *block = pool_fit(pool, whole, stream->id, &chunk);
@@ -321,7 +324,7 @@ CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, u
         block = pool_fit(pool, whole, stream->id, &chunk);
     }
     if (block == NULL) {
-        CUresult rc = make_room(pool, stream, whole);
+        CUresult rc = mempool_make_room(pool, stream, whole);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
@@ -339,7 +342,7 @@ CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, u
     return CUDA_SUCCESS;
 }
 
-/* ---- giving back */
+/* ---- freeing */
 
 CUresult mempool_give(uint64_t address, const struct front_stream *stream)
 {
@@ -360,10 +363,10 @@ CUresult mempool_give(uint64_t address, const struct front_stream *stream)
 
 void mempool_trim(struct mempool *pool, uint64_t keep)
 {
-    trim(pool, keep, false);
+    mempool_trim_chunks(pool, keep, false);
 }
 
-/* A destroyed pool ends with its last chunk. */
+/* Frees a destroyed pool with its last chunk. */
 static void pool_end(struct mempool *pool)
 {
     if (pool->handle == 0) {
@@ -398,7 +401,7 @@ CUresult mempool_access(struct mempool *pool, CUdevice by, CUmemAccess_flags fla
     return rc;
 }
 
-/* ---- what the library asks */
+/* ---- for the library */
 
 bool front_mempool_free(uint64_t address)
 {

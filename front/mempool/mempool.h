@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools, from which streams take memory in their order: cuMemAllocAsync and its kin. The
- * whole bookkeeping is here: a pool holds chunks of memory that the library maps for it, cut into
- * blocks. Nothing travels and nothing is mapped while a pool holds memory that fits.
+/* Memory pools: stream-ordered allocation (cuMemAllocAsync and related calls). All bookkeeping is
+ * here: a pool has chunks of memory that the library maps for it, cut into blocks. As long as the
+ * pool has fitting memory, an allocation sends nothing and maps nothing.
  *
- * What a reader would get wrong: a block that a stream has freed is memory of that stream's at
- * once, and any other stream's only when the stream's work up to the free is known to be done. That
- * point is a mark, which the library makes. A chunk goes back when all of it is free and all its
- * marks are passed.
+ * Note: a block that a stream has freed can be used by that stream at once. Other streams can use
+ * it only when the stream's work before the free is known to be done; the library makes a mark of
+ * that point. A chunk is released when all of it is free and all its marks have been passed.
  *
  * Everything here is under the library's lock (`enter`). */
 #ifndef FRONT_MEMPOOL_MEMPOOL_H
@@ -17,39 +16,40 @@
 
 #include "api/cuda_names.h"
 
-/* A stream as the library has found it; lent while it is entered. */
+/* A stream, as found by the library; valid until leave. */
 struct front_stream {
     uint64_t id; /* as cuStreamGetId; never 0 */
     CUdevice device;
-    void *context, *stream; /* the library's */
+    void *context, *stream; /* for the library */
 };
 
 #define FRONT_MEMPOOL_SHARED 40u
 
-/* What the library does for pools. All but the first two with its lock held, which none lets go. */
+/* Functions of the library for pools. All but the first two are called with its lock held, and
+ * none releases it. */
 struct front_mempool_host {
-    /* Locks. What stands against every call is answered instead. */
+    /* Takes the lock, or returns the sticky error. */
     CUresult (*enter)(void);
-    /* The same, and finds the stream as a call does. */
+    /* As `enter`, and looks up the stream as a call does. */
     CUresult (*enter_stream)(CUstream handle, struct front_stream *stream);
     void (*leave)(void);
-    /* Memory of the device, accessible for itself. `bytes`: whole pieces of FRONT_MEMPOOL_PIECE. */
+    /* Maps memory of the device that the device can access. `bytes`: a multiple of
+     * FRONT_MEMPOOL_PIECE. */
     CUresult (*map)(CUdevice device, uint64_t bytes, uint64_t *address);
     void (*unmap)(CUdevice device, uint64_t address, uint64_t bytes);
-    /* What `by` may do with memory that was mapped. */
+    /* Sets the access of device `by` to mapped memory. */
     CUresult (*access)(CUdevice device, uint64_t address, uint64_t bytes, CUdevice by,
                        CUmemAccess_flags flags);
-    /* Everything submitted to the stream so far. NULL: no memory. */
+    /* A mark behind all work submitted to the stream so far. NULL: no memory. */
     void *(*mark)(const struct front_stream *stream);
     bool (*passed)(const void *mark);
-    /* The same, and finds out what is not known yet, without waiting for work. NULL: as `passed`.
-     */
+    /* As `passed`, but asks the device, without waiting for work. NULL: not available. */
     bool (*ask)(const void *mark);
-    /* Lets what the stream is given from now on wait for the mark. */
+    /* Makes later work of the stream wait for the mark. */
     CUresult (*wait)(const struct front_stream *stream, void *mark);
     void (*drop)(void *mark);
-    /* What another process needs to have memory that was mapped; and mapping that there, with
-     * `unmap` as its end. CUDA_ERROR_INVALID_VALUE: it is not there (any more). */
+    /* share: describes mapped memory for another process, which maps it by the second function
+     * and unmaps it by `unmap`. CUDA_ERROR_INVALID_VALUE: the memory does not exist (any more). */
     CUresult (*share)(CUdevice device, uint64_t address, uint64_t bytes,
                       uint8_t shared[FRONT_MEMPOOL_SHARED]);
     CUresult (*open)(CUdevice device, const uint8_t shared[FRONT_MEMPOOL_SHARED], uint64_t *address,
@@ -63,21 +63,22 @@ struct front_mempool_found {
     uint64_t start, bytes; /* of the allocation */
     CUdevice device;
     CUmemoryPool pool;
-    uint64_t id; /* no other allocation of a pool ever had it */
+    uint64_t id; /* unique among all allocations of pools */
 };
 /* The live allocation that contains the address. */
 bool front_mempool_find(uint64_t address, struct front_mempool_found *found);
-/* Frees an allocation that nothing uses any more: the caller has waited. False: there is none. */
+/* Frees an allocation whose users are done: the caller has waited. False: there is none. */
 bool front_mempool_free(uint64_t address);
-/* Memory of the device is used up: what its pools hold and do not use goes, in all of them. True:
- * they have memory that was freed in the order of work which has not ended; more goes after that.
- */
+/* To be called when memory of the device is used up: releases unused memory of all its pools.
+ * True: pools have memory that was freed behind unfinished work, so a later call may release
+ * more. */
 bool front_mempool_release(CUdevice device);
-/* A device was reset: its pools are as at first. All work on it has ended. */
+/* To be called when a device was reset: its pools return to their initial state. All work on it
+ * has ended. */
 void front_mempool_reset(CUdevice device);
 
-/* After the program has waited for work: pools give back what they need not keep. Without the lock;
- * costs a look at a number unless there is something to do. */
+/* To be called after the program has waited for work: pools release memory above their
+ * threshold. Must be called without the lock. Costs one read if there is nothing to do. */
 void front_mempool_synchronized(void);
 
 #endif

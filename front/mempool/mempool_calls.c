@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls about memory pools: arguments are checked here, the rest is mempool.c's. Pools are of
- * device memory: the host's and managed ones are refused. */
+/* The calls about memory pools. Arguments are checked here, mempool.c does the rest. Only pools
+ * of device memory exist; those of host and managed memory are refused. */
 #include <string.h>
 
 #include "front/front.h"
 #include "front/mempool/mempool_state.h"
 
-static CUresult enter(void)
+static CUresult mempool_enter(void)
 {
     return front_host.mempool->enter();
 }
 
-static CUresult leave(CUresult rc)
+static CUresult mempool_leave(CUresult rc)
 {
     front_host.mempool->leave();
     return rc;
@@ -25,8 +25,8 @@ static bool device_there(CUdevice device)
 
 /* ---- allocating */
 
-static CUresult take(CUdeviceptr *dptr, size_t bytes, CUstream handle, bool given,
-                     CUmemoryPool wanted)
+static CUresult mempool_allocate(CUdeviceptr *dptr, size_t bytes, CUstream handle, bool given,
+                                 CUmemoryPool wanted)
 {
     struct front_stream stream;
     struct mempool *pool = NULL;
@@ -35,7 +35,7 @@ static CUresult take(CUdeviceptr *dptr, size_t bytes, CUstream handle, bool give
         return rc;
     }
     if (dptr == NULL || bytes == 0) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (!given) {
         rc = mempool_current(stream.device, &pool);
@@ -49,21 +49,21 @@ static CUresult take(CUdeviceptr *dptr, size_t bytes, CUstream handle, bool give
     if (rc == CUDA_SUCCESS) {
         *dptr = address;
     }
-    return leave(rc);
+    return mempool_leave(rc);
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
-    return take(dptr, bytesize, hStream, false, NULL);
+    return mempool_allocate(dptr, bytesize, hStream, false, NULL);
 }
 
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
                                          CUstream hStream)
 {
-    return take(dptr, bytesize, hStream, true, pool);
+    return mempool_allocate(dptr, bytesize, hStream, true, pool);
 }
 
-/* Memory that cuMemAlloc gave may be freed here as well: the call waits then, as cuMemFree does. */
+/* Memory of cuMemAlloc may be freed here as well; then the call waits, as cuMemFree does. */
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct front_stream stream;
@@ -72,7 +72,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = leave(dptr != 0 ? mempool_give(dptr, &stream) : CUDA_ERROR_INVALID_VALUE);
+    rc = mempool_leave(dptr != 0 ? mempool_give(dptr, &stream) : CUDA_ERROR_INVALID_VALUE);
     bool other = rc == CUDA_ERROR_INVALID_VALUE && front_host.pointer(dptr, &pointer) &&
                  pointer.device && pointer.pool == NULL;
     return other ? cuMemFree_v2(dptr) : rc;
@@ -83,21 +83,21 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 static CUresult device_pool(CUmemoryPool *out, CUdevice device, bool current)
 {
     struct mempool *pool;
-    CUresult rc = enter();
+    CUresult rc = mempool_enter();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     if (out == NULL) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (!device_there(device)) {
-        return leave(CUDA_ERROR_INVALID_DEVICE);
+        return mempool_leave(CUDA_ERROR_INVALID_DEVICE);
     }
     rc = current ? mempool_current(device, &pool) : mempool_default(device, &pool);
     if (rc == CUDA_SUCCESS) {
         *out = mempool_handle(pool);
     }
-    return leave(rc);
+    return mempool_leave(rc);
 }
 
 CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
@@ -112,23 +112,23 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
-    CUresult rc = enter();
+    CUresult rc = mempool_enter();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     struct mempool *found = mempool_of(pool);
     if (!device_there(dev)) {
-        return leave(CUDA_ERROR_INVALID_DEVICE);
+        return mempool_leave(CUDA_ERROR_INVALID_DEVICE);
     }
     if (found == NULL || found->device != dev || found->imported) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_leave(CUDA_ERROR_INVALID_VALUE);
     }
     mempool_set_current(found);
-    return leave(CUDA_SUCCESS);
+    return mempool_leave(CUDA_SUCCESS);
 }
 
 #if CUDA_VERSION >= 13000
-/* Pools of the host's and of managed memory are not there, and say so. */
+/* Refuses pools of host and managed memory. */
 static CUresult location_check(const CUmemLocation *location, CUmemAllocationType type,
                                const char *call)
 {
@@ -153,8 +153,8 @@ static CUresult location_check(const CUmemLocation *location, CUmemAllocationTyp
 static CUresult location_ready(const CUmemLocation *location, CUmemAllocationType type,
                                const char *call)
 {
-    CUresult rc = enter();
-    return rc == CUDA_SUCCESS ? leave(location_check(location, type, call)) : rc;
+    CUresult rc = mempool_enter();
+    return rc == CUDA_SUCCESS ? mempool_leave(location_check(location, type, call)) : rc;
 }
 
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
@@ -179,7 +179,7 @@ CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType ty
 }
 #endif
 
-/* ---- making and ending them */
+/* ---- creating and destroying pools */
 
 static CUresult props_check(const CUmemPoolProps *props)
 {
@@ -214,7 +214,7 @@ static CUresult props_check(const CUmemPoolProps *props)
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct mempool *made;
-    CUresult rc = enter();
+    CUresult rc = mempool_enter();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -226,18 +226,18 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
         made->exportable = poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
         *pool = mempool_handle(made);
     }
-    return leave(rc);
+    return mempool_leave(rc);
 }
 
-/* Enters and finds the pool; the lock is held on success. */
+/* Finds the pool. The lock is held on success. */
 static CUresult enter_pool(CUmemoryPool handle, struct mempool **pool)
 {
-    CUresult rc = enter();
+    CUresult rc = mempool_enter();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     *pool = mempool_of(handle);
-    return *pool != NULL ? CUDA_SUCCESS : leave(CUDA_ERROR_INVALID_VALUE);
+    return *pool != NULL ? CUDA_SUCCESS : mempool_leave(CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
@@ -248,10 +248,10 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
         return rc;
     }
     if (found->first) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_leave(CUDA_ERROR_INVALID_VALUE);
     }
     mempool_destroy(found);
-    return leave(CUDA_SUCCESS);
+    return mempool_leave(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
@@ -262,13 +262,13 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
         return rc;
     }
     mempool_trim(found, minBytesToKeep);
-    return leave(CUDA_SUCCESS);
+    return mempool_leave(CUDA_SUCCESS);
 }
 
 /* ---- attributes */
 
-static CUresult attribute_set(struct mempool *pool, CUmemPool_attribute attribute,
-                              const void *value)
+static CUresult mempool_attribute_set(struct mempool *pool, CUmemPool_attribute attribute,
+                                      const void *value)
 {
     int flag;
     uint64_t number;
@@ -310,11 +310,12 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return leave(value != NULL ? attribute_set(found, attr, value) : CUDA_ERROR_INVALID_VALUE);
+    return mempool_leave(value != NULL ? mempool_attribute_set(found, attr, value)
+                                       : CUDA_ERROR_INVALID_VALUE);
 }
 
-static CUresult attribute_get(const struct mempool *pool, CUmemPool_attribute attribute,
-                              void *value)
+static CUresult mempool_attribute_get(const struct mempool *pool, CUmemPool_attribute attribute,
+                                      void *value)
 {
     const struct {
         CUmemPool_attribute attribute;
@@ -346,12 +347,13 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    return leave(value != NULL ? attribute_get(found, attr, value) : CUDA_ERROR_INVALID_VALUE);
+    return mempool_leave(value != NULL ? mempool_attribute_get(found, attr, value)
+                                       : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- access by other devices */
 
-static CUresult access_check(const struct mempool *pool, const CUmemAccessDesc *desc)
+static CUresult mempool_access_check(const struct mempool *pool, const CUmemAccessDesc *desc)
 {
     bool known = (int)desc->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
                  (int)desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
@@ -361,7 +363,7 @@ static CUresult access_check(const struct mempool *pool, const CUmemAccessDesc *
     if (!known || desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_there(by)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (by == pool->device) { /* its own access stays */
+    if (by == pool->device) { /* the pool's device always has access */
         return desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
                                                                  : CUDA_ERROR_INVALID_VALUE;
     }
@@ -377,17 +379,17 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
         return rc;
     }
     if (map == NULL) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_leave(CUDA_ERROR_INVALID_VALUE);
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        rc = access_check(found, &map[i]);
+        rc = mempool_access_check(found, &map[i]);
     }
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         if (map[i].location.id != found->device) {
             rc = mempool_access(found, map[i].location.id, map[i].flags);
         }
     }
-    return leave(rc);
+    return mempool_leave(rc);
 }
 
 CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool,
@@ -400,8 +402,8 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     }
     if (flags == NULL || location == NULL || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
         !device_there(location->id)) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_leave(CUDA_ERROR_INVALID_VALUE);
     }
     *flags = (CUmemAccess_flags)found->access[location->id];
-    return leave(CUDA_SUCCESS);
+    return mempool_leave(CUDA_SUCCESS);
 }

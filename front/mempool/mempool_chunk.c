@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of a chunk: a sorted array, for there are few of them and they are looked up by address.
- */
+/* Blocks of a chunk: a sorted array, because they are few and are looked up by address. */
 #include "front/mempool/mempool_chunk.h"
 
 #include <stdlib.h>
@@ -18,7 +17,7 @@ static size_t capacity;
 
 /* ---- all chunks, by address */
 
-/* The index of the first chunk that begins behind the address. */
+/* The index of the first chunk behind the address. */
 static size_t chunk_behind(uint64_t address)
 {
     size_t low = 0, high = mempool_chunk_count;
@@ -98,7 +97,7 @@ void mempool_chunk_destroy(size_t at)
     free(chunk);
 }
 
-/* ---- blocks of one */
+/* ---- blocks of a chunk */
 
 struct mempool_block *mempool_chunk_fit(const struct mempool_chunk *chunk, uint64_t bytes,
                                         uint64_t stream)
@@ -135,7 +134,7 @@ struct mempool_block *mempool_chunk_take(struct mempool_chunk *chunk, struct mem
         block[1].start += bytes;
         block[1].bytes -= bytes;
         block->bytes = bytes;
-        block->mark = NULL; /* it stays with what remains */
+        block->mark = NULL; /* the mark stays with the remaining block */
     }
     mark_drop(block);
     chunk->used += bytes;
@@ -156,9 +155,9 @@ struct mempool_block *mempool_chunk_block(const struct mempool_chunk *chunk, uin
     return &chunk->blocks[low];
 }
 
-/* Makes one of the free blocks `at` and `at + 1`, if both are there and belong to the same. Of two
- * marks of one stream the later one says both. */
-static void join(struct mempool_chunk *chunk, size_t at)
+/* Joins the free blocks `at` and `at + 1`, if both exist and belong to the same stream. Of two
+ * marks of one stream the later one includes the other. */
+static void mempool_blocks_join(struct mempool_chunk *chunk, size_t at)
 {
     struct mempool_block *block = &chunk->blocks[at], *next = block + 1;
     if (at + 1 >= chunk->count || block->asked != 0 || next->asked != 0 ||
@@ -186,15 +185,15 @@ void mempool_chunk_give(struct mempool_chunk *chunk, struct mempool_block *block
                                     .stream = stream,
                                     .serial = serial,
                                     .mark = mark};
-    join(chunk, at);
+    mempool_blocks_join(chunk, at);
     if (at > 0) {
-        join(chunk, at - 1);
+        mempool_blocks_join(chunk, at - 1);
     }
 }
 
 void mempool_chunk_sweep(struct mempool_chunk *chunk, bool anybody, bool ask)
 {
-    uint64_t busy = 0; /* the stream that was asked about last, in vain */
+    uint64_t busy = 0; /* the last stream whose mark was not passed */
     for (size_t i = 0; i < chunk->count; i++) {
         struct mempool_block *block = &chunk->blocks[i];
         bool passed = block->mark != NULL && mempool_host->passed(block->mark);
@@ -211,7 +210,7 @@ void mempool_chunk_sweep(struct mempool_chunk *chunk, bool anybody, bool ask)
         }
     }
     for (size_t i = chunk->count; i-- > 0;) {
-        join(chunk, i);
+        mempool_blocks_join(chunk, i);
     }
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools of other processes. What is passed on for a pool is a file without a name that says
- * which one it is; for an allocation of it, bytes that say where it lies in which memory, and what
- * the library needs to map that.
+/* Memory pools of other processes. A pool is exported as a file descriptor that identifies the
+ * pool. An allocation is exported as bytes: its place in a chunk, and the data that the library
+ * needs to map the chunk.
  *
- * What a reader would get wrong: the descriptor holds no memory. That is what the bytes of the
- * allocations are for, each of which the importer maps by itself. */
+ * Note: the descriptor holds no memory. The importer maps each allocation by its bytes. */
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,8 +21,8 @@ struct record {
     uint8_t uuid[16]; /* of the device */
 };
 
-/* What a CUmemPoolPtrExportData holds. The tag is there to tell allocations of one pool from those
- * of others; who may map the memory, the library decides. */
+/* The content of a CUmemPoolPtrExportData. The tag tells allocations of one pool from those of
+ * others; the library decides who may map the memory. */
 struct pointer {
     uint32_t magic, tag;
     uint64_t offset, bytes; /* in the chunk */
@@ -31,7 +30,7 @@ struct pointer {
 };
 _Static_assert(sizeof(struct pointer) == sizeof(CUmemPoolPtrExportData), "it travels in one");
 
-static CUresult leave(CUresult rc)
+static CUresult mempool_share_leave(CUresult rc)
 {
     front_host.mempool->leave();
     return rc;
@@ -54,7 +53,7 @@ static CUresult tag_make(struct mempool *pool)
     return CUDA_SUCCESS;
 }
 
-static CUresult file_make(struct mempool *pool, int *out)
+static CUresult mempool_file_make(struct mempool *pool, int *out)
 {
     struct front_device facts;
     CUresult rc = front_host.device(pool->device, &facts);
@@ -86,24 +85,24 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
     }
     struct mempool *found = mempool_of(pool);
     if (!arguments_good(handle_out, handleType, flags) || found == NULL || !found->exportable) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_share_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = file_make(found, &fd);
+    rc = mempool_file_make(found, &fd);
     if (rc == CUDA_SUCCESS) {
         memcpy(handle_out, &fd, sizeof fd);
     }
-    return leave(rc);
+    return mempool_share_leave(rc);
 }
 
-static bool record_read(int fd, struct record *record)
+static bool mempool_record_read(int fd, struct record *record)
 {
     return lseek(fd, 0, SEEK_END) == (off_t)sizeof *record &&
            pread(fd, record, sizeof *record, 0) == (ssize_t)sizeof *record &&
            record->magic == POOL_MAGIC && record->tag != 0;
 }
 
-/* False: this process has not got it. */
-static bool device_of(const uint8_t uuid[16], CUdevice *device)
+/* False: this process does not have the device. */
+static bool mempool_device_of(const uint8_t uuid[16], CUdevice *device)
 {
     int count = 0;
     bool found = false;
@@ -132,17 +131,17 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
         return rc;
     }
     if (!arguments_good(pool_out, handleType, flags) || fd > INT_MAX ||
-        !record_read((int)fd, &record)) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        !mempool_record_read((int)fd, &record)) {
+        return mempool_share_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = device_of(record.uuid, &device) ? mempool_create(device, 0, &made)
-                                         : CUDA_ERROR_INVALID_DEVICE;
+    rc = mempool_device_of(record.uuid, &device) ? mempool_create(device, 0, &made)
+                                                 : CUDA_ERROR_INVALID_DEVICE;
     if (rc == CUDA_SUCCESS) {
         made->imported = true;
         made->tag = record.tag;
         *pool_out = mempool_handle(made);
     }
-    return leave(rc);
+    return mempool_share_leave(rc);
 }
 
 /* ---- allocations */
@@ -156,7 +155,7 @@ CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, C
     }
     const struct mempool_block *block = mempool_chunk_live(ptr, &chunk);
     if (shareData_out == NULL || block == NULL || block->start != ptr || !chunk->pool->exportable) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_share_leave(CUDA_ERROR_INVALID_VALUE);
     }
     rc = tag_make(chunk->pool);
     struct pointer pointer = {.magic = POINTER_MAGIC,
@@ -169,7 +168,7 @@ CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, C
     if (rc == CUDA_SUCCESS) {
         memcpy(shareData_out, &pointer, sizeof pointer);
     }
-    return leave(rc);
+    return mempool_share_leave(rc);
 }
 
 CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
@@ -183,15 +182,15 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     }
     struct mempool *found = mempool_of(pool);
     if (ptr_out == NULL || shareData == NULL || found == NULL || !found->imported) {
-        return leave(CUDA_ERROR_INVALID_VALUE);
+        return mempool_share_leave(CUDA_ERROR_INVALID_VALUE);
     }
     memcpy(&pointer, shareData, sizeof pointer);
     if (pointer.magic != POINTER_MAGIC || pointer.tag != (uint32_t)found->tag) {
-        return leave(CUDA_ERROR_INVALID_VALUE); /* of another pool, or nothing at all */
+        return mempool_share_leave(CUDA_ERROR_INVALID_VALUE); /* of another pool, or not exported */
     }
     rc = mempool_import(found, pointer.shared, pointer.offset, pointer.bytes, &address);
     if (rc == CUDA_SUCCESS) {
         *ptr_out = address;
     }
-    return leave(rc);
+    return mempool_share_leave(rc);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetExportTable. A table that is refused is named on stderr: programs that miss one fail in ways
- * that say nothing. Those that every program asks for and none needs are named at level debug. */
+/* cuGetExportTable. A refused table is named on stderr, because programs that miss one fail
+ * without a reason. Tables that every program asks for and none needs are named at level debug. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static const struct cuda_driver_traits traits_table = {.bytes = sizeof traits_ta
                                                        .device_traits = device_traits};
 
 #ifdef GPUAAS_PRIVATE_TABLES
-/* Asked by every runtime first, and by nvrtc: both go on without. */
+/* Tables that the runtime and nvrtc ask for first and can do without. */
 static const uint8_t tolerated[][16] = {
     {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
      0xd9},

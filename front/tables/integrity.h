@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA runtime demands of its driver: a keyed hash over facts of this process and of the
- * devices. The runtime computes the same; if they differ every call of it answers 103. */
+/* The integrity check of the CUDA runtime: a keyed hash over facts of this process and of the
+ * devices. The runtime computes the hash as well; if the two differ, each of its calls returns
+ * 103. */
 #ifndef FRONT_TABLES_INTEGRITY_H
 #define FRONT_TABLES_INTEGRITY_H
 

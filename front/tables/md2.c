@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD2, RFC 1319, and HMAC over it, RFC 2104. It is broken as a hash; it is here because the CUDA
- * runtime checks its driver with it. */
+/* MD2 (RFC 1319), and HMAC over it (RFC 2104). MD2 is broken as a hash; the CUDA runtime checks
+ * its driver with it. */
 #include "front/tables/md2.h"
 
 #include <string.h>

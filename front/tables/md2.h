@@ -19,7 +19,7 @@ void front_md2_begin(struct front_md2 *md2);
 void front_md2_add(struct front_md2 *md2, const void *data, size_t size);
 void front_md2_end(struct front_md2 *md2, uint8_t digest[FRONT_MD2_BYTES]);
 
-/* Data goes in with front_md2_add(&hmac.md2, ...) between the two. */
+/* Between begin and end, data is added by front_md2_add(&hmac.md2, ...). */
 struct front_hmac {
     struct front_md2 md2;
     uint8_t outer[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetProcAddress: a name and a CUDA version to the variant that the version meant. The table is
- * made from cudaTypedefs.h; a name has a few rows, one per version and stream default. */
+/* cuGetProcAddress: maps a name and a CUDA version to the variant of that version. The table is
+ * made from cudaTypedefs.h; a name has a row for each version and stream default. */
 #include "front/tables/procs.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@ static size_t first_row(const char *name)
     return low;
 }
 
-/* The newest variant not newer than `version`; variants for the per-thread stream come last in the
- * table and win if they are wanted. */
+/* The newest variant that is not newer than `version`. Variants for the per-thread stream are
+ * last in the table, so they win if they are wanted. */
 static const struct front_proc *lookup(const char *name, int version, bool per_thread,
                                        bool *name_known)
 {
@@ -43,10 +43,10 @@ static const struct front_proc *lookup(const char *name, int version, bool per_t
     return best;
 }
 
-/* A version newer than ours is answered as if there were no such function: whoever asks then uses
- * what our version has (a newer runtime on an older driver of the same major does). */
-static CUdriverProcAddressQueryResult find(const char *symbol, int version, cuuint64_t flags,
-                                           void **function)
+/* A version newer than ours is answered as "no such function"; the caller then falls back to our
+ * version, as a newer runtime on an older driver of the same major does. */
+static CUdriverProcAddressQueryResult proc_find(const char *symbol, int version, cuuint64_t flags,
+                                                void **function)
 {
     bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
     bool known = false;
@@ -67,25 +67,25 @@ static bool arguments_ok(const char *symbol, void *const *pfn, cuuint64_t flags)
     return symbol != NULL && pfn != NULL && (flags & ~both) == 0 && flags != both;
 }
 
-/* Of CUDA 11.3: says so with an error code. */
+/* CUDA 11.3: a name that is not found is an error. */
 CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
     if (!arguments_ok(symbol, pfn, flags)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return find(symbol, cudaVersion, flags, pfn) == CU_GET_PROC_ADDRESS_SUCCESS
+    return proc_find(symbol, cudaVersion, flags, pfn) == CU_GET_PROC_ADDRESS_SUCCESS
                ? CUDA_SUCCESS
                : CUDA_ERROR_NOT_FOUND;
 }
 
-/* Of CUDA 12: a name that is not found is a success with a NULL function and a status. */
+/* CUDA 12: a name that is not found gives success, a NULL function and a status. */
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
                                      cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
     if (!arguments_ok(symbol, pfn, flags)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUdriverProcAddressQueryResult status = find(symbol, cudaVersion, flags, pfn);
+    CUdriverProcAddressQueryResult status = proc_find(symbol, cudaVersion, flags, pfn);
     if (symbolStatus != NULL) {
         *symbolStatus = status;
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private tables themselves. Interface facts: which slots are called, with what, and what they
- * must answer. A slot is the n-th 8-byte word of its table; word 0 is the table's size in bytes
- * except in CONTEXT_LOCAL_STORAGE. A slot without a meaning here holds a function that names the
- * table and the slot: an empty one would be a jump to nowhere.
+/* The private tables of the CUDA runtime: which slots it calls, with which arguments, and the
+ * answers that it needs. A slot is the n-th 8-byte word of its table. Word 0 is the size of the
+ * table in bytes, except in CONTEXT_LOCAL_STORAGE. A slot of unknown meaning holds a function that
+ * names the table and the slot; an empty slot would be a jump to address 0.
  *
- * Table addresses enter the integrity hash, hence never change while the process lives. */
+ * The integrity hash contains the addresses of the tables, so they never change while the
+ * process lives. */
 #include "front/tables/tables.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@
 #include "front/front.h"
 #include "front/tables/integrity.h"
 
-/* ---- slots that say who they are */
+/* ---- slots that name themselves */
 
 /* clang-format off */
 #define TEN(X, t, d)                                                                               \
@@ -49,7 +50,7 @@ SLOTS(INTEGRITY_CHECK, UP_TO_12);
 SLOTS(TOOLS_CONTEXT, UP_TO_94);
 SLOTS(TOOLS_MODULE, UP_TO_94);
 
-/* ---- slots with a meaning */
+/* ---- slots of known meaning */
 
 /* NULL stands for the calling thread's current context everywhere. */
 static CUresult need_context(CUcontext *context)
@@ -66,16 +67,16 @@ static CUresult interface_primary_context(CUcontext *context, CUdevice device)
     return rc == CUDA_SUCCESS ? front_host.primary_context(device, context) : rc;
 }
 
-/* Runtimes of CUDA 13.1 and newer call this once when they start, without arguments (the registers
- * hold what getenv has left there), and give an error that it answers to the program. A driver
- * loads its compilers then (so ZLUDA). Here is nothing to load: whoever loads a module compiles it,
- * the software GPU or the server's driver, and what it lacks for that is the error of that load. */
+/* Runtimes of CUDA 13.1 and newer call this once when they start, without arguments (the
+ * registers hold remains of getenv), and pass its error on to the program. NVIDIA's driver loads
+ * its compilers then (according to ZLUDA). Nothing is loaded here: the software GPU or the
+ * server's driver compiles a module when it is loaded, and an error comes from that load. */
 static CUresult interface_compilers(void)
 {
     return CUDA_SUCCESS;
 }
 
-/* The runtime wants two zeroed buffers of ours for its tools; no tool is ever attached. */
+/* The runtime asks for two zeroed buffers for its tools. No tool is ever attached. */
 static void hooks_large(void **buffer, size_t *count)
 {
     static uint64_t space[1024];
@@ -136,7 +137,7 @@ static CUresult tools_context_id(CUcontext context, unsigned long long *id)
     return cuCtxGetId(context, id);
 }
 
-/* A stream's object is its id in the clothes of a pointer: nobody looks inside. */
+/* The stream object is the stream's identifier as a pointer; no caller dereferences it. */
 static CUresult tools_context_stream(CUcontext context, CUstream stream, void **object,
                                      int per_thread)
 {
@@ -165,7 +166,7 @@ static CUresult tools_context_stream_id(CUcontext context, void *object, uint64_
     return CUDA_SUCCESS;
 }
 
-/* Answers the number of kernels, after calling back for each. */
+/* Calls back for each kernel and returns their number. */
 static unsigned int tools_module_kernels(CUcontext context, CUmodule module,
                                          void (*each)(void *user, CUfunction kernel, void *more),
                                          void *user)
@@ -186,7 +187,7 @@ static unsigned int tools_module_kernels(CUcontext context, CUmodule module,
     return count;
 }
 
-/* ---- the tables put together */
+/* ---- the tables */
 
 struct table {
     uint8_t uuid[16];
@@ -215,7 +216,7 @@ static const struct table tables[] = {
 };
 /* clang-format on */
 
-static void fill(void)
+static void tables_fill(void)
 {
     CUDART_INTERFACE[2] = (const void *)interface_primary_context;
     CUDART_INTERFACE[12] = (const void *)interface_compilers;
@@ -243,7 +244,7 @@ static void fill(void)
 const void *front_table_find(const CUuuid *uuid)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fill);
+    pthread_once(&once, tables_fill);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (memcmp(uuid->bytes, tables[i].uuid, sizeof tables[i].uuid) == 0) {
             return tables[i].words;
@@ -252,7 +253,7 @@ const void *front_table_find(const CUuuid *uuid)
     return NULL;
 }
 
-/* Called by each copy of the runtime three times, on the thread that initialises it. */
+/* Each copy of the runtime calls this three times, on the thread that initialises it. */
 static CUresult integrity_answer(uint32_t version, uint64_t unix_seconds, uint64_t answer[2])
 {
     int count = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private tables of the CUDA runtime: facts needed to work together with it, found by watching
- * what it calls and by reading public projects (ZLUDA, Apache-2.0 and MIT). Nothing of the vendor
- * is in here. The build option GPUAAS_PRIVATE_TABLES leaves the file behind this header out; a
- * program with NVIDIA's runtime then does not start, one that uses the driver API alone does. */
+/* The private tables of the CUDA runtime: interface facts that are needed to work with it, found
+ * by tracing its calls and by reading public projects (ZLUDA, Apache-2.0 and MIT). They contain
+ * nothing of the vendor. Without the build option GPUAAS_PRIVATE_TABLES the implementation is
+ * left out; then programs with NVIDIA's runtime do not start, and programs that use only the
+ * driver API do. */
 #ifndef FRONT_TABLES_TABLES_H
 #define FRONT_TABLES_TABLES_H
 

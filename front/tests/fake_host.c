@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers only what front/ asks. */
+/* The fake host: implements only what front/ calls. */
 #include "front/tests/fake_host.h"
 
 #include "api/image.h"
@@ -328,7 +328,7 @@ const struct front_host front_host = {
     .module_try = module_try,
 };
 
-/* ---- executables: what they are asked for, and nothing else ---- */
+/* ---- executables: requests are counted, nothing is executed ---- */
 
 const struct front_plan *fake_plan;
 unsigned fake_sets, fake_set_number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library of two devices whose contexts are numbers, for the tests of front/. */
+/* A fake host with two devices whose contexts are numbers, for the tests of front/. */
 #ifndef FRONT_TESTS_FAKE_HOST_H
 #define FRONT_TESTS_FAKE_HOST_H
 
@@ -17,7 +17,7 @@
 #define FAKE_STREAM(number) ((CUstream)(uintptr_t)(0x60000 + (number)))
 #define FAKE_EVENT(number)  ((CUevent)(uintptr_t)(0x61000 + (number)))
 
-extern int fake_init_failures; /* so many calls of init fail */
+extern int fake_init_failures; /* the number of init calls that fail */
 extern int fake_init_calls;
 
 extern struct front_value fake_values[256]; /* of the last call of stream_values */
@@ -26,14 +26,14 @@ extern struct front_host_call fake_host_call; /* the last one */
 
 /* The only function there is. */
 #define FAKE_FUNCTION ((CUfunction)(uintptr_t)0x700)
-/* The plan that was instantiated last; exec_set: how often, and of which node last; conditions that
- * there are. */
+/* The plan that was instantiated last; the number of exec_set calls, and the last one's node;
+ * live conditions. */
 extern const struct front_plan *fake_plan;
 extern unsigned fake_sets, fake_set_number;
 extern int fake_conditions;
 extern uint64_t fake_condition_graph; /* of the last one */
-/* What pools have mapped, and may; marks that were made, those that are passed,
- * those that asking finds passed, waits for one. */
+/* Bytes that pools have mapped, and their limit; marks made, marks passed, marks that asking
+ * finds passed, and waits for a mark. */
 extern uint64_t fake_pool_bytes, fake_pool_most;
 extern uintptr_t fake_pool_marks, fake_pool_passed, fake_pool_askable;
 extern unsigned fake_pool_waits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice about managed memory: parts, what they have in common, and what calls refuse. The fake
- * host says that [0x10000, 0x20000) is managed. */
+/* Advice about managed memory: parts, their common advice, and refused calls. The fake host says
+ * that [0x10000, 0x20000) is managed. */
 #include <criterion/criterion.h>
 
 #include "front/tests/fake_host.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptions of arrays and textures: what they come to, and what is refused; the calls that need
- * nothing else. */
+/* Descriptors of arrays and textures: results, refusals, and calls that need nothing else. */
 #include <criterion/criterion.h>
 
 #include "front/front.h"
@@ -16,7 +15,7 @@ static CUDA_ARRAY3D_DESCRIPTOR shape(size_t width, size_t height, size_t depth, 
                                      .Flags = flags};
 }
 
-/* The device of these tests allows each size that its number of the attribute says. */
+/* The device of these tests allows, for each size attribute, its number as the size. */
 static CUresult read_shape(CUDA_ARRAY3D_DESCRIPTOR said, bool mipmapped, unsigned levels,
                            struct front_array *array)
 {

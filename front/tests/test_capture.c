@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stream capture as a state machine: what begins, joins, spoils and ends a capture. The hooks are
- * called as the exported calls would; what they let run is the fake host's. */
+/* Stream capture as a state machine: beginning, joining, invalidating and ending a capture. The
+ * tests call the hooks as the exported calls would; the fake host receives the rest. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 
@@ -43,7 +43,7 @@ static CUstreamCaptureStatus status(CUstream stream)
     return told;
 }
 
-/* Ends it; the graph has so many nodes and edges. */
+/* Ends the capture and expects that many nodes and edges. */
 static void expect_graph(CUstream stream, size_t nodes, size_t edges)
 {
     CUgraph graph = NULL;
@@ -176,7 +176,7 @@ Test(capture, an_event_stays_captured_after_the_end)
     cr_assert(front_capturing());
     cr_assert_eq(front_capture_cuStreamWaitEvent(TWO, FAKE_EVENT(1), 0),
                  CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-    /* A recording that is none of a capture is a real one again. */
+    /* A recording outside of a capture is an ordinary one again. */
     cr_assert_eq(front_capture_cuEventRecord(FAKE_EVENT(1), TWO), FRONT_CAPTURE_RUN);
     cr_assert_not(front_capturing());
     cr_assert_eq(front_capture_cuStreamWaitEvent(TWO, FAKE_EVENT(1), 0), FRONT_CAPTURE_RUN);

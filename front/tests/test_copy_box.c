@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptions of copies: what they come to, and what is refused. */
+/* Descriptions of copies: results and refusals. */
 #include <criterion/criterion.h>
 
 #include "front/memory/copy_box.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices are answered from what the host library knows. */
+/* Device calls are answered from the facts of the host library. */
 #include <criterion/criterion.h>
 
 #include "front/tests/fake_host.h"

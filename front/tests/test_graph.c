@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs as data: nodes, edges, copies, plans, updates. What executables do is the fake host's. */
+/* Graphs as data: nodes, edges, copies, plans, updates. Executables are the fake host's. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph in the language of graphviz: what is written for which flags. */
+/* A graph in the language of graphviz: the output for each flag. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void end(void)
 
 TestSuite(graph_dot, .init = begin, .fini = end);
 
-/* What is written, until the next call. */
+/* The output, valid until the next call. */
 static const char *printed(unsigned flags)
 {
     static char text[8192];

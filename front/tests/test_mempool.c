@@ -139,7 +139,7 @@ Test(mempool, what_other_pools_hold_is_given_to_who_needs_it)
     (void)take(pool, &one, MIB);
 }
 
-/* Random work of streams: nothing that is live overlaps, and bytes are neither lost nor made. */
+/* Random work of streams: live allocations do not overlap, and the sum of bytes is constant. */
 Test(mempool, random_work)
 {
     enum { LIVE = 200, ROUNDS = 20000 };

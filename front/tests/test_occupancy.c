@@ -112,7 +112,7 @@ Test(occupancy, shared_memory_that_is_left_is_what_nvidia_says)
                                                                  &state, (int)blocks, (int)threads);
         bool fits = front_occupancy_shared(&device->sm, &kernel, blocks, threads, &ours);
         cr_assert_eq(fits, error == CUDA_OCC_SUCCESS);
-        /* Theirs wraps around where static memory alone is more than the share of a block. */
+        /* NVIDIA's wraps around if static memory alone is more than the share of a block. */
         if (fits && kernel.shared <= device->sm.shared / blocks / 256 * 256) {
             cr_assert_eq(ours, theirs, "%s, %u blocks of %u: %lu, not %lu", device->name, blocks,
                          threads, (unsigned long)ours, (unsigned long)theirs);

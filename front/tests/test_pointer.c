@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of pointers, and what is refused. */
+/* Pointer attributes: answers and refusals. */
 #include <criterion/criterion.h>
 
 #include "front/tests/fake_host.h"
@@ -25,7 +25,7 @@ Test(pointer, several_at_once)
     cr_expect_eq(size, 0);
 }
 
-/* Wherever they stand among what is asked for; nothing is answered then. */
+/* At any position among the queried attributes; nothing is answered then. */
 Test(pointer, tokens_for_peers_are_not_supported)
 {
     CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_P2P_TOKENS, CU_POINTER_ATTRIBUTE_RANGE_SIZE,

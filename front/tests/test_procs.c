@@ -46,8 +46,8 @@ Test(procs, everything_the_runtime_asks_for)
     cr_assert_eq(graphics, 38);
 }
 
-/* Version and per-thread flag of a request lead to a row of exactly that version and kind,
- * whenever there is one: the requests name existing variants. */
+/* Version and per-thread flag of a request select a row of exactly that version and kind if
+ * there is one: the requests name existing variants. */
 Test(procs, the_variant_is_the_one_of_that_version)
 {
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {

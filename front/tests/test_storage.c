@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values under keys of a context, as the runtime keeps them. */
+/* Context-local storage: values under keys of a context. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ static void destroy(CUcontext context, void *key, void *value)
 {
     (void)context;
     void *there;
-    /* It is gone before it is destroyed, and the store may be used from here. */
+    /* The value is removed before its destructor runs, which may use the storage. */
     cr_assert_eq(front_storage_get(context, key, &there), CUDA_ERROR_INVALID_HANDLE);
     last_value = value;
     destroyed++;

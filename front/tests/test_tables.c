@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime does with the tables when it starts. */
+/* The private tables, used as the runtime does when it starts. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ Test(tables, all_are_there_and_have_no_empty_slot)
     cr_assert_eq(SLOT(CUresult(*)(void), table(CONTEXT), 5)(), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-/* What is written on stderr when this table is asked for. */
+/* The message on stderr when this table is asked for. */
 static const char *said_of(const char *uuid)
 {
     static char text[4096];
@@ -83,7 +83,7 @@ static const char *said_of(const char *uuid)
     return text;
 }
 
-/* Those that every runtime goes on without are no news. */
+/* Tables that every runtime can do without are not reported. */
 Test(tables, who_asks_for_a_table_that_is_not_there_is_told)
 {
     ga_log_set_level(GA_LOG_WARN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values in memory and host functions: what reaches the library, what is refused before. */
+/* Stream memory operations and host functions: what reaches the library, and early refusals. */
 #include <criterion/criterion.h>
 
 #include "front/tests/fake_host.h"

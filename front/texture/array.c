@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays: their elements, levels and layers, and what of them a copy may touch. */
+/* Arrays: elements, levels and layers, and the bounds of copies. */
 #include "front/texture/array.h"
 
 #include <stddef.h>
@@ -58,7 +58,7 @@ bool front_view_format(CUresourceViewFormat format, CUarray_format *element, uns
 
 /* ---- levels and layers */
 
-static size_t halved(size_t size, unsigned times)
+static size_t array_halved(size_t size, unsigned times)
 {
     return size == 0 ? 0 : size >> times > 1 ? size >> times : 1;
 }
@@ -69,9 +69,9 @@ struct front_array front_array_level(const struct front_array *whole, unsigned l
     bool layers = (one.shape.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
     one.levels = 0;
     one.of_level = true;
-    one.shape.Width = halved(one.shape.Width, level);
-    one.shape.Height = halved(one.shape.Height, level);
-    one.shape.Depth = layers ? one.shape.Depth : halved(one.shape.Depth, level);
+    one.shape.Width = array_halved(one.shape.Width, level);
+    one.shape.Height = array_halved(one.shape.Height, level);
+    one.shape.Depth = layers ? one.shape.Depth : array_halved(one.shape.Depth, level);
     return one;
 }
 
@@ -84,7 +84,7 @@ unsigned front_array_layers(const struct front_array *array)
 /* ---- copies */
 
 /* [first, first + count) in [0, all), where 0 stands for 1. */
-static bool inside(uint64_t first, uint64_t count, uint64_t all)
+static bool array_inside(uint64_t first, uint64_t count, uint64_t all)
 {
     all = all == 0 ? 1 : all;
     return first <= all && count <= all - first;
@@ -94,8 +94,8 @@ CUresult front_array_holds(const struct front_array *array, const struct front_b
                            const struct front_side *side)
 {
     bool good = side->x % array->element == 0 && box->width % array->element == 0 &&
-                inside(side->x, box->width, (uint64_t)array->shape.Width * array->element) &&
-                inside(side->y, box->height, array->shape.Height) &&
-                inside(side->z, box->depth, array->shape.Depth);
+                array_inside(side->x, box->width, (uint64_t)array->shape.Width * array->element) &&
+                array_inside(side->y, box->height, array->shape.Height) &&
+                array_inside(side->z, box->depth, array->shape.Depth);
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls about arrays that need nothing but their shape, and copies with lines, which are copies of
- * rectangles with one row. */
+/* The calls about arrays that need only their shape, and copies of lines, which are rectangles
+ * with one row. */
 #include "front/front.h"
 
-static CUresult array_find(CUarray handle, struct front_array *array)
+static CUresult array_call_find(CUarray handle, struct front_array *array)
 {
     CUresult rc = front_ready();
     return rc == CUDA_SUCCESS ? front_host.array((uint64_t)(uintptr_t)handle, false, array) : rc;
@@ -18,7 +18,7 @@ static CUresult mipmap_find(CUmipmappedArray handle, struct front_array *array)
 CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
     struct front_array array;
-    CUresult rc = array_find(hArray, &array);
+    CUresult rc = array_call_find(hArray, &array);
     if (rc == CUDA_SUCCESS && pArrayDescriptor == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -35,7 +35,7 @@ CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescri
                                            CUarray hArray)
 {
     struct front_array array;
-    CUresult rc = array_find(hArray, &array);
+    CUresult rc = array_call_find(hArray, &array);
     if (rc == CUDA_SUCCESS && pArrayDescriptor == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -45,14 +45,14 @@ CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescri
     return rc;
 }
 
-/* No array has several planes, is sparse, or has memory that the program maps: what asks for these
- * is wrong with each (cuda.h says so). */
+/* No array has several planes, is sparse, or can be mapped by the program: queries of these
+ * properties are errors, as cuda.h says. */
 
 CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
 {
     (void)pPlaneArray, (void)planeIdx;
     struct front_array array;
-    CUresult rc = array_find(hArray, &array);
+    CUresult rc = array_call_find(hArray, &array);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
@@ -61,7 +61,7 @@ CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparse
 {
     (void)sparseProperties;
     struct front_array found;
-    CUresult rc = array_find(array, &found);
+    CUresult rc = array_call_find(array, &found);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
@@ -79,7 +79,7 @@ CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *me
 {
     (void)memoryRequirements, (void)device;
     struct front_array found;
-    CUresult rc = array_find(array, &found);
+    CUresult rc = array_call_find(array, &found);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
@@ -94,12 +94,12 @@ CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(
 
 /* ---- lines */
 
-/* CUDA_ERROR_INVALID_VALUE unless it is an array of one dimension, and the address is aligned with
- * its elements. */
+/* CUDA_ERROR_INVALID_VALUE unless the array has one dimension and the address is aligned to its
+ * elements. */
 static CUresult line_check_address(CUarray handle, CUdeviceptr address)
 {
     struct front_array array;
-    CUresult rc = array_find(handle, &array);
+    CUresult rc = array_call_find(handle, &array);
     if (rc == CUDA_ERROR_INVALID_HANDLE ||
         (rc == CUDA_SUCCESS &&
          (array.shape.Height != 0 || array.shape.Depth != 0 || address % array.element != 0))) {
@@ -113,7 +113,7 @@ static CUresult line_check(CUarray handle)
     return line_check_address(handle, 0);
 }
 
-static CUDA_MEMCPY2D line(size_t bytes)
+static CUDA_MEMCPY2D array_line(size_t bytes)
 {
     return (CUDA_MEMCPY2D){.WidthInBytes = bytes, .Height = 1};
 }
@@ -176,7 +176,7 @@ static CUresult array_to_array(CUDA_MEMCPY2D *copy, CUarray to, size_t to_offset
 CUresult CUDAAPI cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
                                  size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = host_to_array(&copy, dstArray, dstOffset, srcHost);
     return rc == CUDA_SUCCESS ? cuMemcpy2D_v2(&copy) : rc;
 }
@@ -184,7 +184,7 @@ CUresult CUDAAPI cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void 
 CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
                                       size_t ByteCount, CUstream hStream)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = host_to_array(&copy, dstArray, dstOffset, srcHost);
     return rc == CUDA_SUCCESS ? cuMemcpy2DAsync_v2(&copy, hStream) : rc;
 }
@@ -192,7 +192,7 @@ CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const 
 CUresult CUDAAPI cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
                                  size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = array_to_host(&copy, dstHost, srcArray, srcOffset);
     return rc == CUDA_SUCCESS ? cuMemcpy2D_v2(&copy) : rc;
 }
@@ -200,62 +200,62 @@ CUresult CUDAAPI cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffs
 CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
                                       size_t ByteCount, CUstream hStream)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = array_to_host(&copy, dstHost, srcArray, srcOffset);
     return rc == CUDA_SUCCESS ? cuMemcpy2DAsync_v2(&copy, hStream) : rc;
 }
 
-/* Within the device: in the legacy stream, or in that of the thread; nothing is waited for. */
-static CUresult copy_in(const CUDA_MEMCPY2D *copy, CUresult rc, CUstream stream)
+/* A copy within the device, in the legacy stream or in the thread's. It waits for nothing. */
+static CUresult array_copy_in(const CUDA_MEMCPY2D *copy, CUresult rc, CUstream stream)
 {
     rc = rc == CUDA_SUCCESS ? cuMemcpy2DAsync_v2(copy, stream) : rc;
-    return front_settle(rc, stream, copy->dstDevice, copy->srcDevice); /* 0 of arrays */
+    return front_settle(rc, stream, copy->dstDevice, copy->srcDevice); /* 0 for arrays */
 }
 
 CUresult CUDAAPI cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice,
                                  size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = device_to_array(&copy, dstArray, dstOffset, srcDevice);
-    return copy_in(&copy, rc, CU_STREAM_LEGACY);
+    return array_copy_in(&copy, rc, CU_STREAM_LEGACY);
 }
 
 CUresult CUDAAPI cuMemcpyDtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice,
                                       size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = device_to_array(&copy, dstArray, dstOffset, srcDevice);
-    return copy_in(&copy, rc, CU_STREAM_PER_THREAD);
+    return array_copy_in(&copy, rc, CU_STREAM_PER_THREAD);
 }
 
 CUresult CUDAAPI cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset,
                                  size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = array_to_device(&copy, dstDevice, srcArray, srcOffset);
-    return copy_in(&copy, rc, CU_STREAM_LEGACY);
+    return array_copy_in(&copy, rc, CU_STREAM_LEGACY);
 }
 
 CUresult CUDAAPI cuMemcpyAtoD_v2_ptds(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset,
                                       size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = array_to_device(&copy, dstDevice, srcArray, srcOffset);
-    return copy_in(&copy, rc, CU_STREAM_PER_THREAD);
+    return array_copy_in(&copy, rc, CU_STREAM_PER_THREAD);
 }
 
 CUresult CUDAAPI cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray,
                                  size_t srcOffset, size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = array_to_array(&copy, dstArray, dstOffset, srcArray, srcOffset);
-    return copy_in(&copy, rc, CU_STREAM_LEGACY);
+    return array_copy_in(&copy, rc, CU_STREAM_LEGACY);
 }
 
 CUresult CUDAAPI cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUarray srcArray,
                                       size_t srcOffset, size_t ByteCount)
 {
-    CUDA_MEMCPY2D copy = line(ByteCount);
+    CUDA_MEMCPY2D copy = array_line(ByteCount);
     CUresult rc = array_to_array(&copy, dstArray, dstOffset, srcArray, srcOffset);
-    return copy_in(&copy, rc, CU_STREAM_PER_THREAD);
+    return array_copy_in(&copy, rc, CU_STREAM_PER_THREAD);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors of arrays. The rules are those that cuda.h tells at cuArray3DCreate and
+/* Descriptors of arrays. The rules are those of cuda.h at cuArray3DCreate and
  * cuMipmappedArrayCreate; the limits are device attributes. */
 #include <stddef.h>
 
@@ -13,7 +13,7 @@
     (CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING |            \
      CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
 
-/* Those that cuda.h knows beside the ones of front_element_bytes. */
+/* The formats of cuda.h besides those of front_element_bytes. */
 static bool format_known(CUarray_format format)
 {
     unsigned number = (unsigned)format;
@@ -22,7 +22,7 @@ static bool format_known(CUarray_format format)
 
 /* ---- sizes */
 
-/* Device attributes that a kind of array must not exceed; 0: it lacks this dimension. */
+/* Device attributes with the limits of a kind of array; 0: it lacks this dimension. */
 struct most {
     CUdevice_attribute width, height, depth;
 };
@@ -83,13 +83,14 @@ static bool below(CUdevice device, size_t size, CUdevice_attribute attribute)
             size <= (size_t)most);
 }
 
-static bool within(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *shape, const struct most *most)
+static bool array_within(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                         const struct most *most)
 {
     return below(device, shape->Width, most->width) && below(device, shape->Height, most->height) &&
            below(device, shape->Depth, most->depth);
 }
 
-/* What the sizes and flags make it; false: they do not go together. */
+/* The kind that the sizes and flags describe. False: they contradict each other. */
 static bool kind_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, enum kind *kind)
 {
     bool layered = (shape->Flags & CUDA_ARRAY3D_LAYERED) != 0;
@@ -122,9 +123,10 @@ static bool sizes_good(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *shape, bo
         }
         most = &gather;
     }
-    return (within(device, shape, most) || (kind == SOLID && within(device, shape, &alternate))) &&
+    return (array_within(device, shape, most) ||
+            (kind == SOLID && array_within(device, shape, &alternate))) &&
            ((shape->Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0 ||
-            within(device, shape, &surfaces[kind]));
+            array_within(device, shape, &surfaces[kind]));
 }
 
 /* ---- arrays */

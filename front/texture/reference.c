@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface references. A module declares them (.texref, .surfref), the program says call
- * by call what they are bound to and how they are read. On software GPUs a reference is a variable
- * that holds the handle of a texture or surface object (api/reference_names.h); here such objects
- * are made of what the program has said, anew with every change.
+/* Texture and surface references. A module declares them (.texref, .surfref); the program sets,
+ * call by call, what they are bound to and how they are read. On software GPUs a reference is a
+ * variable with the handle of a texture or surface object (api/reference_names.h). Every change
+ * makes a new object of the settings.
  *
- * What a reader would get wrong: what has been said need not make sense before the next call. As
- * long as it does not, the reference holds no object, and a kernel that reads it fails. */
+ * Note: the settings may be inconsistent between two calls. Until they are consistent the
+ * reference holds no object, and a kernel that reads it fails. */
 #include "front/texture/reference.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static unsigned look_at = LOOK_FIRST;
 
 /* ---- life ---- */
 
-static CUresult make(const struct front_reference *wanted, struct front_reference **out)
+static CUresult reference_make(const struct front_reference *wanted, struct front_reference **out)
 {
     struct front_reference *made = malloc(sizeof *made);
     if (references.limit == 0) {
@@ -46,7 +46,7 @@ static CUresult make(const struct front_reference *wanted, struct front_referenc
     return CUDA_SUCCESS;
 }
 
-/* Calls of the library in another context. */
+/* Makes another context current for calls of the library. */
 static CUresult context_begin(CUcontext context)
 {
     return cuCtxPushCurrent_v2(context);
@@ -65,7 +65,7 @@ static void object_destroy(uint64_t object, bool surface)
     }
 }
 
-static void forget(struct front_reference *reference)
+static void reference_forget(struct front_reference *reference)
 {
     if (reference->object != 0 && context_begin(reference->context) == CUDA_SUCCESS) {
         object_destroy(reference->object, reference->surface);
@@ -83,8 +83,9 @@ static bool is_gone(const struct front_reference *reference)
            front_host.module_function_count(&count, reference->module) == CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Nobody says when a module goes: those of modules that are gone are looked for now and then. */
-static void forget_gone(void)
+/* Module unloads are not reported here, so references of unloaded modules are searched for now
+ * and then. */
+static void reference_forget_gone(void)
 {
     if (references.live < look_at) {
         return;
@@ -92,7 +93,7 @@ static void forget_gone(void)
     ga_list_each (at, following, &all) {
         struct front_reference *reference = ga_container(at, struct front_reference, of_all);
         if (is_gone(reference)) {
-            forget(reference);
+            reference_forget(reference);
         }
     }
     look_at = references.live * 2 > LOOK_FIRST ? references.live * 2 : LOOK_FIRST;
@@ -103,7 +104,8 @@ CUresult front_reference_enter(void *handle, bool surface, struct front_referenc
     CUcontext context;
     CUresult rc = front_context_need(&context);
     if (rc == CUDA_SUCCESS) {
-        rc = cuCtxGetFlags(&(unsigned){0}); /* is it alive, and the process well? */
+        rc =
+            cuCtxGetFlags(&(unsigned){0}); /* a live context in a process without a sticky error? */
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -125,7 +127,7 @@ CUresult front_reference_leave(CUresult rc)
 
 /* ---- binding ---- */
 
-/* What has been said makes no object: 0, and no error. */
+/* Makes the object. 0, without an error: the settings make no valid object. */
 static CUresult object_make(const struct front_reference *reference, uint64_t *object)
 {
     *object = 0;
@@ -139,8 +141,9 @@ static CUresult object_make(const struct front_reference *reference, uint64_t *o
     return rc == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : rc;
 }
 
-/* In the reference's context. Kernels under way read the old one to their end. */
-static CUresult put(const struct front_reference *reference, uint64_t object)
+/* Stores the new object, in the reference's context. Running kernels read the old one to their
+ * end. */
+static CUresult reference_put(const struct front_reference *reference, uint64_t object)
 {
     CUresult rc = cuCtxSynchronize();
     if (rc == CUDA_SUCCESS) {
@@ -161,7 +164,7 @@ CUresult front_reference_change(struct front_reference *reference,
         }
         rc = object_make(changed, &object);
         if (rc == CUDA_SUCCESS && (object != 0 || reference->object != 0)) {
-            rc = put(reference, object);
+            rc = reference_put(reference, object);
         }
         object_destroy(rc == CUDA_SUCCESS ? reference->object : object, reference->surface);
         context_end();
@@ -177,7 +180,7 @@ CUresult front_reference_change(struct front_reference *reference,
 
 /* ---- from modules ---- */
 
-/* Where the variable lies; CUDA_ERROR_NOT_FOUND. `name` NULL: nowhere. */
+/* The address of the variable; CUDA_ERROR_NOT_FOUND. `name` NULL: none. */
 static CUresult variable_find(CUmodule module, bool surface, const char *name,
                               struct front_reference *reference)
 {
@@ -203,7 +206,7 @@ static CUresult variable_find(CUmodule module, bool surface, const char *name,
     return bytes == sizeof reference->object ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-static struct front_reference *known(const struct front_reference *wanted)
+static struct front_reference *reference_known(const struct front_reference *wanted)
 {
     ga_list_each (at, following, &all) {
         struct front_reference *reference = ga_container(at, struct front_reference, of_all);
@@ -217,7 +220,7 @@ static struct front_reference *known(const struct front_reference *wanted)
 static CUresult reference_get(void *out, CUmodule module, const char *name, bool surface)
 {
     struct front_reference wanted = {.surface = surface}, *reference;
-    CUresult rc = variable_find(module, surface, name, &wanted); /* is it a module? */
+    CUresult rc = variable_find(module, surface, name, &wanted); /* checks that it is a module */
     if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_FOUND) && (out == NULL || name == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -225,10 +228,10 @@ static CUresult reference_get(void *out, CUmodule module, const char *name, bool
         return rc;
     }
     pthread_mutex_lock(&lock);
-    reference = known(&wanted);
+    reference = reference_known(&wanted);
     if (reference == NULL) {
-        forget_gone();
-        rc = make(&wanted, &reference);
+        reference_forget_gone();
+        rc = reference_make(&wanted, &reference);
     }
     if (rc == CUDA_SUCCESS) {
         memcpy(out, &reference->handle, sizeof reference->handle);
@@ -246,7 +249,7 @@ CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const ch
     return reference_get(pSurfRef, hmod, name, true);
 }
 
-/* ---- made by the program: state that no kernel sees ---- */
+/* ---- made by cuTexRefCreate: no kernel sees them ---- */
 
 CUresult CUDAAPI cuTexRefCreate(CUtexref *pTexRef)
 {
@@ -260,14 +263,14 @@ CUresult CUDAAPI cuTexRefCreate(CUtexref *pTexRef)
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_INVALID_VALUE;
     }
     pthread_mutex_lock(&lock);
-    rc = make(&fresh, &reference);
+    rc = reference_make(&fresh, &reference);
     if (rc == CUDA_SUCCESS) {
         *pTexRef = (CUtexref)(uintptr_t)reference->handle;
     }
     return front_reference_leave(rc);
 }
 
-/* Those of modules end with their module. */
+/* References of modules are destroyed with their module. */
 CUresult CUDAAPI cuTexRefDestroy(CUtexref hTexRef)
 {
     struct front_reference *reference;
@@ -278,6 +281,6 @@ CUresult CUDAAPI cuTexRefDestroy(CUtexref hTexRef)
     if (reference->module != NULL) {
         return front_reference_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    forget(reference);
+    reference_forget(reference);
     return front_reference_leave(CUDA_SUCCESS);
 }

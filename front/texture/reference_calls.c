@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program says of texture and surface references, and asks. */
+/* The calls that set and query texture and surface references. */
 #include <string.h>
 
 #include "front/front.h"
@@ -9,11 +9,11 @@
     (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |                     \
      CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
-/* ---- saying ---- */
+/* ---- setting ---- */
 
-/* The lock is held on CUDA_SUCCESS, and `changed` is the reference as it is. */
-static CUresult begin(CUtexref handle, bool good, struct front_reference **reference,
-                      struct front_reference *changed)
+/* The lock is held on CUDA_SUCCESS; `changed` is a copy of the reference. */
+static CUresult reference_begin(CUtexref handle, bool good, struct front_reference **reference,
+                                struct front_reference *changed)
 {
     CUresult rc = front_reference_enter(handle, false, reference);
     if (rc == CUDA_SUCCESS && !good) {
@@ -26,7 +26,8 @@ static CUresult begin(CUtexref handle, bool good, struct front_reference **refer
     return rc;
 }
 
-static CUresult end(struct front_reference *reference, const struct front_reference *changed)
+static CUresult reference_end(struct front_reference *reference,
+                              const struct front_reference *changed)
 {
     return front_reference_leave(front_reference_change(reference, changed));
 }
@@ -35,7 +36,7 @@ static CUresult bind_array(CUtexref handle, uint64_t array, bool mipmapped, bool
 {
     struct front_reference *reference, changed;
     struct front_array shape;
-    CUresult rc = begin(handle, good, &reference, &changed);
+    CUresult rc = reference_begin(handle, good, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -52,7 +53,7 @@ static CUresult bind_array(CUtexref handle, uint64_t array, bool mipmapped, bool
     }
     changed.format = shape.shape.Format;
     changed.channels = shape.shape.NumChannels;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
@@ -68,7 +69,7 @@ CUresult CUDAAPI cuTexRefSetMipmappedArray(CUtexref hTexRef, CUmipmappedArray hM
                       Flags == CU_TRSA_OVERRIDE_FORMAT);
 }
 
-/* Can a texture be made of this memory, however it is read? */
+/* Checks that some texture can be made of this memory. */
 static CUresult memory_try(const CUDA_RESOURCE_DESC *resource)
 {
     const CUDA_TEXTURE_DESC plain = {.flags = CU_TRSF_READ_AS_INTEGER};
@@ -86,7 +87,7 @@ CUresult CUDAAPI cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUd
     (void)cuCtxGetDevice(&device);
     (void)front_host.device_attribute(device, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, &unit);
     size_t offset = unit > 0 ? dptr % (unsigned)unit : 0;
-    CUresult rc = begin(hTexRef, offset == 0 || ByteOffset != NULL, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, offset == 0 || ByteOffset != NULL, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -110,7 +111,7 @@ CUresult CUDAAPI cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESC
                                          CUdeviceptr dptr, size_t Pitch)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, desc != NULL, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, desc != NULL, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -125,16 +126,17 @@ CUresult CUDAAPI cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESC
     changed.resource.res.pitch2D.height = desc->Height;
     changed.resource.res.pitch2D.pitchInBytes = Pitch;
     rc = memory_try(&changed.resource);
-    return rc == CUDA_SUCCESS ? end(reference, &changed) : front_reference_leave(rc);
+    return rc == CUDA_SUCCESS ? reference_end(reference, &changed) : front_reference_leave(rc);
 }
 
-/* Arrays have a format of their own; of memory of two dimensions it has been said. */
+/* Ignored for arrays, which have their own format, and for two-dimensional memory, whose format
+ * is given with it. */
 CUresult CUDAAPI cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
 {
     struct front_reference *reference, changed;
     bool good =
         NumPackedComponents > 0 && front_element_bytes(fmt, (unsigned)NumPackedComponents) != 0;
-    CUresult rc = begin(hTexRef, good, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, good, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -145,119 +147,121 @@ CUresult CUDAAPI cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int Num
     changed.channels = (unsigned)NumPackedComponents;
     changed.resource.res.linear.format = fmt;
     changed.resource.res.linear.numChannels = changed.channels;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mode am)
 {
     struct front_reference *reference, changed;
     bool good = dim >= 0 && dim < 3 && (unsigned)am <= CU_TR_ADDRESS_MODE_BORDER;
-    CUresult rc = begin(hTexRef, good, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, good, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.addressMode[dim] = am;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetFilterMode(CUtexref hTexRef, CUfilter_mode fm)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, (unsigned)fm <= CU_TR_FILTER_MODE_LINEAR, &reference, &changed);
+    CUresult rc =
+        reference_begin(hTexRef, (unsigned)fm <= CU_TR_FILTER_MODE_LINEAR, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.filterMode = fm;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetMipmapFilterMode(CUtexref hTexRef, CUfilter_mode fm)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, (unsigned)fm <= CU_TR_FILTER_MODE_LINEAR, &reference, &changed);
+    CUresult rc =
+        reference_begin(hTexRef, (unsigned)fm <= CU_TR_FILTER_MODE_LINEAR, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.mipmapFilterMode = fm;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, true, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, true, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.mipmapLevelBias = bias;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetMipmapLevelClamp(CUtexref hTexRef, float minMipmapLevelClamp,
                                              float maxMipmapLevelClamp)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, true, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, true, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.minMipmapLevelClamp = minMipmapLevelClamp;
     changed.texture.maxMipmapLevelClamp = maxMipmapLevelClamp;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetMaxAnisotropy(CUtexref hTexRef, unsigned int maxAniso)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, true, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, true, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.maxAnisotropy = maxAniso;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, pBorderColor != NULL, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, pBorderColor != NULL, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     memcpy(changed.texture.borderColor, pBorderColor, sizeof changed.texture.borderColor);
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
 {
     struct front_reference *reference, changed;
-    CUresult rc = begin(hTexRef, (Flags & ~(unsigned)FLAGS) == 0, &reference, &changed);
+    CUresult rc = reference_begin(hTexRef, (Flags & ~(unsigned)FLAGS) == 0, &reference, &changed);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     changed.texture.flags = Flags;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
-/* A reference of a module is the module's: there is nothing else to do. */
+/* A module's reference belongs to the module: there is nothing to do. */
 CUresult CUDAAPI cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 {
     CUmodule module;
     struct front_reference *reference, state;
     CUresult rc = cuFuncGetModule(&module, hfunc);
     if (rc == CUDA_SUCCESS) {
-        rc = begin(hTexRef, texunit == CU_PARAM_TR_DEFAULT, &reference, &state);
+        rc = reference_begin(hTexRef, texunit == CU_PARAM_TR_DEFAULT, &reference, &state);
     }
     return rc == CUDA_SUCCESS ? front_reference_leave(CUDA_SUCCESS) : rc;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 /* The lock is not held; `state` is a copy. */
-static CUresult ask(CUtexref handle, bool good, struct front_reference *state)
+static CUresult reference_ask(CUtexref handle, bool good, struct front_reference *state)
 {
     struct front_reference *reference;
-    CUresult rc = begin(handle, good, &reference, state);
+    CUresult rc = reference_begin(handle, good, &reference, state);
     return rc == CUDA_SUCCESS ? front_reference_leave(CUDA_SUCCESS) : rc;
 }
 
@@ -269,7 +273,7 @@ static bool is_bound(const struct front_reference *state, CUresourcetype type)
 CUresult CUDAAPI cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 {
     struct front_reference state;
-    CUresult rc = ask(hTexRef, pdptr != NULL, &state);
+    CUresult rc = reference_ask(hTexRef, pdptr != NULL, &state);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -286,7 +290,7 @@ CUresult CUDAAPI cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 CUresult CUDAAPI cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 {
     struct front_reference state;
-    CUresult rc = ask(hTexRef, phArray != NULL, &state);
+    CUresult rc = reference_ask(hTexRef, phArray != NULL, &state);
     if (rc == CUDA_SUCCESS && !is_bound(&state, CU_RESOURCE_TYPE_ARRAY)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -299,7 +303,7 @@ CUresult CUDAAPI cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 CUresult CUDAAPI cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
 {
     struct front_reference state;
-    CUresult rc = ask(hTexRef, phMipmappedArray != NULL, &state);
+    CUresult rc = reference_ask(hTexRef, phMipmappedArray != NULL, &state);
     if (rc == CUDA_SUCCESS && !is_bound(&state, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -312,7 +316,7 @@ CUresult CUDAAPI cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, C
 CUresult CUDAAPI cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, int dim)
 {
     struct front_reference state;
-    CUresult rc = ask(hTexRef, pam != NULL && dim >= 0 && dim < 3, &state);
+    CUresult rc = reference_ask(hTexRef, pam != NULL && dim >= 0 && dim < 3, &state);
     if (rc == CUDA_SUCCESS) {
         *pam = state.texture.addressMode[dim];
     }
@@ -322,7 +326,7 @@ CUresult CUDAAPI cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, i
 CUresult CUDAAPI cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, CUtexref hTexRef)
 {
     struct front_reference state;
-    CUresult rc = ask(hTexRef, pFormat != NULL && pNumChannels != NULL, &state);
+    CUresult rc = reference_ask(hTexRef, pFormat != NULL && pNumChannels != NULL, &state);
     if (rc == CUDA_SUCCESS && state.channels == 0) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -337,8 +341,8 @@ CUresult CUDAAPI cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp,
                                              float *pmaxMipmapLevelClamp, CUtexref hTexRef)
 {
     struct front_reference state;
-    CUresult rc =
-        ask(hTexRef, pminMipmapLevelClamp != NULL && pmaxMipmapLevelClamp != NULL, &state);
+    CUresult rc = reference_ask(
+        hTexRef, pminMipmapLevelClamp != NULL && pmaxMipmapLevelClamp != NULL, &state);
     if (rc == CUDA_SUCCESS) {
         *pminMipmapLevelClamp = state.texture.minMipmapLevelClamp;
         *pmaxMipmapLevelClamp = state.texture.maxMipmapLevelClamp;
@@ -349,19 +353,19 @@ CUresult CUDAAPI cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp,
 CUresult CUDAAPI cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 {
     struct front_reference state;
-    CUresult rc = ask(hTexRef, pBorderColor != NULL, &state);
+    CUresult rc = reference_ask(hTexRef, pBorderColor != NULL, &state);
     if (rc == CUDA_SUCCESS) {
         memcpy(pBorderColor, state.texture.borderColor, sizeof state.texture.borderColor);
     }
     return rc;
 }
 
-/* Those that answer one value. */
+/* The queries with one value. */
 #define ASK(call, type, value)                                                                     \
     CUresult CUDAAPI call(type *out, CUtexref hTexRef)                                             \
     {                                                                                              \
         struct front_reference state;                                                              \
-        CUresult rc = ask(hTexRef, out != NULL, &state);                                           \
+        CUresult rc = reference_ask(hTexRef, out != NULL, &state);                                 \
         if (rc == CUDA_SUCCESS) {                                                                  \
             *out = (type)state.texture.value;                                                      \
         }                                                                                          \
@@ -392,7 +396,7 @@ CUresult CUDAAPI cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned 
     changed.bound = true;
     changed.resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_ARRAY};
     changed.resource.res.array.hArray = hArray;
-    return end(reference, &changed);
+    return reference_end(reference, &changed);
 }
 
 CUresult CUDAAPI cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)

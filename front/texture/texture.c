@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects: the rules that cuda.h tells at cuTexObjectCreate and
- * cuSurfObjectCreate. */
+/* Texture and surface objects: the rules of cuda.h at cuTexObjectCreate and cuSurfObjectCreate. */
 #include "front/texture/texture.h"
 
 #include <stddef.h>
@@ -11,7 +10,7 @@
     (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |                     \
      CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
-static int limit(CUdevice device, CUdevice_attribute attribute)
+static int texture_limit(CUdevice device, CUdevice_attribute attribute)
 {
     int value = 0;
     (void)front_host.device_attribute(device, attribute, &value);
@@ -75,7 +74,7 @@ static bool base_format(CUarray_format format)
 
 static bool aligned(CUdevice device, CUdeviceptr address)
 {
-    int alignment = limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+    int alignment = texture_limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
     return address != 0 && alignment > 0 && address % (unsigned)alignment == 0;
 }
 
@@ -83,7 +82,7 @@ static bool linear_good(CUdevice device, const CUDA_RESOURCE_DESC *resource)
 {
     CUarray_format format = resource->res.linear.format;
     unsigned element = front_element_bytes(format, resource->res.linear.numChannels);
-    int most = limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    int most = texture_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
     return element != 0 && base_format(format) && aligned(device, resource->res.linear.devPtr) &&
            resource->res.linear.sizeInBytes >= element &&
            resource->res.linear.sizeInBytes / element <= (size_t)most;
@@ -95,18 +94,21 @@ static bool pitch_good(CUdevice device, const CUDA_RESOURCE_DESC *resource)
     size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height;
     size_t pitch = resource->res.pitch2D.pitchInBytes;
     unsigned element = front_element_bytes(format, resource->res.pitch2D.numChannels);
-    int unit = limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
+    int unit = texture_limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
     return element != 0 && base_format(format) && aligned(device, resource->res.pitch2D.devPtr) &&
            width != 0 && height != 0 &&
-           width <= (size_t)limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) &&
-           height <= (size_t)limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT) &&
-           pitch <= (size_t)limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH) &&
+           width <=
+               (size_t)texture_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) &&
+           height <=
+               (size_t)texture_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT) &&
+           pitch <=
+               (size_t)texture_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH) &&
            pitch >= width * element && unit > 0 && pitch % (unsigned)unit == 0;
 }
 
 /* ---- objects */
 
-/* The array of the resource, if it has one; false: the resource is wrong in itself. */
+/* The array of the resource, if it has one. False: the resource is invalid. */
 static bool resource_good(CUdevice device, const CUDA_RESOURCE_DESC *resource,
                           const struct front_backing *backing, const struct front_array **array)
 {
@@ -213,7 +215,8 @@ CUresult front_surface_read(const CUDA_RESOURCE_DESC *resource, const struct fro
         backing->array == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* Levels need no flag: programs that give none (bindlessTexture of cuda-samples) work. */
+    /* Levels need no flag: NVIDIA's driver accepts programs that give none (bindlessTexture of
+     * cuda-samples). */
     if (!backing->array->of_level &&
         (backing->array->shape.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What texture and surface objects were made of. */
+/* The queries of texture and surface objects. */
 #include "front/front.h"
 
-static CUresult sampled_find(CUtexObject handle, bool surface, const void *out,
-                             struct front_sampled *sampled)
+static CUresult sampled_description(CUtexObject handle, bool surface, const void *out,
+                                    struct front_sampled *sampled)
 {
     CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
@@ -15,7 +15,7 @@ static CUresult sampled_find(CUtexObject handle, bool surface, const void *out,
 CUresult CUDAAPI cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
 {
     struct front_sampled sampled;
-    CUresult rc = sampled_find(texObject, false, pResDesc, &sampled);
+    CUresult rc = sampled_description(texObject, false, pResDesc, &sampled);
     if (rc == CUDA_SUCCESS) {
         *pResDesc = sampled.resource;
     }
@@ -25,7 +25,7 @@ CUresult CUDAAPI cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexO
 CUresult CUDAAPI cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
     struct front_sampled sampled;
-    CUresult rc = sampled_find(texObject, false, pTexDesc, &sampled);
+    CUresult rc = sampled_description(texObject, false, pTexDesc, &sampled);
     if (rc == CUDA_SUCCESS) {
         *pTexDesc = sampled.texture;
     }
@@ -36,7 +36,7 @@ CUresult CUDAAPI cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResVie
                                                 CUtexObject texObject)
 {
     struct front_sampled sampled;
-    CUresult rc = sampled_find(texObject, false, pResViewDesc, &sampled);
+    CUresult rc = sampled_description(texObject, false, pResViewDesc, &sampled);
     if (rc == CUDA_SUCCESS && !sampled.viewed) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -49,7 +49,7 @@ CUresult CUDAAPI cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResVie
 CUresult CUDAAPI cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
 {
     struct front_sampled sampled;
-    CUresult rc = sampled_find(surfObject, true, pResDesc, &sampled);
+    CUresult rc = sampled_description(surfObject, true, pResDesc, &sampled);
     if (rc == CUDA_SUCCESS) {
         *pResDesc = sampled.resource;
     }
