@@ -62,7 +62,7 @@ enum wire_opcode {
     /* Answers, backend process -> client */
     WIRE_REPLY = 20, /* i32 CUresult, u32 0, then the results of the call when it succeeded */
     WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: the next piece of a copy to the host */
-    WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished; or u32 ticket: a
+    WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished; or u32 id: a
                         host function's turn has come */
     WIRE_ERROR = 23, /* i32 CUresult, u32 opcode, u64 context handle: a call that nobody waits for
                         failed; it ran in that context (0: in none, or an older server says it) */
@@ -77,7 +77,7 @@ enum wire_opcode {
                        packed: so many bytes, packed by LZ4, fewer than the plain ones, come there
                        instead; 0: they come plain. One, the other, or both */
     /* Side connection, client -> backend process */
-    WIRE_HOST_DONE = 30, /* u32 ticket; sequence of the ga_host_function call: it has returned */
+    WIRE_HOST_DONE = 30, /* u32 id; sequence of the ga_host_function call: it has returned */
     /* Side connection, backend process -> client, only to who takes it (HANDSHAKE_TAKES_TRIM) */
     WIRE_TRIM = 31, /* no values: others lack memory, what you keep of it is wanted; the answer is
                        ga_memory_trimmed */

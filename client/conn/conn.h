@@ -62,9 +62,8 @@ struct reply_action {
 struct client_conn_hooks {
     /* A call has failed that no thread waits for. `context`: its handle. */
     void (*failed)(uint64_t context, int result, uint16_t opcode);
-    /* The turn of a host call has come; its id (`ticket`) goes back to the server when it has
-     * returned. */
-    void (*host_due)(struct client_host_call *call, int status, uint32_t ticket);
+    /* The turn of a host call has come; its id goes back to the server when it has returned. */
+    void (*host_due)(struct client_host_call *call, int status, uint32_t id);
     /* Its turn never comes: the connection has ended with `status`. */
     void (*host_lost)(struct client_host_call *call, int status);
     /* Another program lacks memory: cached memory shall go back. The service thread. */

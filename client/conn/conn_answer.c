@@ -51,9 +51,9 @@ static enum ga_status take_reply(struct client_conn *conn, const struct wire_hea
             client_conn_raise(record->want.watched, record->want.watch_value);
         }
         if (record->want.host != NULL) {
-            uint32_t ticket;
-            memcpy(&ticket, values + 4, sizeof ticket);
-            conn->hooks->host_due(record->want.host, result, ticket);
+            uint32_t id;
+            memcpy(&id, values + 4, sizeof id);
+            conn->hooks->host_due(record->want.host, result, id);
         }
         conn_complete(conn, record, header->opcode, result);
         pthread_mutex_unlock(&conn->read_lock);

@@ -35,7 +35,7 @@ struct client_host_call {
     struct front_host_call call; /* of FUNCTIONS */
     struct front_value value;    /* of VALUES */
     uint64_t sequence;
-    uint32_t ticket;
+    uint32_t id;
     bool seen;        /* a device has written the value that is waited for */
     bool lost;        /* the server does not wait for it any more */
     uint64_t context; /* handle */
@@ -58,11 +58,11 @@ static struct lane {
 
 /* ---- turns */
 
-void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket)
+void client_host_call_due(struct client_host_call *call, int status, uint32_t id)
 {
     pthread_mutex_lock(&lock);
     call->status = (CUresult)status;
-    call->ticket = ticket;
+    call->id = id;
     ga_list_remove(&call->at);
     ga_list_append(&lanes[call->lane].due, &call->at);
     atomic_fetch_sub(&call->conn->host_calls, 1);
@@ -122,7 +122,7 @@ static struct client_host_call *next_call(const struct lane *lane)
 /* The stream may go on. */
 static void say_done(struct client_host_call *call)
 {
-    const uint32_t values[4] = {call->ticket};
+    const uint32_t values[4] = {call->id};
     enum ga_status status;
     while ((status = transport_side_send(&call->conn->side, WIRE_HOST_DONE, call->sequence, values,
                                          sizeof values)) == GA_AGAIN &&

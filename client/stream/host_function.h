@@ -19,9 +19,9 @@ CUresult client_host_submit(CUstream stream, const struct front_host_call *what)
 /* Puts a write of, or a wait for, a value in pinned memory into a stream. */
 CUresult client_host_submit_value(CUstream stream, const struct front_value *value);
 
-/* The turn of a host call has come; its id (`ticket`) goes back to the server when it has returned.
+/* The turn of a host call has come; its id goes back to the server when it has returned.
  * Any thread. */
-void client_host_call_due(struct client_host_call *call, int status, uint32_t ticket);
+void client_host_call_due(struct client_host_call *call, int status, uint32_t id);
 /* The turn of a host call never comes: the connection has ended with `status`. Any thread. */
 void client_host_call_lost(struct client_host_call *call, int status);
 

@@ -12,11 +12,11 @@ static enum ga_status host_done(struct server_conn *conn, const struct wire_head
                                 const uint8_t *values)
 {
     struct ga_reader reader = ga_reader_of(values, header->length);
-    uint32_t ticket = ga_read_u32(&reader);
+    uint32_t id = ga_read_u32(&reader);
     if (!ga_reader_done(&reader) || conn == NULL) {
         return GA_INVALID;
     }
-    GA_TRY(host_lease_done(&conn->host_functions, ticket, header->sequence));
+    GA_TRY(host_lease_done(&conn->host_calls, id, header->sequence));
     completer_hurry(&conn->completer); /* the next function's turn may have come */
     return GA_OK;
 }

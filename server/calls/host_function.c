@@ -13,11 +13,11 @@ static CUresult lease(struct server_conn *conn, const struct wire_header *header
 {
     CUdevice device = conn_session(conn, header)->real;
     CUresult rc;
-    while ((rc = host_lease_try(&conn->host_functions, device, header->sequence, wait)) ==
+    while ((rc = host_lease_try(&conn->host_calls, device, header->sequence, wait)) ==
                CUDA_ERROR_NOT_READY &&
            !atomic_load(&conn->ended)) {
         conn_flush(conn);
-        host_lease_wait(&conn->host_functions);
+        host_lease_wait(&conn->host_calls);
     }
     return rc;
 }
@@ -56,9 +56,9 @@ bool server_call_ga_host_function(struct server_conn *conn, const struct wire_he
     if (rc == CUDA_SUCCESS) {
         rc = put(conn, args.stream, &wait, entry);
         if (rc == CUDA_SUCCESS) {
-            entry->ticket = wait.ticket;
+            entry->host_call_id = wait.id;
         } else {
-            host_lease_drop(&conn->host_functions, wait.ticket);
+            host_lease_drop(&conn->host_calls, wait.id);
         }
     }
     if (rc != CUDA_SUCCESS) {

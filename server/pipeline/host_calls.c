@@ -6,47 +6,47 @@
 
 #include "server/pipeline/staging.h"
 
-void host_functions_init(struct host_functions *host, const struct cuda_driver *driver)
+void host_calls_init(struct host_calls *host, const struct cuda_driver *driver)
 {
-    *host = (struct host_functions){.driver = driver};
+    *host = (struct host_calls){.driver = driver};
     pthread_mutex_init(&host->lock, NULL);
     pthread_cond_init(&host->given_back, NULL);
 }
 
-static struct host_lease *lease_at(struct host_functions *host, uint32_t ticket)
+static struct host_lease *lease_at(struct host_calls *host, uint32_t id)
 {
-    return &host->blocks[ticket / HOST_BLOCK]->leases[ticket % HOST_BLOCK];
+    return &host->blocks[id / HOST_BLOCK]->leases[id % HOST_BLOCK];
 }
 
-static void word_write(struct host_functions *host, uint32_t ticket)
+static void word_write(struct host_calls *host, uint32_t id)
 {
-    uint32_t *word = &host->blocks[ticket / HOST_BLOCK]->words[ticket % HOST_BLOCK];
-    __atomic_store_n(word, lease_at(host, ticket)->number, __ATOMIC_RELEASE);
+    uint32_t *word = &host->blocks[id / HOST_BLOCK]->words[id % HOST_BLOCK];
+    __atomic_store_n(word, lease_at(host, id)->number, __ATOMIC_RELEASE);
 }
 
-static void lease_free(struct host_functions *host, uint32_t ticket)
+static void lease_free(struct host_calls *host, uint32_t id)
 {
-    struct host_lease *lease = lease_at(host, ticket);
+    struct host_lease *lease = lease_at(host, id);
     lease->state = HOST_FREE;
     lease->next = host->free;
-    host->free = ticket + 1;
+    host->free = id + 1;
     pthread_cond_signal(&host->given_back);
 }
 
-void host_functions_end(struct host_functions *host)
+void host_calls_end(struct host_calls *host)
 {
     pthread_mutex_lock(&host->lock);
     host->ended = true;
-    for (uint32_t ticket = 0; ticket < host->block_count * HOST_BLOCK; ticket++) {
-        if (lease_at(host, ticket)->state != HOST_FREE) {
-            word_write(host, ticket);
+    for (uint32_t id = 0; id < host->block_count * HOST_BLOCK; id++) {
+        if (lease_at(host, id)->state != HOST_FREE) {
+            word_write(host, id);
         }
     }
     pthread_cond_broadcast(&host->given_back);
     pthread_mutex_unlock(&host->lock);
 }
 
-static CUresult block_add(struct host_functions *host, CUdevice device)
+static CUresult block_add(struct host_calls *host, CUdevice device)
 {
     struct host_block *block = calloc(1, sizeof *block);
     void *words = NULL;
@@ -74,7 +74,7 @@ static CUresult block_add(struct host_functions *host, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t sequence,
+CUresult host_lease_try(struct host_calls *host, CUdevice device, uint64_t sequence,
                         struct host_wait *wait)
 {
     pthread_mutex_lock(&host->lock);
@@ -87,22 +87,22 @@ CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t s
     pthread_mutex_lock(&host->lock);
     rc = host->free != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     if (rc == CUDA_SUCCESS) {
-        uint32_t ticket = host->free - 1;
-        struct host_lease *lease = lease_at(host, ticket);
+        uint32_t id = host->free - 1;
+        struct host_lease *lease = lease_at(host, id);
         host->free = lease->next;
         lease->state = HOST_SUBMITTED;
         lease->number++;
         lease->sequence = sequence;
-        *wait = (struct host_wait){.ticket = ticket,
-                                   .address = host->blocks[ticket / HOST_BLOCK]->device +
-                                              ticket % HOST_BLOCK * sizeof(uint32_t),
+        *wait = (struct host_wait){.id = id,
+                                   .address = host->blocks[id / HOST_BLOCK]->device +
+                                              id % HOST_BLOCK * sizeof(uint32_t),
                                    .number = lease->number};
     }
     pthread_mutex_unlock(&host->lock);
     return rc;
 }
 
-void host_lease_wait(struct host_functions *host)
+void host_lease_wait(struct host_calls *host)
 {
     pthread_mutex_lock(&host->lock);
     while (host->free == 0 && !host->ended) {
@@ -111,7 +111,7 @@ void host_lease_wait(struct host_functions *host)
     pthread_mutex_unlock(&host->lock);
 }
 
-bool host_functions_run(struct host_functions *host)
+bool host_calls_run(struct host_calls *host)
 {
     pthread_mutex_lock(&host->lock);
     bool run = host->called != 0;
@@ -119,22 +119,22 @@ bool host_functions_run(struct host_functions *host)
     return run;
 }
 
-void host_lease_called(struct host_functions *host, uint32_t ticket)
+void host_lease_called(struct host_calls *host, uint32_t id)
 {
     pthread_mutex_lock(&host->lock);
-    lease_at(host, ticket)->state = HOST_CALLED;
+    lease_at(host, id)->state = HOST_CALLED;
     host->called++;
     pthread_mutex_unlock(&host->lock);
 }
 
-enum ga_status host_lease_done(struct host_functions *host, uint32_t ticket, uint64_t sequence)
+enum ga_status host_lease_done(struct host_calls *host, uint32_t id, uint64_t sequence)
 {
     enum ga_status status = GA_INVALID;
     pthread_mutex_lock(&host->lock);
-    if (ticket / HOST_BLOCK < host->block_count && lease_at(host, ticket)->state == HOST_CALLED &&
-        lease_at(host, ticket)->sequence == sequence) {
-        word_write(host, ticket);
-        lease_free(host, ticket);
+    if (id / HOST_BLOCK < host->block_count && lease_at(host, id)->state == HOST_CALLED &&
+        lease_at(host, id)->sequence == sequence) {
+        word_write(host, id);
+        lease_free(host, id);
         host->called--;
         status = GA_OK;
     }
@@ -142,10 +142,10 @@ enum ga_status host_lease_done(struct host_functions *host, uint32_t ticket, uin
     return status;
 }
 
-void host_lease_drop(struct host_functions *host, uint32_t ticket)
+void host_lease_drop(struct host_calls *host, uint32_t id)
 {
     pthread_mutex_lock(&host->lock);
-    word_write(host, ticket);
-    lease_free(host, ticket);
+    word_write(host, id);
+    lease_free(host, id);
     pthread_mutex_unlock(&host->lock);
 }

@@ -4,8 +4,8 @@
  * returned.
  *
  *   submit thread: leases a word, and puts an event and a wait for the word into the stream
- *   completion thread: the event is done; tells the client (WIRE_DONE with the host call id,
- * `ticket`) main thread: WIRE_HOST_DONE on the side connection; writes the word, whose lease ends
+ *   completion thread: the event is done; tells the client (WIRE_DONE with the id of the call)
+ *   main thread: WIRE_HOST_DONE on the side connection; writes the word, whose lease ends
  *
  * A word only grows, and each lease waits for the next number, so a word may be leased again at
  * once, whether or not the driver has seen its last value. */
@@ -25,7 +25,7 @@ enum host_state { HOST_FREE, HOST_SUBMITTED, HOST_CALLED };
 struct host_lease {
     enum host_state state;
     uint32_t number;   /* what the stream waits for */
-    uint32_t next;     /* HOST_FREE: the next free ticket + 1; 0: none */
+    uint32_t next;     /* HOST_FREE: the next free id + 1; 0: none */
     uint64_t sequence; /* of the call */
 };
 
@@ -35,42 +35,41 @@ struct host_block {
     struct host_lease leases[HOST_BLOCK];
 };
 
-struct host_functions {
+struct host_calls {
     const struct cuda_driver *driver;
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct host_block *blocks[HOST_BLOCKS_MAX];
     unsigned block_count;
-    uint32_t free;   /* first free ticket + 1; 0: none */
+    uint32_t free;   /* first free id + 1; 0: none */
     uint32_t called; /* leases in that state */
     bool ended;
 };
 
 /* The wait of a stream: until the 32 bits at `address` are `number` or more. */
 struct host_wait {
-    uint32_t ticket;
+    uint32_t id;
     CUdeviceptr address;
     uint32_t number;
 };
 
-void host_functions_init(struct host_functions *host, const struct cuda_driver *driver);
+void host_calls_init(struct host_calls *host, const struct cuda_driver *driver);
 /* Ends all leases, now and from now on: no stream waits any more. Any thread. */
-void host_functions_end(struct host_functions *host);
+void host_calls_end(struct host_calls *host);
 
 /* A lease for the call `sequence`, without waiting; CUDA_ERROR_NOT_READY: all are under way.
  * `device`: whose primary context pins memory. Submit thread. */
-CUresult host_lease_try(struct host_functions *host, CUdevice device, uint64_t sequence,
+CUresult host_lease_try(struct host_calls *host, CUdevice device, uint64_t sequence,
                         struct host_wait *wait);
 /* Waits until one is free, or until the end. */
-void host_lease_wait(struct host_functions *host);
+void host_lease_wait(struct host_calls *host);
 /* Whether the client has been told of a function that has not returned. */
-bool host_functions_run(struct host_functions *host);
+bool host_calls_run(struct host_calls *host);
 /* The client is being told that the turn has come. */
-void host_lease_called(struct host_functions *host, uint32_t ticket);
+void host_lease_called(struct host_calls *host, uint32_t id);
 /* The client says that it has returned: the stream goes on. GA_INVALID: it was never called. */
-GA_CHECKED enum ga_status host_lease_done(struct host_functions *host, uint32_t ticket,
-                                          uint64_t sequence);
+GA_CHECKED enum ga_status host_lease_done(struct host_calls *host, uint32_t id, uint64_t sequence);
 /* Drops a lease that the client was not told of. */
-void host_lease_drop(struct host_functions *host, uint32_t ticket);
+void host_lease_drop(struct host_calls *host, uint32_t id);
 
 #endif

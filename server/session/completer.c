@@ -127,7 +127,7 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
         return;
     }
     ga_write_i32(&frame->writer, (int32_t)entry->rc);
-    ga_write_u32(&frame->writer, entry->ticket);
+    ga_write_u32(&frame->writer, entry->host_call_id);
     send_queue_append(&completer->conn->out, frame);
 }
 
@@ -175,7 +175,7 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_HOST:
-        host_lease_called(&completer->conn->host_functions, entry->ticket);
+        host_lease_called(&completer->conn->host_calls, entry->host_call_id);
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_FRAME:

@@ -47,7 +47,7 @@ struct completer_entry {
     uint64_t offset;             /* DATA: in the copy; STORE: in the piece */
     uint32_t bytes;
     bool last;
-    uint32_t ticket;                                                      /* HOST */
+    uint32_t host_call_id;                                                /* HOST */
     struct send_queue_frame *frame;                                       /* FRAME */
     void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; keeps it */
     uint64_t job_values[2];

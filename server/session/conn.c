@@ -350,7 +350,7 @@ static void *conn_run(void *argument)
     conn_flush(conn);
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
-    host_functions_end(&conn->host_functions);
+    host_calls_end(&conn->host_calls);
     conn->host->ended(conn->host->user, why);
     return NULL;
 }
@@ -359,7 +359,7 @@ void conn_end(struct server_conn *conn)
 {
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
-    host_functions_end(&conn->host_functions);
+    host_calls_end(&conn->host_calls);
     send_queue_end(&conn->out);
     (void)!eventfd_write(conn->wake_fd, 1);
 }
@@ -388,7 +388,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
     staging_init(&conn->staging, driver, conn->queue_bytes, setup->copy_overflow);
     bulk_init(&conn->bulk);
-    host_functions_init(&conn->host_functions, driver);
+    host_calls_init(&conn->host_calls, driver);
     send_queue_init(&conn->out, &conn->transport, &conn->staging);
     send_queue_pool_init(&conn->frames);
     objects_init(&conn->objects);

@@ -68,7 +68,7 @@ struct server_conn {
     struct server_bulk bulk;
     struct shared_buffers shared_buffers;
     struct completer completer;
-    struct host_functions host_functions;
+    struct host_calls host_calls;
     struct kernel_output output;
     struct server_objects objects;
     struct range_table ranges;

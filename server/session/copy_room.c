@@ -130,7 +130,7 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t li
  * are waited for in the driver's queues, and nobody sees when: who has used them may again.) */
 static bool program_is_awaited(struct server_conn *conn)
 {
-    return conn->waits_for_values || host_functions_run(&conn->host_functions);
+    return conn->waits_for_values || host_calls_run(&conn->host_calls);
 }
 
 /* The user is told, and so is the log: what goes to stdio's stderr is both (kernel_output.h). */

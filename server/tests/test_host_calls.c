@@ -20,11 +20,11 @@ static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
 
 static const struct cuda_driver driver = {FAKE_CONTEXT, .cuMemHostAlloc = fake_alloc,
                                           .cuMemHostGetDevicePointer_v2 = fake_pointer};
-static struct host_functions host;
+static struct host_calls host;
 
 static void start(void)
 {
-    host_functions_init(&host, &driver);
+    host_calls_init(&host, &driver);
 }
 
 static void stop(void)
@@ -55,8 +55,8 @@ Test(host_calls, many_one_after_the_other_use_one_block)
 {
     for (uint64_t i = 1; i <= 100000; i++) {
         struct host_wait wait = lease(i);
-        host_lease_called(&host, wait.ticket);
-        cr_assert_eq(host_lease_done(&host, wait.ticket, i), GA_OK);
+        host_lease_called(&host, wait.id);
+        cr_assert_eq(host_lease_done(&host, wait.id, i), GA_OK);
         cr_assert(holds(&wait));
     }
     cr_assert_eq(pinned, 1);
@@ -66,8 +66,8 @@ Test(host_calls, many_one_after_the_other_use_one_block)
 Test(host_calls, an_old_wait_stays_over)
 {
     struct host_wait first = lease(1);
-    host_lease_called(&host, first.ticket);
-    cr_assert_eq(host_lease_done(&host, first.ticket, 1), GA_OK);
+    host_lease_called(&host, first.id);
+    cr_assert_eq(host_lease_done(&host, first.id, 1), GA_OK);
     struct host_wait second = lease(2);
     cr_assert_eq(second.address, first.address);
     cr_assert(holds(&first));
@@ -76,21 +76,21 @@ Test(host_calls, an_old_wait_stays_over)
 Test(host_calls, what_was_not_called_is_not_done)
 {
     struct host_wait wait = lease(7);
-    cr_assert_eq(host_lease_done(&host, wait.ticket, 7), GA_INVALID, "it was not called yet");
-    host_lease_called(&host, wait.ticket);
-    cr_assert_eq(host_lease_done(&host, wait.ticket, 8), GA_INVALID, "another call's number");
-    cr_assert_eq(host_lease_done(&host, wait.ticket + 1, 7), GA_INVALID, "a free one");
+    cr_assert_eq(host_lease_done(&host, wait.id, 7), GA_INVALID, "it was not called yet");
+    host_lease_called(&host, wait.id);
+    cr_assert_eq(host_lease_done(&host, wait.id, 8), GA_INVALID, "another call's number");
+    cr_assert_eq(host_lease_done(&host, wait.id + 1, 7), GA_INVALID, "a free one");
     cr_assert_eq(host_lease_done(&host, HOST_BLOCK, 7), GA_INVALID, "there is no such block");
     cr_assert_eq(host_lease_done(&host, UINT32_MAX, 7), GA_INVALID);
     cr_assert(!holds(&wait));
-    cr_assert_eq(host_lease_done(&host, wait.ticket, 7), GA_OK);
-    cr_assert_eq(host_lease_done(&host, wait.ticket, 7), GA_INVALID, "twice");
+    cr_assert_eq(host_lease_done(&host, wait.id, 7), GA_OK);
+    cr_assert_eq(host_lease_done(&host, wait.id, 7), GA_INVALID, "twice");
 }
 
 static void *give_one_back(void *wait)
 {
     const struct host_wait *given = wait;
-    cr_assert_eq(host_lease_done(&host, given->ticket, 5), GA_OK);
+    cr_assert_eq(host_lease_done(&host, given->id, 5), GA_OK);
     return NULL;
 }
 
@@ -103,12 +103,12 @@ Test(host_calls, memory_is_bounded_and_who_finds_none_waits)
     }
     cr_assert_eq(pinned, HOST_BLOCKS_MAX);
     cr_assert_eq(host_lease_try(&host, 0, 6, &more), CUDA_ERROR_NOT_READY);
-    host_lease_called(&host, wait.ticket);
+    host_lease_called(&host, wait.id);
     pthread_t thread;
     cr_assert_eq(pthread_create(&thread, NULL, give_one_back, &wait), 0);
     host_lease_wait(&host);
     cr_assert_eq(host_lease_try(&host, 0, 6, &more), CUDA_SUCCESS);
-    cr_assert_eq(more.ticket, wait.ticket);
+    cr_assert_eq(more.id, wait.id);
     pthread_join(thread, NULL);
 }
 
@@ -118,10 +118,10 @@ Test(host_calls, the_end_lets_all_streams_go)
     for (unsigned i = 0; i < 3000; i++) {
         waits[i] = lease(i);
         if (i % 2) {
-            host_lease_called(&host, waits[i].ticket);
+            host_lease_called(&host, waits[i].id);
         }
     }
-    host_functions_end(&host);
+    host_calls_end(&host);
     for (unsigned i = 0; i < 3000; i++) {
         cr_assert(holds(&waits[i]));
     }

@@ -33,7 +33,7 @@ static uint64_t launch(uint64_t stream)
     return app.sequence++;
 }
 
-/* The turn of the call `sequence` has come; its ticket. */
+/* The turn of the call `sequence` has come; its id. */
 static uint32_t expect_turn(uint64_t sequence)
 {
     script_expect(&app.data, WIRE_DONE);
@@ -42,9 +42,9 @@ static uint32_t expect_turn(uint64_t sequence)
     return ga_read_u32(&app.data.values);
 }
 
-static void say_done(uint64_t sequence, uint32_t ticket)
+static void say_done(uint64_t sequence, uint32_t id)
 {
-    ga_write_u32(script_begin(&app.side), ticket);
+    ga_write_u32(script_begin(&app.side), id);
     script_send(&app.side, WIRE_HOST_DONE, 0, sequence);
 }
 
@@ -61,19 +61,19 @@ Test(host_function, a_stream_goes_on_when_the_client_says_so)
     uint64_t stream = script_stream(&app, 1), other = script_stream(&app, 2);
     uint64_t first = launch(stream), second = launch(stream), third = launch(other);
     /* The other stream is as far as this one; the second function waits for the first. */
-    uint32_t tickets[2], at_first = 0;
+    uint32_t ids[2], at_first = 0;
     for (unsigned i = 0; i < 2; i++) {
         script_expect(&app.data, WIRE_DONE);
         cr_assert_eq(ga_read_i32(&app.data.values), CUDA_SUCCESS);
-        tickets[i] = ga_read_u32(&app.data.values);
+        ids[i] = ga_read_u32(&app.data.values);
         cr_assert(app.data.header.sequence == first || app.data.header.sequence == third);
         at_first = app.data.header.sequence == first ? i : at_first;
     }
     cr_assert_eq(query(stream), CUDA_ERROR_NOT_READY);
-    say_done(third, tickets[1 - at_first]);
+    say_done(third, ids[1 - at_first]);
     cr_assert_eq(script_stream_synchronize(&app, other), CUDA_SUCCESS);
     cr_assert_eq(query(stream), CUDA_ERROR_NOT_READY);
-    say_done(first, tickets[at_first]);
+    say_done(first, ids[at_first]);
     say_done(second, expect_turn(second));
     cr_assert_eq(script_stream_synchronize(&app, stream), CUDA_SUCCESS);
 }
@@ -106,12 +106,12 @@ Test(host_function, a_wrong_stream_is_a_late_error_and_a_turn_with_it)
     cr_assert_eq(ga_read_i32(&app.data.values), CUDA_ERROR_INVALID_HANDLE);
 }
 
-Test(host_function, a_wrong_ticket_ends_the_session)
+Test(host_function, a_wrong_id_ends_the_session)
 {
     uint64_t stream = script_stream(&app, 1);
     uint64_t sequence = launch(stream);
-    uint32_t ticket = expect_turn(sequence);
-    say_done(sequence, ticket + 1);
+    uint32_t id = expect_turn(sequence);
+    say_done(sequence, id + 1);
     script_expect_end(&app.data);
     script_server_says(&server, "no message");
 }

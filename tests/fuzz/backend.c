@@ -59,7 +59,7 @@ void fuzz_backend_init(void)
 }
 
 /* The client's functions that streams wait for return at once. */
-static void functions_return(struct host_functions *host)
+static void functions_return(struct host_calls *host)
 {
     pthread_mutex_lock(&host->lock);
     uint32_t count = host->block_count * HOST_BLOCK;
@@ -92,7 +92,7 @@ static void wait_end(struct server_conn *conn)
     struct timespec until;
     uint64_t deadline_ns = ga_clock_ns() + PATIENCE_NS;
     do {
-        functions_return(&conn->host_functions);
+        functions_return(&conn->host_calls);
         if (ga_clock_ns() > deadline_ns) {
             driver_give_up();
         }
@@ -184,8 +184,8 @@ static void pinned_free(struct server_conn *conn)
     free(conn->staging.slots);
     free(conn->scratch);
     overflow_free(&conn->staging.overflow);
-    for (unsigned i = 0; i < conn->host_functions.block_count; i++) {
-        free(conn->host_functions.blocks[i]);
+    for (unsigned i = 0; i < conn->host_calls.block_count; i++) {
+        free(conn->host_calls.blocks[i]);
     }
     for (CUdevice device = 0; device < (CUdevice)FUZZ_BACKEND_DEVICES; device++) {
         while (sg_process.devices[device].primary_retains != 0) {
