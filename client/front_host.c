@@ -2,8 +2,10 @@
 /* What front/ asks of the library that it is part of. */
 #include <string.h>
 
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/memory/managed.h"
 #include "client/memory/mempool.h"
 #include "client/memory/pointer.h"
@@ -13,7 +15,6 @@
 #include "client/session/start.h"
 #include "client/stream/green_context.h"
 #include "client/stream/host_function.h"
-#include "client/stream/stream.h"
 #include "client/stream/stream_value.h"
 #include "client/texture/array.h"
 #include "client/texture/texture.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The types of objects, each of which is defined where its objects are made. */
 #include "client/context/context.h"
+#include "client/context/event.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/graph/graph.h"
 #include "client/memory/vmm.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
-#include "client/stream/event.h"
-#include "client/stream/stream.h"
 #include "client/texture/array.h"
 #include "client/texture/texture.h"
 

@@ -124,5 +124,8 @@ def _stub(call):
 def source(model):
     out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/cuda_names.h"\n'
                     '#include "api/range.h"\n#include "base/handle.h"\n'
-                     '#include "client/call/call.h"\n')
+                    '#include "client/call/call.h"\n#include "client/call/event_call.h"\n'
+                    '#include "client/call/stream_call.h"\n'
+                    '#include "client/memory/range_check.h"\n'
+                    '#include "client/module/function.h"\n')
     return out + "".join(_stub(c) for c in model.travelling() if c.client == "auto")

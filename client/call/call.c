@@ -6,23 +6,19 @@
 
 #include "api/call_info.h"
 #include "base/log.h"
-#include "client/alloc/window.h"
+#include "client/call/deferred_copies.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
-#include "client/memory/device_memory.h"
-#include "client/memory/mirror.h"
-#include "client/module/function.h"
-#include "client/module/module.h"
 #include "client/process/process.h"
 #include "client/process/trace.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/stream.h"
 #include "front/front.h"
 
 #define HEADER sizeof(struct wire_header)
 #define SWITCH 32u /* a WIRE_CONTEXT frame */
+
+atomic_uint client_mirror_count;
 
 CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct client_context *context)
 {
@@ -84,7 +80,7 @@ CUresult client_call_between_nodes(const char *what)
 }
 
 /* The first explicit handle decides where the call runs. */
-static CUresult route(struct client_call *call, struct client_context *context)
+CUresult client_call_route(struct client_call *call, struct client_context *context)
 {
     if (context != call->context && !call->routed) {
         if (!atomic_load(&context->active)) {
@@ -134,58 +130,6 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
     return CUDA_SUCCESS;
 }
 
-/* A stream that is only a name is one of the current context. */
-static bool is_name(CUstream stream)
-{
-    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
-CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire)
-{
-    struct client_stream *stream = NULL;
-    if (call->context == NULL && is_name(handle)) {
-        return call->missing;
-    }
-    CUresult rc = client_stream_find(call->context, handle, &stream, wire);
-    if (rc == CUDA_SUCCESS && stream != NULL) {
-        rc = route(call, stream->object.context);
-    } else {
-        call->routed = true;
-    }
-    return rc;
-}
-
-CUresult client_stream_check_made(struct client_call *call, CUstream handle, uint64_t *wire)
-{
-    return is_name(handle) ? CUDA_ERROR_INVALID_HANDLE : client_stream_check(call, handle, wire);
-}
-
-CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire)
-{
-    const struct client_object *object =
-        client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
-    struct client_context *context = object != NULL ? object->context : NULL;
-    if (context == NULL) { /* or another thread destroys it just now */
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    *wire = object->handle;
-    return route(call, context);
-}
-
-CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire)
-{
-    struct client_function *function;
-    if (call->context == NULL) {
-        return call->missing;
-    }
-    CUresult rc = client_function_resolve(call->context, handle, &function);
-    if (rc == CUDA_SUCCESS) {
-        *wire = function->object.handle;
-        rc = route(call, function->object.context);
-    }
-    return rc;
-}
-
 CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t *wire)
 {
     (void)call;
@@ -195,28 +139,6 @@ CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t
         *wire = (int32_t)device->index;
     }
     return rc;
-}
-
-CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
-                            uint64_t bytes)
-{
-    struct client_session *session = NULL;
-    struct client_mirror mirror;
-    CUresult rc = start % align == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS && client_window_other(start) && call->context != NULL) {
-        rc = client_mirror_need(call->context, start);
-        if (client_mirror_at(start, call->context->session, &mirror) &&
-            bytes <= mirror.bytes - (start - mirror.host)) {
-            session = call->context->session; /* other servers may have one at the same address */
-        }
-    }
-    if (rc == CUDA_SUCCESS && session == NULL) {
-        rc = client_memory_check(start, bytes, &session);
-    }
-    if (rc == CUDA_SUCCESS && bytes != 0 && client_session_conn(session) != call->conn) {
-        rc = client_call_between_nodes("a copy");
-    }
-    return rc == CUDA_SUCCESS && bytes != 0 ? client_mirrors_before_range(call, start) : rc;
 }
 
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire)
@@ -347,8 +269,8 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
 
 void client_call_sent(struct client_call *call)
 {
-    if (call->mirrors.some && !call->mirrors.later) {
-        client_mirrors_sent(call);
+    if (call->mirrors.sent != NULL && !call->mirrors.later) {
+        call->mirrors.sent(call);
     }
 }
 

@@ -2,14 +2,15 @@
 /* A call on its way: what generated stubs and hand-written calls share.
  *
  * client_call_enter: is there a context, is it alive.
- * client_*_check: handles become what the wire carries; an explicit stream, event or module of
- * another context sends the call there (as CUDA does).
+ * client_NOUN_check, by the file of the noun: handles become what the wire carries; an explicit
+ * stream, event or module of another context sends the call there (as CUDA does).
  * client_call_begin: locks the sender and lends call.writer; nothing may wait from here on.
  * client_call_post: sends; or client_call_wait, then client_call_end. With bytes of the program's
  * memory: payload.h. */
 #ifndef CLIENT_CALL_CALL_H
 #define CLIENT_CALL_CALL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,12 +23,21 @@
 
 struct client_context;
 struct client_session;
-struct client_stream;
-struct client_event;
+struct client_call;
 
-/* The mirrors that a call uses (mirror.h). */
+/* How many mirrors there are (memory/mirror.h counts). A program without them pays for this load
+ * alone. */
+extern atomic_uint client_mirror_count;
+
+static inline bool client_mirrors_some(void)
+{
+    return atomic_load_explicit(&client_mirror_count, memory_order_relaxed) != 0;
+}
+
+/* The mirrors that a call uses. */
 struct client_call_mirrors {
-    bool some, all;      /* all: everything that the stream may use */
+    void (*sent)(struct client_call *call); /* to be called when it has been sent; NULL: none */
+    bool all;                               /* everything that the stream may use */
     bool later;          /* client_call_sent is still to be called: pieces have not left */
     uint64_t stream;     /* of `all` */
     uint64_t devices[2]; /* else: addresses; 0: none */
@@ -68,15 +78,10 @@ CUresult client_call_between_nodes(const char *what);
 bool client_call_exiting(void);
 
 CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire);
-CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t *wire);
-/* As client_stream_check, for a stream to be destroyed: the default streams are errors. */
-CUresult client_stream_check_made(struct client_call *call, CUstream handle, uint64_t *wire);
-CUresult client_event_check(struct client_call *call, CUevent handle, uint64_t *wire);
-CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire);
 CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t *wire);
-/* Checks device bytes that the call touches, and the alignment of the first. */
-CUresult client_range_check(struct client_call *call, CUdeviceptr start, unsigned align,
-                            uint64_t bytes);
+/* For the checks: the call names an object of this context. The first such object decides where the
+ * call runs. */
+CUresult client_call_route(struct client_call *call, struct client_context *context);
 
 /* Makes the handle of a new object in the call's context. */
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire);
@@ -99,9 +104,7 @@ void client_call_prefix(struct client_call *call, size_t bound, unsigned connect
  * client_conn_apart. When they have left, the caller must call client_call_sent. */
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct conn_apart *apart);
-/* Call after sending: accounts for the call's writes into mirrors (mirror.h). May wait for the
- * server.
- */
+/* Call after sending: accounts for the call's writes into mirrors. May wait for the server. */
 void client_call_sent(struct client_call *call);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The
  * caller fills it and posts. */

@@ -150,8 +150,9 @@ struct client_conn {
     _Atomic uint64_t answered;  /* the last call whose answer a thread waited for */
     _Atomic uint64_t worked;    /* the last call that may have left work on a GPU */
     _Atomic uint64_t lasting;   /* the last call of class API_WORK_LASTING */
-    _Atomic uint64_t owing; /* context with deferred copies under way (copy_deferred.c); 0: none */
-    uint64_t context;       /* the last one told to the server */
+    _Atomic uint64_t
+        owing;        /* context with deferred copies under way (deferred_copies.c); 0: none */
+    uint64_t context; /* the last one told to the server */
     struct conn_switch switches[CONN_SWITCHES];
     unsigned switch_count;
     struct compression compression; /* of bulk */

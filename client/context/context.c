@@ -6,6 +6,7 @@
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/conn/conn.h"
+#include "client/context/mark.h"
 #include "front/front.h"
 
 static unsigned long long ids;
@@ -103,6 +104,11 @@ uint64_t client_context_done(const struct client_context *context)
 {
     uint64_t quiet = atomic_load(&context->quiet), unused = atomic_load(&context->unused);
     return quiet > unused ? quiet : unused;
+}
+
+bool client_context_passed(const struct client_context *context, uint64_t mark)
+{
+    return client_context_done(context) >= (mark & CLIENT_MARK_SEQUENCE);
 }
 
 bool client_context_idle(const struct client_context *context)

@@ -31,7 +31,7 @@ struct client_context {
     uint64_t mirror_stream;                           /* handle; 0: none yet (mirror_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_cross_node.c) */
     atomic_bool streamed; /* it has, or had, streams besides the default one */
-    /* Of copy_deferred.c. `shows`: streams that do not wait for the legacy one make its progress
+    /* Of deferred_copies.c. `shows`: streams that do not wait for the legacy one make its progress
      * observable. `owed`: mark (as in client_stream) of the last deferred copy. `marker`: handle of
      * the event that is recorded behind deferred copies. */
     atomic_bool shows;
@@ -69,6 +69,8 @@ CUresult client_session_need(CUdevice device, struct client_session **session);
 void client_context_quiet(struct client_context *context, uint64_t sequence);
 /* The sequence up to which the context's work is known to be done. */
 uint64_t client_context_done(const struct client_context *context);
+/* Whether it is known that the work up to a mark is done. */
+bool client_context_passed(const struct client_context *context, uint64_t mark);
 /* Whether it is known that no work of the context is under way, without asking. */
 bool client_context_idle(const struct client_context *context);
 /* The result of a wait that need not ask the server; first reads the answers that have come. */

@@ -8,16 +8,17 @@
 #include "api/calls.h"
 #include "client/call/bulk_open.h"
 #include "client/call/payload.h"
+#include "client/call/stream_call.h"
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
+#include "client/memory/range_check.h"
 #include "client/memory/sync_memops.h"
 #include "client/process/trace.h"
 #include "client/session/session.h"
-#include "client/stream/stream.h"
 
 bool client_copy_host_side(const void *host)
 {

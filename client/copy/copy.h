@@ -27,23 +27,10 @@ CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void
 CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
                          uint64_t stream, bool wait);
 
-/* ---- blocking copies to the device (copy_deferred.c) */
-
 /* Call after sending a copy to the device that blocks in CUDA. Waits for it only if the program
- * could observe that it is not over yet; otherwise the wait is deferred. */
+ * could observe that it is not over yet; otherwise the wait is deferred (call/deferred_copies.h).
+ */
 CUresult client_copy_defer(struct client_call *call, uint64_t stream);
-/* From now on the program can observe deferred copies: in streams of the context that do not wait
- * for the legacy one, or (NULL) in other contexts and programs. Completes those under way. */
-void client_copy_expose(struct client_context *context);
-/* Completes all deferred copies; call before memory that they use is released. */
-void client_copy_complete(void);
-/* Call before work that may last is sent: records an event behind deferred copies, so that
- * completing them does not wait for that work. */
-void client_copy_fence(struct client_conn *conn);
-/* The context's work and events are gone: nothing is deferred any more. */
-void client_copy_forget(struct client_context *context);
-/* Whether all work of the context counts as done, because the last of it are deferred copies. */
-bool client_copy_deferred_done(const struct client_context *context);
 
 /* One side of a copy of rows: row r is at `at + r * pitch`. */
 struct copy_side {

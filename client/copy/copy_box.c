@@ -2,12 +2,13 @@
 /* cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer: a box is copied slice by slice. Everything is checked
  * before the first slice, so a call that is refused has copied nothing. */
 #include "api/calls.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/copy/copy.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
+#include "client/memory/range_check.h"
 #include "client/memory/sync_memops.h"
-#include "client/stream/stream.h"
 #include "front/front.h"
 
 static bool on_device(const struct front_side *said)

@@ -10,15 +10,16 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "client/call/stream_call.h"
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/copy/copy.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"
-#include "client/stream/stream.h"
 #include "client/texture/array.h"
 
 #define PIECE (UINT64_C(4) << 20) /* through the client's memory at once */

@@ -2,8 +2,10 @@
 /* Linear copies between devices. A server copies between its own devices by itself; copies between
  * two servers are those of copy_cross_node.c. */
 #include "api/calls.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/copy/copy.h"
+#include "client/memory/range_check.h"
 #include "front/front.h"
 
 /* Checks that the call's server reaches the bytes of both sides. */

@@ -5,10 +5,10 @@
 #include "api/calls.h"
 #include "client/call/bulk_open.h"
 #include "client/call/payload.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/copy/copy.h"
 #include "client/memory/host_memory.h"
-#include "client/stream/stream.h"
 
 static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
 {

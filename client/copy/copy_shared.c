@@ -43,8 +43,8 @@ static CUresult call_begin(struct client_call *call, struct client_buffer_place 
 /* Call after sending: the call's writes into mirrored memory are accounted for. */
 static void sent(struct client_call *call, bool in)
 {
-    if (in && call->mirrors.some) {
-        client_mirrors_sent(call);
+    if (in && call->mirrors.sent != NULL) {
+        call->mirrors.sent(call);
     }
 }
 

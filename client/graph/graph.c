@@ -3,16 +3,18 @@
 #include <stdlib.h>
 
 #include "client/call/call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/copy/copy.h"
 #include "client/graph/graph.h"
+#include "client/memory/range_check.h"
 #include "client/module/function.h"
 #include "client/module/launch.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
 #include "client/stream/host_function.h"
-#include "client/stream/stream.h"
 #include "client/stream/stream_value.h"
 #include "front/front.h"
 

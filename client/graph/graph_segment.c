@@ -5,6 +5,7 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/graph/graph.h"

@@ -11,14 +11,15 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
+#include "client/call/event_call.h"
 #include "client/context/context.h"
+#include "client/context/event.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
 #include "client/memory/device_free.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"
-#include "client/stream/event.h"
 #include "front/front.h"
 
 #define MAGIC_MEMORY UINT32_C(0x4d495047)

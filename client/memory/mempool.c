@@ -10,19 +10,21 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
+#include "client/context/mark.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
+#include "client/context/stream.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/device_free.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
-#include "client/stream/stream.h"
 #include "front/front.h"
 
 struct mark {
     uint64_t context, stream; /* handles; stream 0: the legacy one */
-    uint64_t mark;            /* as client_stream_mark */
+    uint64_t mark;            /* as client_mark_now */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -156,7 +158,7 @@ static void *pool_mark(const struct front_stream *stream)
     if (mark != NULL) {
         *mark = (struct mark){.context = context->object.handle,
                               .stream = made != NULL ? made->object.handle : 0,
-                              .mark = client_stream_mark(client_session_conn(context->session))};
+                              .mark = client_mark_now(client_session_conn(context->session))};
     }
     return mark;
 }

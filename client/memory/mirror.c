@@ -20,7 +20,6 @@
 
 #define PAGE UINT64_C(4096)
 
-atomic_uint client_mirror_count;
 pthread_mutex_t client_mirror_lock = PTHREAD_MUTEX_INITIALIZER;
 struct client_mirror *client_mirror_list;
 

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "client/call/call.h"
 
-struct client_call;
 struct client_context;
 struct client_memory;
 struct client_physical;
@@ -50,14 +50,6 @@ struct client_mirror {
     struct mirror_use uses[MIRROR_USES];
     unsigned use_count;
 };
-
-extern atomic_uint client_mirror_count;
-
-/* Whether there are mirrors. A program without them pays for this load alone. */
-static inline bool client_mirrors_some(void)
-{
-    return atomic_load_explicit(&client_mirror_count, memory_order_relaxed) != 0;
-}
 
 /* ---- mirror.c: making, finding and ending mirrors */
 
@@ -112,11 +104,10 @@ static inline bool client_mirror_asked(const struct client_mirror *mirror, int o
 /* ---- mirror_sync.c: making both copies equal. Call these before the call itself begins. */
 
 /* Call before work is sent to the stream that may use everything on its device. client_call_post
- * calls client_mirrors_sent when it has been sent. */
+ * notes the use when it has been sent. */
 CUresult client_mirrors_before(struct client_call *call, uint64_t stream);
 /* As client_mirrors_before, for work in any stream that uses only memory at this device address. */
 CUresult client_mirrors_before_range(struct client_call *call, uint64_t device);
-void client_mirrors_sent(struct client_call *call);
 /* The sequence point of a wait: work sent before this call. Call before the wait is sent. */
 uint64_t client_mirrors_mark(void);
 /* Call after a wait for a stream, or with MIRROR_ALL for all work of the context. */

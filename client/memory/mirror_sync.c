@@ -5,12 +5,13 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/copy/copy.h"
 #include "client/memory/mirror_list.h"
 #include "client/session/session.h"
-#include "client/stream/stream.h"
 
 #define PAGE UINT64_C(4096)
 /* Comparing mirrors of at most so many bytes costs less than sending work: they are compared each
@@ -221,28 +222,7 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
     return rc;
 }
 
-CUresult client_mirrors_before(struct client_call *call, uint64_t stream)
-{
-    if (!client_mirrors_some()) {
-        return CUDA_SUCCESS;
-    }
-    call->mirrors = (struct client_call_mirrors){.some = true, .all = true, .stream = stream};
-    return before(call->context, stream, 0);
-}
-
-/* A call may name two ranges. */
-CUresult client_mirrors_before_range(struct client_call *call, uint64_t device)
-{
-    struct client_mirror mirror;
-    if (!client_mirror_on_device(device, &mirror)) {
-        return CUDA_SUCCESS;
-    }
-    call->mirrors.devices[call->mirrors.some] = device;
-    call->mirrors.some = true;
-    return before(call->context, MIRROR_ALL, device);
-}
-
-void client_mirrors_sent(struct client_call *call)
+static void sent(struct client_call *call)
 {
     const struct client_call_mirrors *what = &call->mirrors;
     const struct client_session *session = call->context->session;
@@ -258,6 +238,27 @@ void client_mirrors_sent(struct client_call *call)
         }
     }
     unlock(session);
+}
+
+CUresult client_mirrors_before(struct client_call *call, uint64_t stream)
+{
+    if (!client_mirrors_some()) {
+        return CUDA_SUCCESS;
+    }
+    call->mirrors = (struct client_call_mirrors){.sent = sent, .all = true, .stream = stream};
+    return before(call->context, stream, 0);
+}
+
+/* A call may name two ranges. */
+CUresult client_mirrors_before_range(struct client_call *call, uint64_t device)
+{
+    struct client_mirror mirror;
+    if (!client_mirror_on_device(device, &mirror)) {
+        return CUDA_SUCCESS;
+    }
+    call->mirrors.devices[call->mirrors.sent != NULL] = device;
+    call->mirrors.sent = sent;
+    return before(call->context, MIRROR_ALL, device);
 }
 
 uint64_t client_mirrors_mark(void)

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
+#include "client/call/deferred_copies.h"
 #include "client/context/context.h"
-#include "client/copy/copy.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
 #include "front/front.h"

@@ -2,8 +2,8 @@
 /* Virtual memory management: what is mapped where, and who may use it. */
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
 #include "client/context/context.h"
-#include "client/copy/copy.h"
 #include "client/memory/mappings.h"
 #include "client/memory/vmm.h"
 #include "client/session/server_devices.h"

@@ -16,8 +16,8 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
 #include "client/context/context.h"
-#include "client/copy/copy.h"
 #include "client/memory/vmm.h"
 #include "front/front.h"
 

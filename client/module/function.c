@@ -355,3 +355,17 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
     struct client_function *found;
     return function_of(function, &found);
 }
+
+CUresult client_function_check(struct client_call *call, CUfunction handle, uint64_t *wire)
+{
+    struct client_function *function;
+    if (call->context == NULL) {
+        return call->missing;
+    }
+    CUresult rc = client_function_resolve(call->context, handle, &function);
+    if (rc == CUDA_SUCCESS) {
+        *wire = function->object.handle;
+        rc = client_call_route(call, function->object.context);
+    }
+    return rc;
+}

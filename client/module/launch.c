@@ -11,6 +11,7 @@
 #include "base/readable.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/memory/mirror.h"
 #include "client/module/function.h"

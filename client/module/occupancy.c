@@ -5,6 +5,7 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/module/function.h"
 #include "front/front.h"
 
 static CUresult ask(uint32_t question, CUfunction function, const CUlaunchConfig *config,

@@ -4,9 +4,9 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"

@@ -4,50 +4,23 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/event_call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
+#include "client/context/event.h"
+#include "client/context/mark.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/memory/mirror.h"
 #include "client/stream/green_context.h"
-#include "client/stream/stream.h"
 #include "front/front.h"
 
 #define ASKED_KEPT 4u /* recordings that are watched after the program has asked */
-
-/* A watch that began in the object's last life may still end: the count of recordings goes on, so
- * that its value is never that of a recording of this life. */
-static void event_begin(void *at)
-{
-    struct client_event *event = at;
-    atomic_store(&event->ready, atomic_fetch_add(&event->recorded, 1) + 1);
-}
-
-const struct client_object_type client_event_type = {
-    .bytes = sizeof(struct client_event), .kept = sizeof(uint64_t), .begin = event_begin};
-
-_Static_assert(offsetof(struct client_event, recorded) == sizeof(struct client_object),
-               "it is what is kept");
 
 static CUresult event_of(CUevent handle, struct client_event **event)
 {
     *event = client_object_find(GA_HANDLE_EVENT, (uint64_t)(uintptr_t)handle);
     return *event != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult client_event_make(struct client_call *call, bool shared, uint64_t *wire)
-{
-    struct client_event *event = client_object_make(GA_HANDLE_EVENT, call->context);
-    if (event == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    event->shared = shared;
-    *wire = event->object.handle;
-    return CUDA_SUCCESS;
-}
-
-bool client_event_shared(uint64_t wire)
-{
-    const struct client_event *event = client_object_find(GA_HANDLE_EVENT, wire);
-    return event != NULL && event->shared;
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -94,7 +67,7 @@ static CUresult context_of(CUcontext handle, struct client_context **context)
 static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
     event->stream = client_stream_known(stream);
-    event->mark = client_stream_mark(call->conn);
+    event->mark = client_mark_now(call->conn);
     atomic_store(&event->mirror_stream, stream);
     atomic_store(&event->mirror_mark, client_mirrors_mark());
 }

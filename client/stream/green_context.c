@@ -4,14 +4,17 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
+#include "client/call/event_call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
+#include "client/context/event.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
+#include "client/context/stream.h"
 #include "client/memory/mirror.h"
 #include "client/process/process.h"
 #include "client/session/server_devices.h"
 #include "client/stream/event.h"
-#include "client/stream/stream.h"
 #include "front/front.h"
 
 #include <string.h>
@@ -140,38 +143,6 @@ CUresult client_green_end(const struct front_green *green)
     }
     (void)cuDevicePrimaryCtxRelease_v2(green->device);
     return rc;
-}
-
-/* ---- its streams */
-
-CUresult client_green_stream(const struct front_green *green, unsigned flags, int priority,
-                             struct client_stream **out)
-{
-    struct client_call call;
-    CUresult rc = enter(&call, API_OP_ga_green_stream, green->primary);
-    struct client_stream *stream =
-        rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;
-    if (stream == NULL) {
-        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    const struct client_device *device = call.context->device;
-    CUstreamAttrValue wanted = {.priority = priority};
-    stream->green = green->handle;
-    stream->flags = flags;
-    (void)front_stream_attribute_set(&stream->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &wanted,
-                                     device->priority_least, device->priority_greatest);
-    const struct ga_green_stream_args args = {.green = green->handle,
-                                              .stream = stream->object.handle,
-                                              .flags = flags,
-                                              .priority = stream->attributes.priority};
-    rc = client_call_begin(&call, ga_green_stream_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        client_object_drop(stream);
-        return rc;
-    }
-    ga_green_stream_args_write(&call.writer, &args);
-    *out = stream;
-    return client_call_post(&call);
 }
 
 #if CUDA_VERSION >= 12040

@@ -7,15 +7,10 @@
 #include "api/cuda_names.h"
 #include "front/front.h"
 
-struct client_stream;
-
 CUresult client_green_make(struct front_green *green);
 CUresult client_green_end(const struct front_green *green);
 CUresult client_green_record(const struct front_green *green, CUevent event);
 CUresult client_green_wait(const struct front_green *green, CUevent event);
 CUresult client_green_synchronize(const struct front_green *green);
-/* A new stream in it. */
-CUresult client_green_stream(const struct front_green *green, unsigned flags, int priority,
-                             struct client_stream **out);
 
 #endif

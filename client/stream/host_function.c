@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "client/call/call.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/memory/mirror.h"

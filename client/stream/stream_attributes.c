@@ -3,12 +3,12 @@
  * without asking. Of the attributes only the priority matters to the server. */
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/deferred_copies.h"
+#include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
+#include "client/context/stream.h"
 #include "client/session/server_devices.h"
-#include "client/stream/green_context.h"
-#include "client/stream/stream.h"
 
 static struct front_stream_attributes *attributes_of(const struct client_call *call,
                                                      struct client_stream *stream)

@@ -5,8 +5,10 @@
 
 #include "api/calls.h"
 #include "client/call/call.h"
+#include "client/call/stream_call.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
+#include "client/memory/range_check.h"
 #include "client/stream/host_function.h"
 #include "front/front.h"
 

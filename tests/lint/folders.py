@@ -27,7 +27,7 @@ ROOMS = {
         "conn": {"process"},
         "session": {"process", "alloc", "conn"},
         "context": {"process", "conn", "session"},
-        "call": None,
+        "call": {"process", "conn", "session", "context"},
         "memory": None,
         "copy": None,
         "stream": None,

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocking copies to the device (cudaMemcpy and its kind), which need not be over when they return,
- * as long as the program cannot tell: docs/semantics.md S125. Work before them is known to be done
- * then, but for such as ends by itself and soon (API_WORK_SHORT), so waiting for them never waits
- * for a kernel or for anything that the program has yet to do.
+/* Work before a deferred copy is known to be done, but for such as ends by itself and soon
+ * (API_WORK_SHORT), so waiting for it never waits for a kernel or for anything that the program has
+ * yet to do.
  *
  * What a reader would get wrong: any call that makes deferred copies observable must first complete
  * them. Both sides publish their flag before they read the other's, so at least one of two racing
  * threads sees the other. Waiting uses an event that is recorded right behind the copies, so later
  * work is not waited for. */
+#include "client/call/deferred_copies.h"
+
 #include "api/calls.h"
+#include "client/call/call.h"
+#include "client/call/event_call.h"
 #include "client/context/context.h"
+#include "client/context/mark.h"
 #include "client/context/object.h"
-#include "client/copy/copy.h"
-#include "client/memory/mirror.h"
+#include "client/context/stream.h"
 #include "client/process/process.h"
-#include "client/stream/event.h"
-#include "client/stream/stream.h"
 #include "front/front.h"
 
 /* Deferred copies are observable in other contexts, or by other programs. */
@@ -37,20 +38,15 @@ static bool rests(struct client_context *context)
            (!context->streamed && client_stream_passed(context, 0, mark));
 }
 
-CUresult client_copy_defer(struct client_call *call, uint64_t stream)
+bool client_copy_deferred(const struct client_call *call, uint64_t stream)
 {
     struct client_context *context = call->context;
-    if (client_stream_known(stream) == 0 && !shows(context) && rests(context)) {
-        atomic_store(&call->conn->owing, context->object.handle); /* before `owed`: see settle() */
-        client_conn_raise(&context->owed, client_mark_of(call->conn, call->sequence));
-        if (!shows(context)) {
-            front_output_write();
-            return (CUresult)atomic_exchange(&context->late, 0);
-        }
+    if (client_stream_known(stream) != 0 || shows(context) || !rests(context)) {
+        return false;
     }
-    uint64_t mirrors = client_mirrors_mark();
-    CUresult rc = client_stream_wait(call, stream);
-    return rc == CUDA_SUCCESS ? client_mirrors_after(context, stream, mirrors) : rc;
+    atomic_store(&call->conn->owing, context->object.handle); /* before `owed`: see settle() */
+    client_conn_raise(&context->owed, client_mark_of(call->conn, call->sequence));
+    return !shows(context);
 }
 
 bool client_copy_deferred_done(const struct client_context *context)
