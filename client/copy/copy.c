@@ -12,7 +12,7 @@
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
 #include "client/memory/range_check.h"

@@ -5,7 +5,7 @@
 #include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/copy/copy.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address.h"
 #include "client/memory/mirror.h"
 #include "client/memory/range_check.h"
 #include "client/memory/sync_memops.h"

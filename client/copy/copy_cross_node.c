@@ -16,9 +16,8 @@
 #include "client/context/object.h"
 #include "client/context/stream.h"
 #include "client/copy/copy.h"
+#include "client/memory/address.h"
 #include "client/memory/context_wait.h"
-#include "client/memory/device_memory.h"
-#include "client/memory/mirror.h"
 #include "client/session/session.h"
 #include "client/texture/array.h"
 
@@ -35,13 +34,14 @@ struct end {
  * own server knows. */
 static struct client_session *session_of(const struct front_side *side)
 {
-    struct client_mirror mirror;
+    struct client_address mirror;
     if (side->place == FRONT_ARRAY) {
         const struct client_array *array =
             client_object_find(GA_HANDLE_ARRAY, (uint64_t)(uintptr_t)side->array);
         return array != NULL ? array->object.context->session : NULL;
     }
-    return side->place == FRONT_HOST || client_mirror_on_device(side->start, &mirror)
+    return side->place == FRONT_HOST ||
+                   client_address_find(side->start, CLIENT_ADDRESS(MIRROR), &mirror)
                ? NULL
                : client_memory_session(side->start);
 }
@@ -98,8 +98,8 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
                              : CUDA_ERROR_INVALID_VALUE;
     }
     if (session_of(side) == NULL) {
-        struct client_mirror mirror;
-        if (client_mirror_on_device(side->start, &mirror)) {
+        struct client_address mirror;
+        if (client_address_find(side->start, CLIENT_ADDRESS(MIRROR), &mirror)) {
             return client_call_between_nodes("a copy of managed or mapped memory");
         }
         bool host = side->place != FRONT_DEVICE &&

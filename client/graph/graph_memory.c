@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "base/list.h"
-#include "base/number_map.h"
 #include "client/call/call.h"
 #include "client/graph/graph.h"
+#include "client/memory/address_map.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/vmm.h"
 #include "client/session/server_devices.h"
@@ -21,11 +21,10 @@
 #include "front/front.h"
 
 struct client_graph_memory {
-    struct ga_number_node by_address; /* first */
-    struct ga_list in_all;            /* or among those that are put aside */
+    struct ga_list in_all; /* or among those that are put aside */
     unsigned references;
     CUdevice device;
-    uint64_t space; /* bytes of the reservation */
+    uint64_t start, space; /* the reservation; space: its bytes */
     bool mapped;
     struct front_graph_block block;
 };
@@ -34,7 +33,6 @@ static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER; /* of mappings and w
 static struct front_graph_account accounts[CLIENT_DEVICES_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows; comes last */
-static struct ga_number_map known;
 static struct ga_list all = {&all, &all}, aside = {&aside, &aside};
 
 /* ---- mappings; `changes` is held */
@@ -45,7 +43,7 @@ static CUresult map(struct client_graph_memory *memory)
     const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = location};
     const CUmemAccessDesc access = {.location = location,
                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    const CUdeviceptr address = memory->by_address.number;
+    const CUdeviceptr address = memory->start;
     CUmemGenericAllocationHandle physical;
     if (memory->mapped) {
         return CUDA_SUCCESS;
@@ -72,7 +70,7 @@ static CUresult map(struct client_graph_memory *memory)
 static void unmap(struct client_graph_memory *memory)
 {
     if (memory->mapped) {
-        (void)cuMemUnmap(memory->by_address.number, memory->space);
+        (void)cuMemUnmap(memory->start, memory->space);
         accounts[memory->device].mapped -= memory->space;
         memory->mapped = memory->block.launched = false;
     }
@@ -94,7 +92,7 @@ static void tidy(void)
     struct client_graph_memory *memory;
     while ((memory = aside_take()) != NULL) {
         unmap(memory);
-        (void)cuMemAddressFree(memory->by_address.number, memory->space);
+        (void)cuMemAddressFree(memory->start, memory->space);
         free(memory);
     }
 }
@@ -136,8 +134,15 @@ static CUresult make(uint64_t bytes, CUdevice device, CUdeviceptr *address)
     }
     made->references = 1;
     made->device = device;
+    made->start = *address;
+    const struct client_address at = {
+        .kind = CLIENT_ADDRESS_GRAPH, .start = made->start, .bytes = made->space, .record = made};
+    if (client_address_enter(&at) != GA_OK) {
+        (void)cuMemAddressFree(made->start, made->space);
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     pthread_mutex_lock(&lock);
-    ga_number_map_add(&known, &made->by_address, *address);
     ga_list_append(&all, &made->in_all);
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
@@ -167,16 +172,18 @@ static void give(struct client_graph_memory *memory)
 {
     pthread_mutex_lock(&lock);
     if (--memory->references == 0) {
-        ga_number_map_remove(&known, &memory->by_address);
+        client_address_leave(CLIENT_ADDRESS_GRAPH, memory->start, memory);
         ga_list_remove(&memory->in_all);
         ga_list_append(&aside, &memory->in_all);
     }
     pthread_mutex_unlock(&lock);
 }
 
-static struct client_graph_memory *find(uint64_t address)
+static struct client_graph_memory *find(uint64_t start)
 {
-    return (struct client_graph_memory *)ga_number_map_find(&known, address);
+    struct client_address at;
+    return client_address_find(start, CLIENT_ADDRESS(GRAPH), &at) && at.start == start ? at.record
+                                                                                       : NULL;
 }
 
 void client_graph_memory_drop(CUdeviceptr address)
@@ -191,15 +198,8 @@ void client_graph_memory_drop(CUdeviceptr address)
 
 bool client_graph_memory_holds(uint64_t address)
 {
-    bool found = false;
-    pthread_mutex_lock(&lock);
-    ga_list_each (at, following, &all) {
-        const struct client_graph_memory *memory =
-            ga_container(at, struct client_graph_memory, in_all);
-        found |= address - memory->by_address.number < memory->space;
-    }
-    pthread_mutex_unlock(&lock);
-    return found;
+    struct client_address at;
+    return client_address_find(address, CLIENT_ADDRESS(GRAPH), &at);
 }
 
 /* ---- executables */
@@ -328,10 +328,7 @@ static CUresult settle(CUdevice device)
 
 bool client_graph_memory_known(CUdeviceptr address)
 {
-    pthread_mutex_lock(&lock);
-    bool is = find(address) != NULL;
-    pthread_mutex_unlock(&lock);
-    return is;
+    return find(address) != NULL;
 }
 
 CUresult client_graph_memory_free(CUdeviceptr address)

@@ -9,7 +9,7 @@
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/graph/graph.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address.h"
 #include "client/memory/mirror.h"
 #include "client/stream/stream_value.h"
 #include "front/front.h"

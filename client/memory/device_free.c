@@ -10,8 +10,8 @@
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/graph/graph.h"
+#include "client/memory/address.h"
 #include "client/memory/context_wait.h"
-#include "client/memory/device_memory.h"
 #include "client/memory/ipc.h"
 #include "client/memory/mempool.h"
 #include "client/memory/mirror.h"
@@ -34,6 +34,7 @@ static uint64_t unused(const struct client_context *context)
 void memory_reservation_end(const struct client_context *context, uint64_t address, uint64_t bytes)
 {
     if (context->session->window_bytes == 0) {
+        client_address_leave(CLIENT_ADDRESS_SESSION, address, NULL);
         client_window_release(&(struct handshake_window){.base = address, .bytes = bytes});
     }
 }
@@ -189,32 +190,13 @@ bool client_memory_reclaim(const struct client_session *session, unsigned step)
 
 /* ---- freeing */
 
-static CUresult pooled_free(const struct client_session *session, uint64_t address)
+static CUresult free_pooled(const struct client_session *session, uint64_t address)
 {
     CUresult rc = client_session_wait(session);
     if (rc == CUDA_SUCCESS && !client_mempool_free(address)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     return rc;
-}
-
-CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
-{
-    struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
-        return rc;
-    }
-    if (client_graph_memory_known(dptr)) {
-        return client_graph_memory_free(dptr);
-    }
-    struct client_mirror known;
-    if (client_mirror_on_device(dptr, &known) && known.attach == MIRROR_MAPPED) {
-        return CUDA_ERROR_INVALID_VALUE; /* pinned memory is not freed so */
-    }
-    struct client_mirror *mirror = client_mirror_take(dptr, true);
-    client_sync_memops_forget(dptr);
-    return client_memory_free(context, mirror != NULL ? mirror->block : dptr, mirror);
 }
 
 /* Without waiting. When as much drains as may, what is known by then to be done is used again. */
@@ -256,27 +238,69 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     return rc;
 }
 
-CUresult client_memory_free(struct client_context *context, uint64_t dptr,
-                            struct client_mirror *mirror)
+/* `memory`: an allocation. */
+static CUresult free_allocation(struct client_context *context, const struct client_memory *memory,
+                                struct client_mirror *mirror)
 {
-    struct client_memory memory;
-    struct client_session *session = client_memory_window(dptr);
-    bool known = session != NULL && client_memory_find(dptr, &memory);
-    if (known && memory.pool != NULL) {
-        return memory.start == dptr ? pooled_free(session, dptr) : CUDA_ERROR_INVALID_VALUE;
-    }
-    if (!known || memory.start != dptr) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    struct client_allocator *allocator = &memory->session->allocator;
     /* Work of the context that allocated it may use it; the current one is as good when that is
      * gone, for then its work is, too. */
-    struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
+    struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory->context);
     owner = owner != NULL && atomic_load(&owner->active) ? owner : context;
-    bool shared = client_ipc_withdraw(owner, dptr);
+    bool shared = client_ipc_withdraw(owner, memory->start);
     /* Memory that other programs use, too, is not cached. */
-    return !shared && mirror == NULL && free_later(owner, &session->allocator, dptr) == ALLOCATOR_OK
+    return !shared && mirror == NULL && free_later(owner, allocator, memory->start) == ALLOCATOR_OK
                ? CUDA_SUCCESS
-               : free_now(owner, &session->allocator, dptr, mirror);
+               : free_now(owner, allocator, memory->start, mirror);
+}
+
+CUresult client_memory_free_mirror(struct client_context *context, struct client_mirror *mirror)
+{
+    const struct client_memory block = {
+        .session = mirror->session, .start = mirror->block, .context = mirror->context};
+    return free_allocation(context, &block, mirror);
+}
+
+static CUresult free_managed(struct client_context *context, uint64_t start)
+{
+    struct client_mirror *mirror = client_mirror_take(start, true);
+    if (mirror == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    client_sync_memops_forget(start);
+    return client_memory_free_mirror(context, mirror);
+}
+
+/* What is not here is given back by other calls, or goes with what it is part of. */
+static CUresult free_at(struct client_context *context, uint64_t start)
+{
+    struct client_memory memory;
+    if (!client_memory_find(start, &memory) || memory.start != start) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    switch (memory.kind) {
+    case CLIENT_ADDRESS_SESSION:
+        client_sync_memops_forget(start);
+        return free_allocation(context, &memory, NULL);
+    case CLIENT_ADDRESS_CHUNK:
+        client_sync_memops_forget(start);
+        return free_pooled(memory.session, start);
+    case CLIENT_ADDRESS_MIRROR:
+        return free_managed(context, start);
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct client_context *context;
+    CUresult rc = client_context_current(&context);
+    if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
+        return rc;
+    }
+    return client_graph_memory_known(dptr) ? client_graph_memory_free(dptr)
+                                           : free_at(context, dptr);
 }
 
 /* The server has freed it already. */

@@ -23,8 +23,9 @@ int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes);
 bool memory_settle(struct client_context *context);
 /* As memory_settle, but first reads the answers that have come meanwhile. */
 bool memory_settle_more(struct client_context *context);
-CUresult client_memory_free(struct client_context *context, uint64_t address,
-                            struct client_mirror *mirror);
+/* Frees the allocation that the mirror is in, and ends the mirror (NULL: only that is to be freed);
+ * the caller has taken it out of the list. */
+CUresult client_memory_free_mirror(struct client_context *context, struct client_mirror *mirror);
 /* Unmaps after the work of the context. */
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes);
 void client_memory_forget(struct client_context *context);

@@ -2,8 +2,6 @@
 /* Device memory: the allocator picks the address, the server maps it. */
 #include "client/memory/device_memory.h"
 
-#include <stdlib.h>
-
 #include "api/calls.h"
 #include "base/log.h"
 #include "client/alloc/window.h"
@@ -11,169 +9,15 @@
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/graph/graph.h"
+#include "client/memory/address.h"
 #include "client/memory/device_free.h"
 #include "client/memory/host_memory.h"
-#include "client/memory/ipc.h"
-#include "client/memory/mappings.h"
-#include "client/memory/mempool.h"
-#include "client/memory/mirror.h"
 #include "client/memory/vmm.h"
-#include "client/module/module.h"
-#include "client/session/server_devices.h"
 #include "client/session/session.h"
 
 #define ASKED_MAX 8u /* pieces of memory tried where there is no window */
 
-/* ---- module globals: addresses that the server gave */
-
-struct global_range {
-    struct client_range range;
-    struct client_session *session;
-    const struct client_module *module;
-    struct global_range *next;
-};
-
-static struct client_ranges globals;
-static struct global_range *global_list;
-
-void client_global_known(struct client_session *session, uint64_t address, uint64_t bytes,
-                         const struct client_module *module)
-{
-    struct global_range *global = bytes != 0 ? calloc(1, sizeof *global) : NULL;
-    if (global == NULL) {
-        return;
-    }
-    global->range.start = address;
-    global->range.bytes = bytes;
-    global->session = session;
-    global->module = module;
-    pthread_mutex_lock(&client_state_lock);
-    if (client_ranges_insert(&globals, &global->range)) {
-        global->next = global_list;
-        global_list = global;
-        global = NULL;
-    }
-    pthread_mutex_unlock(&client_state_lock);
-    free(global);
-}
-
-void client_globals_forget(const struct client_module *module)
-{
-    pthread_mutex_lock(&client_state_lock);
-    for (struct global_range **at = &global_list; *at != NULL;) {
-        struct global_range *global = *at;
-        if (global->module == module) {
-            client_ranges_remove(&globals, &global->range);
-            *at = global->next;
-            free(global);
-        } else {
-            at = &global->next;
-        }
-    }
-    pthread_mutex_unlock(&client_state_lock);
-}
-
-/* ---- what an address is */
-
-struct client_session *client_memory_window(uint64_t address)
-{
-    for (int i = 0; i < client_device_count; i++) {
-        struct client_session *session = atomic_load(&client_devices[i]->session);
-        if (session != NULL &&
-            (session->window_bytes != 0 ? address - session->window_base < session->window_bytes
-                                        : client_allocator_holds(&session->allocator, address))) {
-            return session;
-        }
-    }
-    return client_mappings_session(address);
-}
-
-/* Memory of a pool belongs to no context. */
-static bool pooled(struct client_session *session, uint64_t address, struct client_memory *memory)
-{
-    struct front_mempool_found found;
-    bool known = client_mempool_find(address, &found);
-    if (known) {
-        *memory = (struct client_memory){.session = session,
-                                         .start = found.start,
-                                         .bytes = found.bytes,
-                                         .pool = found.pool,
-                                         .id = found.id | UINT64_C(1) << 63};
-    }
-    return known;
-}
-
-bool client_memory_find(uint64_t address, struct client_memory *memory)
-{
-    struct client_mirror mirror;
-    if (client_mirror_on_device(address, &mirror)) {
-        *memory = (struct client_memory){.session = mirror.session,
-                                         .start = mirror.device,
-                                         .bytes = mirror.bytes,
-                                         .context = mirror.context};
-        return true;
-    }
-    if (client_mappings_find(address, memory)) {
-        return true;
-    }
-    struct client_session *session = client_memory_window(address);
-    if (session != NULL) {
-        struct client_allocation allocation;
-        if (!client_allocator_find(&session->allocator, address, &allocation)) {
-            return pooled(session, address, memory) || client_ipc_find(address, memory);
-        }
-        *memory = (struct client_memory){.session = session,
-                                         .start = allocation.address,
-                                         .bytes = allocation.bytes,
-                                         .context = allocation.owner};
-        return true;
-    }
-    pthread_mutex_lock(&client_state_lock);
-    struct client_range *range = client_ranges_find(&globals, address);
-    if (range != NULL) {
-        struct global_range *global = ga_container(range, struct global_range, range);
-        *memory = (struct client_memory){.session = global->session,
-                                         .start = range->start,
-                                         .bytes = range->bytes,
-                                         .context = global->module->object.context->object.handle};
-    }
-    pthread_mutex_unlock(&client_state_lock);
-    return range != NULL;
-}
-
-struct client_session *client_memory_session(uint64_t address)
-{
-    struct client_session *session = client_memory_window(address);
-    struct client_memory memory;
-    if (session == NULL && client_memory_find(address, &memory)) {
-        session = memory.session;
-    }
-    return session;
-}
-
-CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_session **session)
-{
-    struct client_memory memory;
-    if (bytes == 0) {
-        *session = NULL;
-        return CUDA_SUCCESS;
-    }
-    if (!client_memory_find(address, &memory) || memory.barred) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *session = memory.session;
-    uint64_t room = memory.bytes - (address - memory.start);
-    while (room < bytes) {
-        if (!memory.mapped || !client_mappings_find(address + room, &memory) || memory.barred ||
-            client_session_conn(memory.session) != client_session_conn(*session)) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        room += memory.bytes;
-    }
-    return CUDA_SUCCESS;
-}
-
-/* ---- allocating and freeing */
+/* ---- blocks */
 
 static CUresult map(struct client_context *context, uint64_t address, uint64_t bytes)
 {
@@ -206,6 +50,22 @@ static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64
     return rc;
 }
 
+/* False: the program itself has something there. */
+static bool block_enter(const struct client_context *context, uint64_t address, uint64_t bytes)
+{
+    const struct handshake_window room = {.base = address, .bytes = bytes};
+    const struct client_address block = {.kind = CLIENT_ADDRESS_SESSION,
+                                         .start = address,
+                                         .bytes = bytes,
+                                         .session = context->session};
+    bool reserved = client_window_reserve(&room);
+    if (reserved && client_address_enter(&block) != GA_OK) {
+        client_window_release(&room);
+        return false;
+    }
+    return reserved;
+}
+
 /* Where the program itself has something, the memory is of no use: another piece is asked for, and
  * the useless ones are given back when one is found. */
 static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint64_t *address)
@@ -215,9 +75,7 @@ static CUresult ask_blocks(struct client_context *context, uint64_t bytes, uint6
     CUresult rc;
     do {
         rc = ask_block(context, bytes, &useless[count]);
-    } while (rc == CUDA_SUCCESS &&
-             !client_window_reserve(
-                 &(struct handshake_window){.base = useless[count], .bytes = bytes}) &&
+    } while (rc == CUDA_SUCCESS && !block_enter(context, useless[count], bytes) &&
              ++count < ASKED_MAX);
     if (rc == CUDA_SUCCESS && count < ASKED_MAX) {
         *address = useless[count];
@@ -355,8 +213,7 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    unsigned flags;
-    if (!client_memory_find(dptr, &memory) && !client_host_find(dptr, &memory, &flags)) {
+    if (!client_memory_find(dptr, &memory) && !client_host_find(dptr, &memory)) {
         return CUDA_ERROR_NOT_FOUND;
     }
     if (pbase != NULL) {

@@ -14,8 +14,8 @@
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/copy/shared_buffer.h"
+#include "client/memory/address.h"
 #include "client/memory/device_free.h"
-#include "client/memory/device_memory.h"
 #include "client/memory/mirror.h"
 #include "client/process/process.h"
 #include "client/session/session.h"
@@ -25,45 +25,41 @@
 #define PLACED_MAX 8192u
 
 struct pinned {
-    struct client_range range;
-    uint64_t context; /* handle of the one that was current */
+    uint64_t start, bytes;
     unsigned flags;
     bool registered;                     /* the program's own memory */
-    bool placed;                         /* as client_memory.placed */
+    bool placed;                         /* kernels use it by this address */
     struct client_shared_buffer *buffer; /* those of the servers that share it */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct client_ranges ranges;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of records, in which they also go */
 
 static struct pinned *pinned_at(uint64_t address)
 {
-    struct client_range *range = client_ranges_find(&ranges, address);
-    return range != NULL ? ga_container(range, struct pinned, range) : NULL;
+    struct client_address at;
+    return client_address_find(address, CLIENT_ADDRESS(PINNED), &at) ? at.record : NULL;
 }
 
-bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags)
+bool client_host_find(uint64_t address, struct client_memory *memory)
 {
-    pthread_mutex_lock(&lock);
-    const struct pinned *found = pinned_at(address);
-    if (found != NULL) {
-        *memory = (struct client_memory){.start = found->range.start,
-                                         .bytes = found->range.bytes,
-                                         .context = found->context,
-                                         .placed = found->placed};
-        *flags = found->flags;
+    struct client_address at;
+    if (!client_address_find(address, CLIENT_ADDRESS(PINNED), &at)) {
+        return false;
     }
-    pthread_mutex_unlock(&lock);
-    return found != NULL;
+    *memory = (struct client_memory){.kind = at.kind,
+                                     .start = at.start,
+                                     .bytes = at.bytes,
+                                     .context = at.context,
+                                     .flags = at.flags};
+    return true;
 }
 
 bool client_host_pinned(const void *start, uint64_t bytes)
 {
-    struct client_memory memory;
-    unsigned flags;
+    struct client_address at;
     uint64_t address = (uint64_t)(uintptr_t)start;
-    return client_host_find(address, &memory, &flags) &&
-           bytes <= memory.bytes - (address - memory.start);
+    return client_address_find(address, CLIENT_ADDRESS(PINNED), &at) &&
+           bytes <= at.bytes - (address - at.start);
 }
 
 /* Memory of the program is shared with a server whose card reaches it when a copy uses it first:
@@ -72,12 +68,12 @@ static struct client_shared_buffer *buffer_reach(struct client_session *session,
 {
     static pthread_mutex_t reaching = PTHREAD_MUTEX_INITIALIZER;
     struct client_shared_buffer *made = NULL;
-    struct client_range range = {.bytes = 0};
+    struct pinned range = {.bytes = 0};
     pthread_mutex_lock(&reaching);
     pthread_mutex_lock(&lock);
     struct pinned *found = pinned_at(start);
     if (found != NULL) {
-        range = found->range;
+        range = *found;
         made = client_shared_buffer_of(found->buffer, client_session_conn(session));
     }
     pthread_mutex_unlock(&lock);
@@ -113,10 +109,10 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
     }
     pthread_mutex_lock(&lock);
     const struct pinned *found = pinned_at(address);
-    bool within = found != NULL && bytes <= found->range.bytes - (address - found->range.start);
+    bool within = found != NULL && bytes <= found->bytes - (address - found->start);
     if (within) {
         buffer = client_shared_buffer_of(found->buffer, conn);
-        place->offset = address - found->range.start;
+        place->offset = address - found->start;
     }
     pthread_mutex_unlock(&lock);
     if (buffer != NULL) {
@@ -134,7 +130,7 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
 static bool word_there(uint64_t address, unsigned bytes)
 {
     const struct pinned *found = pinned_at(address);
-    return found != NULL && bytes <= found->range.bytes - (address - found->range.start);
+    return found != NULL && bytes <= found->bytes - (address - found->start);
 }
 
 bool client_host_load(uint64_t address, unsigned bytes, uint64_t *value)
@@ -171,21 +167,25 @@ static CUresult pin(void *start, uint64_t bytes, unsigned flags, bool registered
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    made->range.start = (uint64_t)(uintptr_t)start;
-    made->range.bytes = bytes;
-    made->flags = flags;
-    made->registered = registered;
-    made->placed = placed;
-    made->buffer = buffer;
-    made->context = (uint64_t)(uintptr_t)front_context_current();
-    pthread_mutex_lock(&lock);
-    bool inserted = client_ranges_insert(&ranges, &made->range);
-    pthread_mutex_unlock(&lock);
-    if (!inserted) {
+    *made = (struct pinned){.start = (uint64_t)(uintptr_t)start,
+                            .bytes = bytes,
+                            .flags = flags,
+                            .registered = registered,
+                            .placed = placed,
+                            .buffer = buffer};
+    const struct client_address at = {.kind = CLIENT_ADDRESS_PINNED,
+                                      .flags = placed ? CLIENT_ADDRESS_PLACED : 0,
+                                      .start = made->start,
+                                      .bytes = bytes,
+                                      .context = (uint64_t)(uintptr_t)front_context_current(),
+                                      .record = made};
+    enum ga_status status = client_address_enter(&at);
+    if (status != GA_OK) {
         free(made);
-        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     }
-    return CUDA_SUCCESS;
+    return status == GA_OK          ? CUDA_SUCCESS
+           : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                    : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
 
 /* Takes the record of a range that starts there out; every copy that uses it has ended.
@@ -194,11 +194,11 @@ static CUresult unpin(void *start, bool registered, uint64_t *bytes, bool *place
 {
     pthread_mutex_lock(&lock);
     struct pinned *found = pinned_at((uint64_t)(uintptr_t)start);
-    bool right = found != NULL && found->range.start == (uint64_t)(uintptr_t)start &&
+    bool right = found != NULL && found->start == (uint64_t)(uintptr_t)start &&
                  found->registered == registered;
     if (right) {
-        client_ranges_remove(&ranges, &found->range);
-        *bytes = found->range.bytes;
+        client_address_leave(CLIENT_ADDRESS_PINNED, found->start, found);
+        *bytes = found->bytes;
         *placed = found->placed;
     }
     pthread_mutex_unlock(&lock);
@@ -219,7 +219,7 @@ void client_host_forget(uint64_t start)
     pthread_mutex_lock(&lock);
     struct pinned *found = pinned_at(start);
     if (found != NULL) {
-        client_ranges_remove(&ranges, &found->range);
+        client_address_leave(CLIENT_ADDRESS_PINNED, found->start, found);
     }
     pthread_mutex_unlock(&lock);
     free(found); /* nobody shares it: copies of it are copies of its mirror */
@@ -241,7 +241,7 @@ static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
     rc = pin(memory, bytes, flags, false, false, NULL);
     if (rc != CUDA_SUCCESS) {
         mirror = client_mirror_take(mirror->host, false);
-        (void)client_memory_free(context, mirror->block, mirror);
+        (void)client_memory_free_mirror(context, mirror);
         return rc;
     }
     *pp = memory;
@@ -261,7 +261,7 @@ static bool unmap(void *start)
             continue;
         }
         gone = gone || mirror->host == mirror->device;
-        (void)client_memory_free(context, mirror->block, mirror);
+        (void)client_memory_free_mirror(context, mirror);
     }
     return gone;
 }
@@ -439,11 +439,10 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     struct client_memory memory;
     struct client_context *context;
     struct client_mirror known, *made;
-    unsigned flags;
     uint64_t address = (uint64_t)(uintptr_t)p;
     CUresult rc = client_context_current(&context);
     if (rc == CUDA_SUCCESS &&
-        (pdptr == NULL || Flags != 0 || !client_host_find(address, &memory, &flags))) {
+        (pdptr == NULL || Flags != 0 || !client_host_find(address, &memory))) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {

@@ -10,7 +10,7 @@ struct client_buffer_place;
 struct client_context;
 struct client_memory;
 
-bool client_host_find(uint64_t address, struct client_memory *memory, unsigned *flags);
+bool client_host_find(uint64_t address, struct client_memory *memory);
 /* Drops the record of pinned memory whose context has ended. */
 void client_host_forget(uint64_t start);
 /* Loads or stores a word of 4 or 8 bytes that stays pinned meanwhile. False: it is not pinned. */

@@ -16,9 +16,8 @@
 #include "client/context/context.h"
 #include "client/context/event.h"
 #include "client/context/object.h"
+#include "client/memory/address.h"
 #include "client/memory/device_free.h"
-#include "client/memory/device_memory.h"
-#include "client/memory/mirror.h"
 #include "client/session/session.h"
 #include "front/front.h"
 
@@ -33,63 +32,60 @@ struct handle {
 };
 _Static_assert(sizeof(struct handle) <= CU_IPC_HANDLE_SIZE, "it travels in a CUDA handle");
 
-/* An allocation that is shared, or a mapping that has been opened. */
+/* An allocation that is exported, or one that has been imported: in the address map, too. */
 struct shared {
-    struct client_range range;
-    uint64_t context; /* handle */
+    uint64_t start;         /* of the allocation */
+    uint64_t room_at, room; /* what is reserved for the mapping; 0: nothing, it is exported */
+    uint64_t context;       /* handle */
     struct client_session *session;
     struct handle handle;
     unsigned opens;
     struct shared *next;
 };
 
-/* Under client_state_lock. */
-static struct client_ranges opened, exported;
-static struct shared *opened_list, *exported_list;
+/* Under client_state_lock, in which records also go. */
+static struct shared *imports, *exports;
 
-static struct shared *shared_at(const struct client_ranges *ranges, uint64_t address)
+/* False: no memory, or it is there already. */
+static bool enter(enum client_address_kind kind, struct shared *shared)
 {
-    struct client_range *range = client_ranges_find(ranges, address);
-    return range != NULL ? ga_container(range, struct shared, range) : NULL;
+    const struct client_address at = {.kind = kind,
+                                      .start = shared->start,
+                                      .bytes = shared->handle.bytes,
+                                      .session = shared->session,
+                                      .context = shared->context,
+                                      .record = shared};
+    struct shared **list = kind == CLIENT_ADDRESS_IMPORT ? &imports : &exports;
+    if (client_address_enter(&at) != GA_OK) {
+        return false;
+    }
+    shared->next = *list;
+    *list = shared;
+    return true;
 }
 
-static void leave(struct client_ranges *ranges, struct shared **list, struct shared *shared)
+/* Takes out what `at` points to. */
+static struct shared *leave(enum client_address_kind kind, struct shared **at)
 {
-    struct shared **at = list;
+    struct shared *shared = *at;
+    *at = shared->next;
+    client_address_leave(kind, shared->start, shared);
+    return shared;
+}
+
+static struct shared *shared_at(enum client_address_kind kind, uint64_t start)
+{
+    struct client_address at;
+    return client_address_find(start, 1u << kind, &at) && at.start == start ? at.record : NULL;
+}
+
+static void shared_leave(enum client_address_kind kind, const struct shared *shared)
+{
+    struct shared **at = kind == CLIENT_ADDRESS_IMPORT ? &imports : &exports;
     while (*at != shared) {
         at = &(*at)->next;
     }
-    *at = shared->next;
-    client_ranges_remove(ranges, &shared->range);
-}
-
-static bool enter(struct client_ranges *ranges, struct shared **list, struct shared *shared)
-{
-    bool entered = client_ranges_insert(ranges, &shared->range);
-    if (entered) {
-        shared->next = *list;
-        *list = shared;
-    }
-    return entered;
-}
-
-bool client_ipc_find(uint64_t address, struct client_memory *memory)
-{
-    pthread_mutex_lock(&client_state_lock);
-    const struct shared *shared = shared_at(&opened, address);
-    bool found = shared != NULL;
-    if (found) {
-        const uint64_t start = shared->range.start + shared->handle.offset;
-        found = address - start < shared->handle.bytes;
-        if (found) {
-            *memory = (struct client_memory){.session = shared->session,
-                                             .start = start,
-                                             .bytes = shared->handle.bytes,
-                                             .context = shared->context};
-        }
-    }
-    pthread_mutex_unlock(&client_state_lock);
-    return found;
+    (void)leave(kind, at);
 }
 
 /* ---- sharing */
@@ -116,10 +112,10 @@ static CUresult share(struct client_context *context, const struct client_memory
 }
 
 /* It has a handle already. */
-static bool known(uint64_t address, struct handle *handle)
+static bool known(uint64_t start, struct handle *handle)
 {
     pthread_mutex_lock(&client_state_lock);
-    const struct shared *shared = shared_at(&exported, address);
+    const struct shared *shared = shared_at(CLIENT_ADDRESS_EXPORT, start);
     if (shared != NULL) {
         *handle = shared->handle;
     }
@@ -134,12 +130,12 @@ static CUresult remember(const struct client_memory *memory, struct handle *hand
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *made = (struct shared){.range = {.start = memory->start, .bytes = memory->bytes},
+    *made = (struct shared){.start = memory->start,
                             .context = memory->context,
                             .session = memory->session,
                             .handle = *handle};
     pthread_mutex_lock(&client_state_lock);
-    bool entered = enter(&exported, &exported_list, made);
+    bool entered = enter(CLIENT_ADDRESS_EXPORT, made);
     pthread_mutex_unlock(&client_state_lock);
     if (entered) {
         return CUDA_SUCCESS;
@@ -148,13 +144,9 @@ static CUresult remember(const struct client_memory *memory, struct handle *hand
     return known(memory->start, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-bool client_ipc_capable(uint64_t address)
+bool client_ipc_capable(const struct client_memory *memory)
 {
-    struct client_allocation allocation;
-    struct client_mirror mirror;
-    struct client_session *session = client_memory_window(address);
-    return session != NULL && client_allocator_find(&session->allocator, address, &allocation) &&
-           !client_mirror_on_device(address, &mirror);
+    return memory->kind == CLIENT_ADDRESS_SESSION;
 }
 
 CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
@@ -166,7 +158,7 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    if (pHandle == NULL || !client_ipc_capable(dptr) || !client_memory_find(dptr, &memory) ||
+    if (pHandle == NULL || !client_memory_find(dptr, &memory) || !client_ipc_capable(&memory) ||
         memory.start != dptr) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -186,14 +178,17 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     return rc;
 }
 
-bool client_ipc_withdraw(struct client_context *context, uint64_t address)
+bool client_ipc_withdraw(struct client_context *context, uint64_t start)
 {
     struct client_call call;
-    struct ga_ipc_withdraw_args args = {.address = address};
+    struct ga_ipc_withdraw_args args = {.address = start};
+    if (shared_at(CLIENT_ADDRESS_EXPORT, start) == NULL) {
+        return false;
+    }
     pthread_mutex_lock(&client_state_lock);
-    struct shared *shared = shared_at(&exported, address);
+    struct shared *shared = shared_at(CLIENT_ADDRESS_EXPORT, start);
     if (shared != NULL) {
-        leave(&exported, &exported_list, shared);
+        shared_leave(CLIENT_ADDRESS_EXPORT, shared);
     }
     pthread_mutex_unlock(&client_state_lock);
     if (shared == NULL) {
@@ -228,7 +223,7 @@ static CUresult map(struct client_context *context, const struct handle *handle,
 /* The room is the caller's again. */
 static void unreserve(struct client_session *session, const struct shared *shared)
 {
-    (void)client_allocator_unreserve(&session->allocator, shared->range.start, shared->range.bytes);
+    (void)client_allocator_unreserve(&session->allocator, shared->room_at, shared->room);
 }
 
 static CUresult open_new(struct client_context *context, const struct handle *handle,
@@ -239,27 +234,35 @@ static CUresult open_new(struct client_context *context, const struct handle *ha
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *made = (struct shared){.range = {.bytes = handle->mapping_bytes},
+    *made = (struct shared){.room = handle->mapping_bytes,
                             .context = context->object.handle,
                             .session = session,
                             .handle = *handle,
                             .opens = 1};
-    int reserved = client_allocator_reserve(&session->allocator, 0, handle->mapping_bytes, 0,
-                                            &made->range.start);
+    int reserved =
+        client_allocator_reserve(&session->allocator, 0, handle->mapping_bytes, 0, &made->room_at);
     if (reserved != ALLOCATOR_OK) {
         free(made);
         return reserved == ALLOCATOR_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = map(context, handle, made->range.start);
+    CUresult rc = map(context, handle, made->room_at);
     if (rc != CUDA_SUCCESS) {
         unreserve(session, made);
         free(made);
         return rc;
     }
-    *out = made->range.start + handle->offset;
+    made->start = made->room_at + handle->offset;
+    const uint64_t start = made->start;
     pthread_mutex_lock(&client_state_lock);
-    (void)enter(&opened, &opened_list, made); /* its addresses are nobody else's */
+    bool entered = enter(CLIENT_ADDRESS_IMPORT, made);
     pthread_mutex_unlock(&client_state_lock);
+    if (!entered) { /* no memory: its addresses are nobody else's */
+        (void)client_memory_unmap(context, made->room_at, made->room);
+        unreserve(session, made);
+        free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = start;
     return CUDA_SUCCESS;
 }
 
@@ -303,12 +306,12 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle
     }
     struct shared *found;
     pthread_mutex_lock(&client_state_lock);
-    bool own = key_in(exported_list, &read, 0, &found);
-    bool again = !own && key_in(opened_list, &read, context->object.handle, &found) &&
+    bool own = key_in(exports, &read, 0, &found);
+    bool again = !own && key_in(imports, &read, context->object.handle, &found) &&
                  memcmp(&found->handle, &read, sizeof read) == 0;
     if (again) {
         found->opens++;
-        *pdptr = found->range.start + found->handle.offset;
+        *pdptr = found->start;
     }
     pthread_mutex_unlock(&client_state_lock);
     return own     ? CUDA_ERROR_INVALID_CONTEXT
@@ -317,16 +320,16 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle
 }
 
 /* Takes it out of the list when nobody else has opened it; `*last` NULL: somebody has. */
-static CUresult close_one(uint64_t address, struct shared **last)
+static CUresult close_one(uint64_t start, struct shared **last)
 {
     CUresult rc = CUDA_SUCCESS;
     *last = NULL;
     pthread_mutex_lock(&client_state_lock);
-    struct shared *shared = shared_at(&opened, address);
-    if (shared == NULL || shared->range.start + shared->handle.offset != address) {
+    struct shared *shared = shared_at(CLIENT_ADDRESS_IMPORT, start);
+    if (shared == NULL) {
         rc = CUDA_ERROR_INVALID_VALUE;
     } else if (--shared->opens == 0) {
-        leave(&opened, &opened_list, shared);
+        shared_leave(CLIENT_ADDRESS_IMPORT, shared);
         *last = shared;
     }
     pthread_mutex_unlock(&client_state_lock);
@@ -346,24 +349,21 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
         return rc;
     }
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, last->context);
-    rc = client_memory_unmap(owner != NULL ? owner : context, last->range.start, last->range.bytes);
+    rc = client_memory_unmap(owner != NULL ? owner : context, last->room_at, last->room);
     unreserve(last->session, last);
     free(last);
     return rc;
 }
 
-static void forget(struct client_ranges *ranges, struct shared **list, uint64_t context,
-                   bool reserved)
+static void forget(enum client_address_kind kind, struct shared **list, uint64_t context)
 {
     for (struct shared **at = list; *at != NULL;) {
-        struct shared *shared = *at;
-        if (shared->context != context) {
-            at = &shared->next;
+        if ((*at)->context != context) {
+            at = &(*at)->next;
             continue;
         }
-        *at = shared->next;
-        client_ranges_remove(ranges, &shared->range);
-        if (reserved) {
+        struct shared *shared = leave(kind, at);
+        if (shared->room != 0) {
             unreserve(shared->session, shared);
         }
         free(shared);
@@ -373,8 +373,8 @@ static void forget(struct client_ranges *ranges, struct shared **list, uint64_t 
 void client_ipc_forget(const struct client_context *context)
 {
     pthread_mutex_lock(&client_state_lock);
-    forget(&opened, &opened_list, context->object.handle, true);
-    forget(&exported, &exported_list, context->object.handle, false);
+    forget(CLIENT_ADDRESS_IMPORT, &imports, context->object.handle);
+    forget(CLIENT_ADDRESS_EXPORT, &exports, context->object.handle);
     pthread_mutex_unlock(&client_state_lock);
 }
 

@@ -11,11 +11,9 @@ struct client_memory;
 
 /* Whether the memory can be shared: only memory of cuMemAlloc can; not managed or pinned memory,
  * that of a module or a pool, or memory of another program. */
-bool client_ipc_capable(uint64_t address);
-/* Finds the opened memory that contains the address. */
-bool client_ipc_find(uint64_t address, struct client_memory *memory);
-/* Withdraws the allocation, which is about to be freed. */
-bool client_ipc_withdraw(struct client_context *context, uint64_t address);
+bool client_ipc_capable(const struct client_memory *memory);
+/* Withdraws the allocation, which is about to be freed. False: it was not shared. */
+bool client_ipc_withdraw(struct client_context *context, uint64_t start);
 /* Forgets what a context has opened or shares: on the server it has ended with the context. */
 void client_ipc_forget(const struct client_context *context);
 

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "client/context/object.h"
-#include "client/memory/device_memory.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
 
@@ -28,20 +27,21 @@ struct client_physical {
 };
 
 struct client_space {
-    struct client_range range;
+    uint64_t start, bytes;
     uint64_t told[4]; /* bit n: the server of the connection with that index has reserved it, too */
 };
 
 struct client_mapping {
-    struct client_range range;
+    uint64_t start, bytes;
     struct client_physical *physical;
-    uint64_t id;
     unsigned users;   /* number of devices that may use it */
     uint8_t rights[]; /* CUmemAccess_flags by ordinal */
 };
 
-/* Enter reservations and mappings in the tables, and take them out. The caller lets one thread at a
- * time do so. False or NULL: no memory, or it overlaps another one. */
+/* All of this is for one thread at a time, which the caller sees to (client_vmm_enter). */
+
+/* Enter reservations and mappings in the address map, and take them out. False or NULL: no memory,
+ * or it overlaps another one. */
 bool client_mappings_reserve(uint64_t start, uint64_t bytes);
 void client_mappings_release(struct client_space *space);
 struct client_mapping *client_mappings_add(uint64_t start, uint64_t bytes,
@@ -50,16 +50,7 @@ void client_mappings_remove(struct client_mapping *mapping);
 /* The reservation, or the mapping, that contains the address; NULL: none. */
 struct client_space *client_mappings_space(uint64_t address);
 struct client_mapping *client_mappings_at(uint64_t address);
-/* Whether a mapping overlaps [start, start + bytes). */
-bool client_mappings_touch(uint64_t start, uint64_t bytes);
 void client_mappings_allow(struct client_mapping *mapping, CUdevice device,
                            CUmemAccess_flags flags);
-
-/* ---- questions of other calls; any thread. A program that reserves nothing pays one load. */
-
-bool client_mappings_find(uint64_t address, struct client_memory *memory);
-/* For a reserved address: the session of the memory mapped there, or that of any device if nothing
- * is. NULL: not reserved. */
-struct client_session *client_mappings_session(uint64_t address);
 
 #endif

@@ -16,6 +16,7 @@
 #include "client/context/mark.h"
 #include "client/context/object.h"
 #include "client/context/stream.h"
+#include "client/memory/address_map.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/device_free.h"
 #include "client/session/server_devices.h"
@@ -67,6 +68,28 @@ static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
 
 /* ---- chunks */
 
+static void chunk_unreserve(struct client_session *session, uint64_t start, uint64_t bytes)
+{
+    client_address_leave(CLIENT_ADDRESS_CHUNK, start, NULL);
+    (void)client_allocator_unreserve(&session->allocator, start, bytes);
+}
+
+/* ALLOCATOR_*. */
+static int chunk_reserve(struct client_session *session, uint64_t bytes, uint64_t *start)
+{
+    int rc = client_allocator_reserve(&session->allocator, 0, bytes, 0, start);
+    if (rc != ALLOCATOR_OK) {
+        return rc;
+    }
+    const struct client_address at = {
+        .kind = CLIENT_ADDRESS_CHUNK, .start = *start, .bytes = bytes, .session = session};
+    if (client_address_enter(&at) != GA_OK) {
+        chunk_unreserve(session, *start, bytes);
+        return ALLOCATOR_FULL;
+    }
+    return ALLOCATOR_OK;
+}
+
 static CUresult map(struct client_session *session, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
@@ -89,7 +112,7 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
     if (session->window_bytes == 0) {
         return front_unsupported("a memory pool without an address window");
     }
-    if (client_allocator_reserve(&session->allocator, 0, bytes, 0, &start) != ALLOCATOR_OK) {
+    if (chunk_reserve(session, bytes, &start) != ALLOCATOR_OK) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     rc = map(session, start, bytes);
@@ -102,7 +125,7 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
         rc = map(session, start, bytes);
     }
     if (rc != CUDA_SUCCESS) {
-        (void)client_allocator_unreserve(&session->allocator, start, bytes);
+        chunk_unreserve(session, start, bytes);
         return rc;
     }
     *address = start;
@@ -120,7 +143,7 @@ static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
     if (rc == CUDA_SUCCESS) {
         CLIENT_CALL_POST(&call, ga_space_unmap, &args, rc);
     }
-    (void)client_allocator_unreserve(&session->allocator, address, bytes);
+    chunk_unreserve(session, address, bytes);
 }
 
 static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, CUdevice by,
@@ -291,13 +314,13 @@ static CUresult pool_open(CUdevice device, const uint8_t in[FRONT_MEMPOOL_SHARED
     if (shared.bytes == 0 || shared.bytes > session->window_bytes) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    int reserved = client_allocator_reserve(&session->allocator, 0, shared.bytes, 0, &start);
+    int reserved = chunk_reserve(session, shared.bytes, &start);
     if (reserved != ALLOCATOR_OK) {
         return (CUresult)reserved;
     }
     rc = ask_open(session, &shared, start);
     if (rc != CUDA_SUCCESS) {
-        (void)client_allocator_unreserve(&session->allocator, start, shared.bytes);
+        chunk_unreserve(session, start, shared.bytes);
         return rc;
     }
     *address = start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which mirrors there are, and the program's half of their memory. */
+/* Making and ending mirrors, and the program's half of their memory. */
 #include "client/memory/mirror.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "client/alloc/window.h"
 #include "client/conn/conn.h"
 #include "client/context/context.h"
+#include "client/memory/address.h"
 #include "client/memory/device_free.h"
 #include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
@@ -20,9 +21,6 @@
 
 #define PAGE UINT64_C(4096)
 
-pthread_mutex_t client_mirror_lock = PTHREAD_MUTEX_INITIALIZER;
-struct client_mirror *client_mirror_list;
-
 static uint64_t pages(uint64_t bytes)
 {
     return (bytes + PAGE - 1) & ~(PAGE - 1);
@@ -31,15 +29,6 @@ static uint64_t pages(uint64_t bytes)
 static bool inside(uint64_t address, uint64_t start, uint64_t bytes)
 {
     return address - start < bytes;
-}
-
-static void enter(struct client_mirror *mirror)
-{
-    pthread_mutex_lock(&client_mirror_lock);
-    mirror->next = client_mirror_list;
-    client_mirror_list = mirror;
-    atomic_fetch_add(&client_mirror_count, 1);
-    pthread_mutex_unlock(&client_mirror_lock);
 }
 
 static struct client_mirror *make(struct client_context *context, uint64_t bytes)
@@ -82,8 +71,8 @@ CUresult client_mirror_make(struct client_context *context, uint64_t host, uint6
     if (mirror == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc =
-        client_memory_alloc(context, bytes + (host == 0 ? PAGE - ALLOCATOR_UNIT : 0), &block);
+    uint64_t block_bytes = bytes + (host == 0 ? PAGE - ALLOCATOR_UNIT : 0);
+    CUresult rc = client_memory_alloc(context, block_bytes, &block);
     if (rc != CUDA_SUCCESS) {
         discard(mirror);
         return rc;
@@ -91,17 +80,20 @@ CUresult client_mirror_make(struct client_context *context, uint64_t host, uint6
     mirror->attach = attach;
     mirror->stream = attach == CU_MEM_ATTACH_HOST ? MIRROR_HOST_ONLY : 0;
     mirror->block = block;
+    mirror->block_bytes = block_bytes;
     mirror->device = host == 0 ? pages(block) : block;
     mirror->host = host == 0 ? mirror->device : host;
     if (host == 0 &&
         mprotect((void *)(uintptr_t)mirror->host, pages(bytes), PROT_READ | PROT_WRITE) != 0) {
-        (void)client_memory_free(context, block, NULL);
-        discard(mirror);
+        (void)client_memory_free_mirror(context, mirror);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     mirror->fresh = true;
     rc = client_mirror_clear(context, mirror);
-    enter(mirror);
+    if (!client_mirror_enter(mirror)) {
+        (void)client_memory_free_mirror(context, mirror);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     *out = mirror;
     return rc;
 }
@@ -124,18 +116,20 @@ CUresult client_mirror_same(struct client_context *context, const struct client_
     mirror->fresh = true;
     mirror->asked[context->device->ordinal / 64] |= UINT64_C(1) << context->device->ordinal % 64;
     CUresult rc = client_mirror_clear(context, mirror);
+    if (rc == CUDA_SUCCESS && !client_mirror_enter(mirror)) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (rc != CUDA_SUCCESS) {
         discard(mirror);
-        return rc;
     }
-    enter(mirror);
-    return CUDA_SUCCESS;
+    return rc;
 }
 
 void client_mirror_ask(const struct client_session *session, uint64_t host, int ordinal)
 {
     pthread_mutex_lock(&client_mirror_lock);
-    for (struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
+    ga_list_each (in_list, following, &client_mirror_list) {
+        const struct client_mirror *at = client_mirror_in(in_list);
         if (at->host == host && at->physical != NULL && client_mirror_of(at, session)) {
             at->asked[ordinal / 64] |= UINT64_C(1) << ordinal % 64;
         }
@@ -182,7 +176,10 @@ CUresult client_mirror_variable(struct client_context *context, uint64_t host, u
     mirror->host = host;
     mirror->device = device;
     CUresult rc = client_mirror_read(context, mirror, first);
-    enter(mirror);
+    if (!client_mirror_enter(mirror)) {
+        discard(mirror);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return rc;
 }
 
@@ -203,152 +200,25 @@ void client_mirror_end(struct client_mirror *mirror)
     discard(mirror);
 }
 
-/* Copies the fields that never change, or change only under client_mirror_lock. */
-static void facts(const struct client_mirror *mirror, struct client_mirror *copy)
-{
-    *copy = (struct client_mirror){.session = mirror->session,
-                                   .context = mirror->context,
-                                   .host = mirror->host,
-                                   .device = mirror->device,
-                                   .bytes = mirror->bytes,
-                                   .block = mirror->block,
-                                   .physical = mirror->physical,
-                                   .asked = mirror->asked,
-                                   .attach = mirror->attach,
-                                   .stream = mirror->stream};
-}
-
-bool client_mirror_at(uint64_t host, const struct client_session *session,
-                      struct client_mirror *copy)
-{
-    if (!client_mirrors_some()) {
-        return false;
-    }
-    const struct client_mirror *found = NULL;
-    pthread_mutex_lock(&client_mirror_lock);
-    for (const struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
-        if (inside(host, at->host, at->bytes) &&
-            (session == NULL || client_mirror_of(at, session))) {
-            found = at;
-            facts(at, copy);
-            break;
-        }
-    }
-    pthread_mutex_unlock(&client_mirror_lock);
-    return found != NULL;
-}
-
-bool client_mirror_on_device(uint64_t device, struct client_mirror *copy)
-{
-    if (!client_mirrors_some()) {
-        return false;
-    }
-    const struct client_mirror *found = NULL;
-    pthread_mutex_lock(&client_mirror_lock);
-    for (const struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
-        if (inside(device, at->device, at->bytes)) {
-            found = at;
-            facts(at, copy);
-            break;
-        }
-    }
-    pthread_mutex_unlock(&client_mirror_lock);
-    return found != NULL;
-}
-
-bool client_mirror_translate(uint64_t *address)
-{
-    struct client_mirror mirror;
-    bool found = client_mirror_at(*address, NULL, &mirror);
-    *address = found ? mirror.device + (*address - mirror.host) : *address;
-    return found;
-}
-
-static void unlink_at(struct client_mirror **at)
-{
-    *at = (*at)->next;
-    atomic_fetch_sub(&client_mirror_count, 1);
-}
-
-struct client_mirror *client_mirror_next(const struct client_session *session,
-                                         const struct client_mirror *after)
-{
-    pthread_mutex_lock(&client_mirror_lock);
-    struct client_mirror *at = after != NULL ? after->next : client_mirror_list;
-    while (at != NULL && !client_mirror_of(at, session)) {
-        at = at->next;
-    }
-    pthread_mutex_unlock(&client_mirror_lock);
-    return at;
-}
-
-/* Whether client_mirror_take means it. */
-static bool begins_at(const struct client_mirror *mirror, uint64_t host, bool managed)
-{
-    return mirror->host == host && (mirror->attach != MIRROR_MAPPED) == managed &&
-           (mirror->block != 0 || mirror->physical != NULL);
-}
-
-static struct client_conn *conn_of(uint64_t host, bool managed)
-{
-    struct client_conn *found = NULL;
-    pthread_mutex_lock(&client_mirror_lock);
-    for (const struct client_mirror *at = client_mirror_list; found == NULL && at != NULL;
-         at = at->next) {
-        found = begins_at(at, host, managed) ? client_session_conn(at->session) : NULL;
-    }
-    pthread_mutex_unlock(&client_mirror_lock);
-    return found;
-}
-
-/* NULL: it went meanwhile. */
-static struct client_mirror *take_from(struct client_conn *conn, uint64_t host, bool managed)
-{
-    struct client_mirror *found = NULL;
-    pthread_mutex_lock(&conn->mirrors_lock);
-    pthread_mutex_lock(&client_mirror_lock);
-    for (struct client_mirror **at = &client_mirror_list; *at != NULL; at = &(*at)->next) {
-        if (begins_at(*at, host, managed) && client_session_conn((*at)->session) == conn) {
-            found = *at;
-            unlink_at(at);
-            break;
-        }
-    }
-    pthread_mutex_unlock(&client_mirror_lock);
-    pthread_mutex_unlock(&conn->mirrors_lock);
-    return found;
-}
-
-struct client_mirror *client_mirror_take(uint64_t host, bool managed)
-{
-    struct client_mirror *found = NULL;
-    struct client_conn *conn;
-    while (client_mirrors_some() && found == NULL && (conn = conn_of(host, managed)) != NULL) {
-        found = take_from(conn, host, managed);
-    }
-    return found;
-}
-
 /* Mapped memory that the program has by itself stays pinned; what came with the mirror goes. */
 void client_mirrors_forget(const struct client_context *context)
 {
     if (!client_mirrors_some() || context->session == NULL) {
         return;
     }
-    struct client_mirror *others = NULL;
+    struct ga_list others;
+    ga_list_init(&others);
     pthread_mutex_t *of_conn = &client_session_conn(context->session)->mirrors_lock;
     pthread_mutex_lock(of_conn);
     pthread_mutex_lock(&client_mirror_lock);
-    for (struct client_mirror **at = &client_mirror_list; *at != NULL;) {
-        struct client_mirror *mirror = *at;
+    ga_list_each (at, following, &client_mirror_list) {
+        struct client_mirror *mirror = client_mirror_in(at);
         if (mirror->context != context->object.handle) {
-            at = &mirror->next;
             continue;
         }
-        unlink_at(at);
+        client_mirror_leave(mirror);
         if (mirror->physical != NULL) {
-            mirror->next = others;
-            others = mirror;
+            ga_list_append(&others, &mirror->in_list);
             continue;
         }
         if (mirror->attach == MIRROR_MAPPED && mirror->host == mirror->device) {
@@ -358,9 +228,9 @@ void client_mirrors_forget(const struct client_context *context)
     }
     pthread_mutex_unlock(&client_mirror_lock);
     pthread_mutex_unlock(of_conn);
-    while (others != NULL) {
-        struct client_mirror *mirror = others;
-        others = mirror->next;
+    while (!ga_list_empty(&others)) {
+        struct client_mirror *mirror = client_mirror_in(others.next);
+        ga_list_remove(&mirror->in_list);
         client_mirror_give(mirror);
     }
 }
@@ -368,7 +238,8 @@ void client_mirrors_forget(const struct client_context *context)
 void client_mirror_attach(uint64_t host, uint64_t stream)
 {
     pthread_mutex_lock(&client_mirror_lock);
-    for (struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
+    ga_list_each (in_list, following, &client_mirror_list) {
+        struct client_mirror *at = client_mirror_in(in_list);
         if (at->host == host) {
             at->stream = stream;
             atomic_store(&at->shown, true);
@@ -392,7 +263,8 @@ void client_mirror_detach(const struct client_session *session, const void *para
                           uint64_t stream)
 {
     pthread_mutex_lock(&client_mirror_lock);
-    for (struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
+    ga_list_each (in_list, following, &client_mirror_list) {
+        struct client_mirror *at = client_mirror_in(in_list);
         if (at->stream != 0 && at->stream != stream && client_mirror_of(at, session) &&
             named(at, params, bytes)) {
             at->stream = 0;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "base/list.h"
 #include "client/call/call.h"
 
 struct client_context;
@@ -32,11 +33,11 @@ struct mirror_use {
 #define MIRROR_MAPPED 0u
 
 struct client_mirror {
-    struct client_mirror *next;
+    struct ga_list in_list;
     struct client_session *session;
     uint64_t context; /* handle: whose memory it is */
     uint64_t host, device, bytes;
-    uint64_t block; /* the allocation that `device` is in; 0: none */
+    uint64_t block, block_bytes; /* the allocation that `device` is in; 0: none */
     /* Device memory mapped at the program's own address, for all devices of the server that have
      * asked (`asked`: a bit per ordinal). NULL: the mirror is of a block, or of a variable */
     struct client_physical *physical;

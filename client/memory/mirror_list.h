@@ -13,10 +13,15 @@
  * mirrors_lock of a connection is taken first. It guards the base copies and the uses of the
  * mirrors of that connection's devices; a mirror ends only under it. It is held across round trips
  * while mirrors are made equal, so a silent server stops only threads that use it.
- * client_mirror_lock is taken second and never held across a wait. It guards the list, and where
- * each mirror lies. */
+ * client_mirror_lock is taken second and never held across a wait. It guards the list, and a mirror
+ * leaves the address map only under it. */
 extern pthread_mutex_t client_mirror_lock;
-extern struct client_mirror *client_mirror_list;
+extern struct ga_list client_mirror_list; /* the newest first */
+
+static inline struct client_mirror *client_mirror_in(struct ga_list *in_list)
+{
+    return ga_container(in_list, struct client_mirror, in_list);
+}
 
 /* Whether devices of the session use the mirror. */
 static inline bool client_mirror_of(const struct client_mirror *mirror,
@@ -26,6 +31,11 @@ static inline bool client_mirror_of(const struct client_mirror *mirror,
            (mirror->physical != NULL &&
             client_session_conn(mirror->session) == client_session_conn(session));
 }
+
+/* Puts a mirror into the list and the address map. False: no memory. */
+bool client_mirror_enter(struct client_mirror *mirror);
+/* Takes it out of both; with client_mirror_lock. */
+void client_mirror_leave(struct client_mirror *mirror);
 
 /* The next mirror that devices of the session use; `after` NULL: the first. Under the connection's
  * mirrors_lock. */

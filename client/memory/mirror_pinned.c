@@ -10,8 +10,8 @@
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/memory/address.h"
 #include "client/memory/context_wait.h"
-#include "client/memory/device_memory.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
 #include "client/memory/vmm.h"
@@ -94,10 +94,9 @@ CUresult client_mirror_need(struct client_context *context, uint64_t address)
 {
     struct client_memory memory;
     struct client_mirror mirror;
-    unsigned flags;
     CUresult rc = CUDA_SUCCESS;
-    if (!client_window_other(address) || !client_host_find(address, &memory, &flags) ||
-        !memory.placed || !can(context->device)) {
+    if (!client_window_other(address) || !client_host_find(address, &memory) ||
+        (memory.flags & CLIENT_ADDRESS_PLACED) == 0 || !can(context->device)) {
         return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&making);

@@ -10,6 +10,7 @@
 #include "client/context/object.h"
 #include "client/context/stream.h"
 #include "client/copy/copy.h"
+#include "client/memory/address_map.h"
 #include "client/memory/mirror_list.h"
 #include "client/session/session.h"
 
@@ -252,8 +253,8 @@ CUresult client_mirrors_before(struct client_call *call, uint64_t stream)
 /* A call may name two ranges. */
 CUresult client_mirrors_before_range(struct client_call *call, uint64_t device)
 {
-    struct client_mirror mirror;
-    if (!client_mirror_on_device(device, &mirror)) {
+    struct client_address mirror;
+    if (!client_address_find(device, CLIENT_ADDRESS(MIRROR), &mirror)) {
         return CUDA_SUCCESS;
     }
     call->mirrors.devices[call->mirrors.sent != NULL] = device;
@@ -293,8 +294,8 @@ bool client_mirror_peek(struct client_context *context, uint64_t host, unsigned 
 void client_mirrors_show(void)
 {
     pthread_mutex_lock(&client_mirror_lock);
-    for (struct client_mirror *at = client_mirror_list; at != NULL; at = at->next) {
-        atomic_store(&at->shown, true);
+    ga_list_each (at, following, &client_mirror_list) {
+        atomic_store(&client_mirror_in(at)->shown, true);
     }
     pthread_mutex_unlock(&client_mirror_lock);
 }

@@ -6,7 +6,7 @@
 
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/ipc.h"
 #include "client/memory/mirror.h"
@@ -27,9 +27,8 @@ static CUdevice ordinal_of(const struct client_memory *memory, const struct clie
 bool client_pointer(uint64_t address, struct front_pointer *pointer)
 {
     struct client_memory memory = {0};
-    unsigned flags;
     bool device = client_memory_find(address, &memory);
-    if (!device && !client_host_find(address, &memory, &flags)) {
+    if (!device && !client_host_find(address, &memory)) {
         return false;
     }
     const struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, memory.context);
@@ -37,11 +36,12 @@ bool client_pointer(uint64_t address, struct front_pointer *pointer)
     bool both = client_mirror_at(address, NULL, &mirror);
     bool managed = both && mirror.attach != MIRROR_MAPPED;
     *pointer = (struct front_pointer){.device = device && (!both || managed),
-                                      .on_device = device || both || memory.placed,
+                                      .on_device = device || both ||
+                                                   (memory.flags & CLIENT_ADDRESS_PLACED) != 0,
                                       .to_device = both ? mirror.device - mirror.host : 0,
                                       .managed = managed,
                                       .sync_memops = client_sync_memops(address),
-                                      .ipc = client_ipc_capable(address),
+                                      .ipc = client_ipc_capable(&memory),
                                       .context = (CUcontext)(uintptr_t)memory.context,
                                       .ordinal = ordinal_of(&memory, context),
                                       .pool = memory.pool,

@@ -4,7 +4,7 @@
 #include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"
 

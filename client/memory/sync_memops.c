@@ -7,8 +7,8 @@
 
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
-#include "client/memory/device_memory.h"
-#include "client/memory/mirror.h"
+#include "client/alloc/ranges.h"
+#include "client/memory/address.h"
 #include "front/front.h"
 
 struct marked {
@@ -100,9 +100,10 @@ CUresult client_sync_memops_set(uint64_t address, bool on)
 
 bool client_settles(uint64_t address, bool written)
 {
-    struct client_mirror mirror;
+    struct client_address mirror;
     struct client_context *context;
-    return (written && client_mirror_on_device(address, &mirror)) || client_sync_memops(address) ||
+    return (written && client_address_find(address, CLIENT_ADDRESS(MIRROR), &mirror)) ||
+           client_sync_memops(address) ||
            (client_context_current(&context) == CUDA_SUCCESS &&
             (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0);
 }

@@ -11,6 +11,7 @@
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/memory/address_map.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mappings.h"
 #include "client/session/server_devices.h"
@@ -121,7 +122,7 @@ static void tell_released(const struct client_space *space, unsigned index)
     for (int i = 0; i < client_device_count; i++) {
         struct client_session *session = atomic_load(&client_devices[i]->session);
         if (session != NULL && client_session_conn(session) == conn) {
-            client_vmm_release(session, space->range.start, space->range.bytes);
+            client_vmm_release(session, space->start, space->bytes);
             return;
         }
     }
@@ -130,8 +131,8 @@ static void tell_released(const struct client_space *space, unsigned index)
 static CUresult unreserve(uint64_t start, uint64_t bytes)
 {
     struct client_space *space = client_mappings_space(start);
-    if (space == NULL || space->range.start != start || space->range.bytes != bytes ||
-        client_mappings_touch(start, bytes)) {
+    if (space == NULL || space->start != start || space->bytes != bytes ||
+        client_address_touches(start, bytes, CLIENT_ADDRESS(MAPPING))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (unsigned i = 0; i < 64 * (sizeof space->told / sizeof space->told[0]); i++) {

@@ -4,6 +4,7 @@
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
+#include "client/memory/address_map.h"
 #include "client/memory/mappings.h"
 #include "client/memory/vmm.h"
 #include "client/session/server_devices.h"
@@ -31,15 +32,15 @@ static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *phys
     if (space == NULL || bytes == 0 || bytes > physical->bytes ||
         start % physical->device->granularity_bytes != 0 ||
         bytes % physical->device->granularity_bytes != 0 ||
-        bytes > space->range.bytes - (start - space->range.start) ||
-        client_mappings_touch(start, bytes)) {
+        bytes > space->bytes - (start - space->start) ||
+        client_address_touches(start, bytes, CLIENT_ADDRESS(MAPPING))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct client_mapping *made = client_mappings_add(start, bytes, physical);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = client_vmm_map(physical, start, bytes, space->range.start, space->range.bytes);
+    CUresult rc = client_vmm_map(physical, start, bytes, space->start, space->bytes);
     if (rc != CUDA_SUCCESS) {
         client_mappings_remove(made);
         return rc;
@@ -67,8 +68,8 @@ static bool whole(uint64_t start, uint64_t bytes)
 {
     uint64_t at = start, end = start + bytes;
     const struct client_mapping *mapping;
-    while (at < end && (mapping = client_mappings_at(at)) != NULL && mapping->range.start == at) {
-        at += mapping->range.bytes;
+    while (at < end && (mapping = client_mappings_at(at)) != NULL && mapping->start == at) {
+        at += mapping->bytes;
     }
     return end > start && at == end;
 }
@@ -80,7 +81,7 @@ static uint64_t run_end(uint64_t at, uint64_t end)
     const struct client_conn *conn = client_session_conn(mapping->physical->session);
     while (at < end && (mapping = client_mappings_at(at)) != NULL &&
            client_session_conn(mapping->physical->session) == conn) {
-        at += mapping->range.bytes;
+        at += mapping->bytes;
     }
     return at;
 }
@@ -111,7 +112,7 @@ static CUresult unmap(uint64_t at, uint64_t bytes)
         while (at < until) {
             struct client_mapping *mapping = client_mappings_at(at);
             struct client_physical *physical = mapping->physical;
-            at += mapping->range.bytes;
+            at += mapping->bytes;
             client_mappings_remove(mapping);
             client_vmm_drop(physical);
         }
@@ -178,7 +179,7 @@ static CUresult allow(uint64_t at, uint64_t end, const CUmemAccessDesc *desc)
         while (at < until) {
             struct client_mapping *mapping = client_mappings_at(at);
             client_mappings_allow(mapping, desc->location.id, desc->flags);
-            at += mapping->range.bytes;
+            at += mapping->bytes;
         }
     }
     return CUDA_SUCCESS;

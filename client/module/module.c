@@ -10,9 +10,9 @@
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/device_memory.h"
 #include "client/module/image.h"
 #include "client/module/library.h"
+#include "client/module/module_globals.h"
 #include "client/process/process.h"
 #include "front/front.h"
 
@@ -207,16 +207,11 @@ static void module_release(void *at)
 {
     struct client_module *module = at;
     leave_library(module);
-    client_globals_forget(module);
     for (struct client_function *at = module->functions, *next; at != NULL; at = next) {
         next = at->next;
         client_object_drop(at);
     }
-    for (struct client_global *at = module->globals, *next; at != NULL; at = next) {
-        next = at->next;
-        free(at->name);
-        free(at);
-    }
+    client_module_globals_release(module);
     free(module->names);
     free(module->facts);
     module->facts = NULL;

@@ -9,7 +9,7 @@
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address_map.h"
 #include "client/module/image.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
@@ -50,6 +50,29 @@ static CUresult fetch_global(struct client_module *module, const char *name,
     return CUDA_SUCCESS;
 }
 
+/* One that is not entered, because it is empty or another server has one there, is not known. */
+static void global_enter(const struct client_module *module, struct client_global *global)
+{
+    const struct client_context *context = module->object.context;
+    const struct client_address at = {.kind = CLIENT_ADDRESS_GLOBAL,
+                                      .start = global->address,
+                                      .bytes = global->bytes,
+                                      .session = context->session,
+                                      .context = context->object.handle,
+                                      .record = global};
+    (void)!client_address_enter(&at);
+}
+
+void client_module_globals_release(struct client_module *module)
+{
+    for (struct client_global *at = module->globals, *next; at != NULL; at = next) {
+        next = at->next;
+        client_address_leave(CLIENT_ADDRESS_GLOBAL, at->address, at);
+        free(at->name);
+        free(at);
+    }
+}
+
 CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,
                               uint64_t *bytes)
 {
@@ -67,8 +90,7 @@ CUresult client_module_global(struct client_module *module, const char *name, ui
         global->next = module->globals;
         module->globals = global;
         pthread_mutex_unlock(&client_state_lock);
-        client_global_known(module->object.context->session, global->address, global->bytes,
-                            module);
+        global_enter(module, global);
     }
     *address = global->address;
     *bytes = global->bytes;

@@ -11,5 +11,7 @@ struct client_module;
 
 CUresult client_module_global(struct client_module *module, const char *name, uint64_t *address,
                               uint64_t *bytes);
+/* The module goes, and they with it. */
+void client_module_globals_release(struct client_module *module);
 
 #endif

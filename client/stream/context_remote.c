@@ -7,6 +7,7 @@
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/memory/address_map.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"
@@ -91,6 +92,9 @@ CUresult client_context_activate(struct client_context *context)
             return rc;
         }
         client_allocator_mapped(&session->allocator, first.block_bytes, context->object.handle);
+        if (session->window_bytes != 0) {
+            client_address_window(session, session->window_base, session->window_bytes);
+        }
         atomic_store(&context->device->session, session);
     }
     if (context->session == NULL) {

@@ -9,7 +9,7 @@
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/device_memory.h"
+#include "client/memory/address.h"
 #include "client/session/session.h"
 #include "client/texture/array.h"
 #include "front/front.h"

@@ -7,7 +7,8 @@ import harness
 from harness import expect
 
 PROGRAMS = ("vector_add", "realloc_loop", "pitch_2d", "symbols", "async_d2h", "device_reset",
-            "streams_events", "threads_memory", "two_devices", "histogram", "pinned_relay")
+            "streams_events", "threads_memory", "two_devices", "histogram", "pinned_relay",
+            "pointers")
 
 
 def without_virtual_memory(gpus, only=None):
