@@ -4,6 +4,14 @@
 
 #include <stdlib.h>
 
+static void live_change(struct ga_handle_table *table, int32_t by)
+{
+    table->live += (uint32_t)by;
+    if (table->shown != NULL) {
+        atomic_store_explicit(table->shown, table->live, memory_order_relaxed);
+    }
+}
+
 void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type type, uint32_t limit)
 {
     *table = (struct ga_handle_table){.type = type, .limit = limit, .used = 1};
@@ -15,7 +23,13 @@ void ga_handle_table_fini(struct ga_handle_table *table)
         free(atomic_load(&table->blocks[i]));
         atomic_store(&table->blocks[i], NULL);
     }
-    table->live = 0;
+    live_change(table, -(int32_t)table->live);
+}
+
+void ga_handle_table_show(struct ga_handle_table *table, _Atomic uint64_t *shown)
+{
+    table->shown = shown;
+    atomic_store_explicit(shown, table->live, memory_order_relaxed);
 }
 
 /* Block 0 has the slots 0 to 15, block n those from 16 * 2^(n - 1) on, as many. */
@@ -75,7 +89,7 @@ enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
     atomic_store(&slot->generation, generation);
     *handle = ga_handle_make(table->type, generation, index);
     atomic_store_explicit(&slot->object, object, memory_order_release);
-    table->live++;
+    live_change(table, 1);
     return GA_OK;
 }
 
@@ -99,7 +113,7 @@ enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t hand
     if (index >= table->used) {
         table->used = index + 1;
     }
-    table->live++;
+    live_change(table, 1);
     return GA_OK;
 }
 
@@ -134,7 +148,7 @@ void *ga_handle_table_remove(struct ga_handle_table *table, uint64_t handle)
     atomic_store(&slot->object, NULL);
     slot->next_free = table->free_head;
     table->free_head = ga_handle_index(handle);
-    table->live--;
+    live_change(table, -1);
     return object;
 }
 

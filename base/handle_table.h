@@ -28,10 +28,13 @@ struct ga_handle_table {
     uint32_t free_head; /* 0: none */
     uint32_t used;      /* slots handed out at least once; slot 0 is never handed out */
     _Atomic(struct ga_handle_slot *) blocks[GA_HANDLE_BLOCKS];
+    _Atomic uint64_t *shown; /* where `live` is shown; or NULL */
 };
 
 /* `limit` caps live objects (a peer's greed must end somewhere). */
 void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type type, uint32_t limit);
+/* Shows the number of live objects there from now on, for other threads and processes. */
+void ga_handle_table_show(struct ga_handle_table *table, _Atomic uint64_t *shown);
 /* Frees the table, not the objects. */
 void ga_handle_table_fini(struct ga_handle_table *table);
 

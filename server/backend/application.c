@@ -81,6 +81,7 @@ void application_init(struct application *application, struct backend *backend)
     application->backend = backend;
     memcpy(application->tickets.application, application->identity.id,
            sizeof application->tickets.application);
+    ledger_init(&application->ledger, backend->figures);
     application->host = (struct server_host){.user = application,
                                              .client_cache = backend->setup.client_cache,
                                              .ticket = host_ticket,
@@ -89,6 +90,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .bulk_tickets = host_bulk_tickets,
                                              .packs = host_packs,
                                              .output = &backend->output,
+                                             .ledger = &application->ledger,
                                              .ended = host_ended};
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
 }

@@ -19,7 +19,8 @@ struct application {
     struct backend *backend;
     struct channel_application identity; /* as gpuaasd has told it */
     struct server_host host;             /* of its connection */
-    struct ticket_table tickets;         /* under the backend's ticket_lock */
+    struct ledger ledger;
+    struct ticket_table tickets; /* under the backend's ticket_lock */
     bool side_open;
     struct transport_side side;
     struct server_conn *conn; /* NULL: none yet */

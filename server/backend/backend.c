@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/shared_memory.h"
 #include "server/backend/admission.h"
 #include "server/backend/data_ports.h"
 #include "server/driver/probe.h"
@@ -66,6 +67,16 @@ static void setup_receive(struct channel_setup *setup)
         _exit(2);
     }
     *setup = packet.setup;
+}
+
+/* gpuaasd has made them. */
+static void figures_map(void)
+{
+    backend.figures = ga_shared_memory_map(FIGURES_FD, FIGURES_BYTES, NULL);
+    if (backend.figures == NULL) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory");
+    }
+    close(FIGURES_FD);
 }
 
 /* Until gpuaasd says for whom, this is a spare. */
@@ -181,6 +192,7 @@ int backend_main(void)
     (void)GA_FAILPOINT("backend: started");
     setup_receive(&backend.setup);
     (void)GA_FAILPOINT("backend: setup read");
+    figures_map();
     if (backend.setup.probe == 0 &&
         output_open(&backend.output, backend.setup.driver == CONF_DRIVER_NVIDIA) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");

@@ -31,6 +31,7 @@ struct backend {
     struct channel_setup setup;
     struct cuda_driver driver;
     struct output_redirection output;       /* what the driver prints */
+    struct figures *figures;                /* of its one application; gpuaasd sees them */
     struct transport_listener listeners[2]; /* for everybody; for this machine */
     unsigned listener_count;
     int wake_fd; /* a data connection has ended */

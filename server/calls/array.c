@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
@@ -12,13 +13,56 @@ static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handl
                                                          : &conn->objects.arrays;
 }
 
+/* ---- its memory */
+
+/* Of formats that are not here no channel has more. */
+static uint64_t channel_bytes(CUarray_format format)
+{
+    switch ((int)format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2;
+    default:
+        return 4;
+    }
+}
+
+/* The bytes of the elements of all levels: a driver may take more. */
+static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t levels)
+{
+    uint64_t all = 0;
+    bool layers = (shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+    for (uint32_t level = 0; level < (levels != 0 ? levels : 1) && level < 64; level++) {
+        uint64_t width = shape->Width >> level, height = shape->Height >> level;
+        uint64_t depth = layers ? shape->Depth : shape->Depth >> level;
+        uint64_t bytes = channel_bytes(shape->Format) * shape->NumChannels;
+        bytes = api_range_times(bytes, width != 0 ? width : 1);
+        bytes = api_range_times(bytes, height != 0 ? height : 1);
+        bytes = api_range_times(bytes, depth != 0 ? depth : 1);
+        all = bytes < UINT64_MAX - all ? all + bytes : UINT64_MAX;
+    }
+    return all;
+}
+
 /* ---- making */
 
 static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                             uint32_t levels, struct server_array *array)
 {
-    return levels != 0 ? conn->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
-                       : conn->driver->cuArray3DCreate_v2(&array->array, shape);
+    uint64_t bytes = array_bytes(shape, levels);
+    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
+    CUresult rc = levels != 0 ? conn->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
+                              : conn->driver->cuArray3DCreate_v2(&array->array, shape);
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+        return rc;
+    }
+    array->bytes = bytes;
+    return CUDA_SUCCESS;
 }
 
 static CUresult real_destroy(struct server_conn *conn, const struct server_array *array)
@@ -26,6 +70,7 @@ static CUresult real_destroy(struct server_conn *conn, const struct server_array
     if (array->whole != 0) {
         return CUDA_SUCCESS; /* goes with the whole */
     }
+    ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, array->bytes);
     return array->mipmap != NULL ? conn->driver->cuMipmappedArrayDestroy(array->mipmap)
                                  : conn->driver->cuArrayDestroy(array->array);
 }

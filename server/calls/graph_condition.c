@@ -103,6 +103,7 @@ static CUresult condition_make(struct server_conn *conn, const struct ga_graph_c
     made->real = *handle;
     of->conditions++;
     conn->objects.condition_count++;
+    ledger_note(conn->ledger, FIGURE_CONDITIONS, 1);
     ga_number_map_add(&conn->objects.conditions, &made->by_number, args->condition);
     ga_list_append(&conn->current->conditions, &made->link);
     return CUDA_SUCCESS;
@@ -113,6 +114,7 @@ static void condition_free(struct server_conn *conn, struct server_condition *co
     ga_number_map_remove(&conn->objects.conditions, &condition->by_number);
     ga_list_remove(&condition->link);
     conn->objects.condition_count--;
+    ledger_return(conn->ledger, FIGURE_CONDITIONS, 1);
     condition->of->conditions--;
     graph_drop_unused(conn, condition->of);
     free(condition);

@@ -91,6 +91,7 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
         return rc;
     }
     made->real = real;
+    made->opened = true;
     return CUDA_SUCCESS;
 }
 

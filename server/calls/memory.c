@@ -34,6 +34,17 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
     return rc;
 }
 
+CUresult device_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
+                       uint64_t bytes, const CUmemAllocationProp *prop)
+{
+    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
+    CUresult rc = conn->driver->cuMemCreate(physical, bytes, prop, 0);
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+    }
+    return rc;
+}
+
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes)
 {
@@ -54,7 +65,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = conn->driver->cuMemCreate(&physical, bytes, &prop, 0);
+    CUresult rc = device_create(conn, &physical, bytes, &prop);
     if (rc == CUDA_SUCCESS) {
         rc = physical_map(conn, session, address, bytes, physical);
         if (rc == CUDA_SUCCESS) {
@@ -65,6 +76,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
         }
         if (rc != CUDA_SUCCESS) {
             (void)conn->driver->cuMemRelease(physical);
+            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
         }
     }
     range_table_remove(&conn->ranges, address);
@@ -127,8 +139,10 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     if (session->window.bytes != 0 || bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
     CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
     if (rc != CUDA_SUCCESS) {
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
         return rc;
     }
     const struct range range = {.base = got,
@@ -139,6 +153,7 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
                                 .session = session->number};
     if (range_table_add(&conn->ranges, &range) != GA_OK) {
         (void)conn->driver->cuMemFree_v2(got);
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *address = got;
@@ -170,6 +185,9 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
+    if (!range.opened) {
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, range.bytes);
+    }
     if (range.shared) {
         ipc_withdraw(conn, CHANNEL_MEMORY, range.base, range.bytes);
     }

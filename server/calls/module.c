@@ -170,6 +170,33 @@ static CUresult module_make(struct server_conn *conn, const struct ga_module_loa
     return CUDA_SUCCESS;
 }
 
+static void image_free(struct server_conn *conn, uint8_t *image, size_t bytes)
+{
+    ledger_return(conn->ledger, FIGURE_HOST_BYTES, image != NULL ? bytes + 1 : 0);
+    free(image);
+}
+
+/* An image of so many bytes, with room for a NUL behind it: a text may have none. NULL: it is more
+ * than the application may have. False: the connection has ended. */
+static bool image_take(struct server_conn *conn, size_t values, size_t bytes, uint8_t **image)
+{
+    *image = NULL;
+    if (ledger_charge(conn->ledger, FIGURE_HOST_BYTES, bytes + 1) != CUDA_SUCCESS) {
+        return conn_bulk_skip(conn, values);
+    }
+    *image = malloc(bytes + 1);
+    if (*image == NULL) {
+        ledger_return(conn->ledger, FIGURE_HOST_BYTES, bytes + 1);
+        server_fail(conn, "no memory for a module's image");
+        return false;
+    }
+    if (conn_bulk(conn, values, *image, bytes) != GA_OK) {
+        image_free(conn, *image, bytes);
+        return false;
+    }
+    return true;
+}
+
 bool server_call_ga_module_load(struct server_conn *conn, const struct wire_header *header,
                                 struct ga_reader *reader)
 {
@@ -181,22 +208,19 @@ bool server_call_ga_module_load(struct server_conn *conn, const struct wire_head
         kept.length != values + wire_padded(args.image_bytes)) {
         return false;
     }
-    /* One more: a text without its NUL gets one. */
     size_t bulk = kept.length - values;
-    uint8_t *image = malloc(bulk + 1);
-    if (image == NULL) {
-        server_fail(conn, "no memory for a module's image");
+    uint8_t *image;
+    if (!image_take(conn, values, bulk, &image)) {
         return false;
     }
-    if (conn_bulk(conn, values, image, bulk) != GA_OK) {
-        free(image);
-        return false;
+    if (image != NULL) {
+        image[args.image_bytes] = 0;
     }
-    image[args.image_bytes] = 0;
     struct module_options options = options_make(&args);
     conn_flush(conn); /* loading may take long */
-    CUresult rc = module_make(conn, &args, image, &options);
-    free(image);
+    CUresult rc =
+        image != NULL ? module_make(conn, &args, image, &options) : CUDA_ERROR_OUT_OF_MEMORY;
+    image_free(conn, image, bulk);
     const struct ga_module_load_results results = {.info_log = options.info,
                                                    .error_log = options.error};
     struct ga_writer *writer =
@@ -224,6 +248,7 @@ static void module_forget(struct server_conn *conn, struct server_module *module
     ga_list_init(&module->functions);
     for (size_t i = conn->ranges.count; i-- > 0;) {
         if (conn->ranges.items[i].owner == module) {
+            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, conn->ranges.items[i].bytes);
             range_table_remove(&conn->ranges, conn->ranges.items[i].base);
         }
     }
@@ -327,6 +352,7 @@ bool server_call_ga_module_global(struct server_conn *conn, const struct wire_he
                                         ga_handle_table_find(&conn->objects.modules, args.module)};
         rc = range_table_add(&conn->ranges, &range) == GA_OK ? CUDA_SUCCESS
                                                              : CUDA_ERROR_OUT_OF_MEMORY;
+        ledger_note(conn->ledger, FIGURE_DEVICE_BYTES, rc == CUDA_SUCCESS ? bytes : 0);
     }
     const struct ga_module_global_results results = {.address = address, .bytes = bytes};
     SERVER_REPLY_RESULTS(conn, header, ga_module_global, rc, &results);

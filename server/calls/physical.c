@@ -53,7 +53,7 @@ static CUresult create(struct server_conn *conn, const struct server_session *se
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    rc = conn->driver->cuMemCreate(&real, args->bytes, &prop, 0);
+    rc = device_create(conn, &real, args->bytes, &prop);
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);
         return rc;
@@ -91,6 +91,9 @@ bool server_call_ga_physical_release(struct server_conn *conn, const struct wire
             ipc_withdraw(conn, CHANNEL_PHYSICAL, physical->handle, 1);
         }
         rc = conn->driver->cuMemRelease(physical->real);
+        if (!physical->opened) {
+            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, physical->bytes);
+        }
         free(physical);
     }
     if (rc != CUDA_SUCCESS) {

@@ -133,6 +133,7 @@ bool server_call_ga_shared_buffer_in(struct server_conn *conn, const struct wire
     } else if (rc == CUDA_SUCCESS && args.bytes != 0) {
         rc = conn->driver->cuMemcpyHtoDAsync_v2(args.dst, piece->memory + args.offset, args.bytes,
                                                 stream);
+        ledger_moved(conn->ledger, FIGURE_SHARED_IN, rc == CUDA_SUCCESS ? args.bytes : 0);
     }
     answer_after(conn, header, args.stream, piece, rc);
     if (args.waits != 0) {
@@ -162,6 +163,7 @@ bool server_call_ga_shared_buffer_out(struct server_conn *conn, const struct wir
     if (rc == CUDA_SUCCESS && args.bytes != 0) {
         rc = conn->driver->cuMemcpyDtoHAsync_v2(piece->memory + args.offset, args.src, args.bytes,
                                                 stream);
+        ledger_moved(conn->ledger, FIGURE_SHARED_OUT, rc == CUDA_SUCCESS ? args.bytes : 0);
     }
     answer_after(conn, header, args.stream, piece, rc);
     if (args.waits != 0) {

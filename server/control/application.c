@@ -221,6 +221,17 @@ enum ga_status control_application_start(struct control_application *application
 
 /* ---- status */
 
+static void process_status(const struct backend_process *process, struct status_application *status)
+{
+    if (process != NULL) {
+        status->processes++;
+        for (unsigned i = 0; i < FIGURE_COUNT; i++) {
+            status->figures[i] +=
+                atomic_load_explicit(&process->figures->of[i], memory_order_relaxed);
+        }
+    }
+}
+
 void control_application_status(const struct control *control, const struct status_sink *sink)
 {
     ga_list_each (at, next, &control->applications) {
@@ -232,7 +243,7 @@ void control_application_status(const struct control *control, const struct stat
             status.connections++;
         }
         for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            status.processes += application->processes[i] != NULL;
+            process_status(application->processes[i], &status);
         }
         sink->application(sink->user, &status);
     }

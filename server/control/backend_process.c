@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/shared_memory.h"
 #include "server/control/application.h"
 #include "server/control/reclaim.h"
 
@@ -34,6 +36,7 @@ static void backend_process_free(struct backend_process *process)
     if (process->application != NULL) {
         control_application_drop(process->application);
     }
+    (void)munmap((void *)(uintptr_t)process->figures, FIGURES_BYTES);
     free(process);
     table->count--;
     if (table->count == 0 && table->emptied != NULL) {
@@ -223,22 +226,36 @@ static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
     return GA_OK;
 }
 
-static int backend_process_spawn(struct backend_process *process, int their_end, char *const *env)
+/* Their descriptor, for the process; -1: no memory. */
+static int figures_make(const struct figures **figures)
+{
+    int fd = ga_shared_memory_make("gpuaasd-figures", FIGURES_BYTES);
+    *figures = fd >= 0 ? ga_shared_memory_map(fd, FIGURES_BYTES, NULL) : NULL;
+    if (fd >= 0 && *figures == NULL) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int backend_process_spawn(struct backend_process *process, int their_end, int figures,
+                                 char *const *env)
 {
     char name[] = "gpuaasd", mode[] = "--backend";
     char *args[] = {name, mode, NULL};
-    uv_stdio_container_t stdio[4] = {
+    uv_stdio_container_t stdio[] = {
         {.flags = UV_IGNORE},
         {.flags = UV_IGNORE},
         {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
-        {.flags = UV_INHERIT_FD, .data.fd = their_end},
+        [CHANNEL_FD] = {.flags = UV_INHERIT_FD, .data.fd = their_end},
+        [FIGURES_FD] = {.flags = UV_INHERIT_FD, .data.fd = figures},
     };
     uv_process_options_t options = {
         .exit_cb = backend_process_exited,
         .file = "/proc/self/exe",
         .args = args,
         .env = (char **)(uintptr_t)env,
-        .stdio_count = 4,
+        .stdio_count = sizeof stdio / sizeof *stdio,
         .stdio = stdio,
     };
     if (GA_FAILPOINT("gpuaasd: before exec")) {
@@ -255,9 +272,14 @@ enum ga_status backend_process_start(struct backend_process_table *table,
 {
     static uint64_t last_number;
     struct backend_process *process = calloc(1, sizeof *process);
-    int ends[2];
+    const struct figures *figures = NULL;
+    int ends[2], figures_fd = process != NULL ? figures_make(&figures) : -1;
     snprintf(why, why_size, "no memory");
-    if (process == NULL || socketpair_make(ends, why, why_size) != GA_OK) {
+    if (figures_fd < 0 || socketpair_make(ends, why, why_size) != GA_OK) {
+        if (figures_fd >= 0) {
+            (void)munmap((void *)(uintptr_t)figures, FIGURES_BYTES);
+            close(figures_fd);
+        }
         free(process);
         return GA_NO_MEMORY;
     }
@@ -266,6 +288,7 @@ enum ga_status backend_process_start(struct backend_process_table *table,
                                         .owner = owner,
                                         .driver = setup->driver,
                                         .fd = ends[0],
+                                        .figures = figures,
                                         .number = ++last_number,
                                         .started_ns = ga_clock_ns(),
                                         .handles = 3};
@@ -275,9 +298,10 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     process->timer.data = process;
     (void)uv_timer_init(table->loop, &process->timer);
     int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
-    int rc = backend_process_spawn(process, ends[1], env);
+    int rc = backend_process_spawn(process, ends[1], figures_fd, env);
     (void)GA_FAILPOINT("gpuaasd: backend process forked");
     close(ends[1]);
+    close(figures_fd);
     ga_list_append(&table->processes, &process->link);
     table->count++;
     if (rc != 0 || poll_rc != 0) {

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "server/channel.h"
+#include "server/figures.h"
 #include "server/control/sharing.h"
 #include "server/control/status.h"
 
@@ -55,6 +56,7 @@ struct backend_process {
     uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
     struct sharing_share share;
+    const struct figures *figures; /* which the process writes: a stranger's */
     uint64_t
         trim_ns; /* when it was asked to return memory, if it has not yet; 0: no such request */
     int fd;      /* our end of the channel; -1: closed */

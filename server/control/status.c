@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/status.h"
 
-#include <stddef.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "server/control/application.h"
@@ -37,15 +37,35 @@ void status_collect(const struct control *control, const struct status_sink *sin
 
 /* ---- the log */
 
+/* "N of this, N of that": those that are not 0. */
+static void figures_text(const uint64_t figures[FIGURE_COUNT], char *text, size_t size)
+{
+#define FIGURE(name, words) words,
+    static const char *const words[] = {FIGURES(FIGURE)};
+#undef FIGURE
+    size_t at = (size_t)snprintf(text, size, "nothing");
+    for (unsigned i = 0, any = 0; i < FIGURE_COUNT; i++) {
+        if (figures[i] != 0 && at < size) {
+            at = any++ != 0 ? at : 0;
+            at += (size_t)snprintf(text + at, size - at, "%s%llu %s", any > 1 ? ", " : "",
+                                   (unsigned long long)figures[i], words[i]);
+        }
+    }
+}
+
 static void log_application(void *user, const struct status_application *application)
 {
     const uint8_t *id = application->id; /* its beginning tells applications apart */
+    char text[FIGURE_COUNT * 56];
     (void)user;
     ga_info_each(application->address,
                  "report: application %02x%02x%02x%02x, %s: %u control connections, %u backend "
                  "processes",
                  id[0], id[1], id[2], id[3], application->label, application->connections,
                  application->processes);
+    figures_text(application->figures, text, sizeof text);
+    ga_info_each(application->address, "report: application %02x%02x%02x%02x has %s", id[0], id[1],
+                 id[2], id[3], text);
 }
 
 static void log_client(void *user, const struct status_client *client)

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "server/figures.h"
+
 struct control;
 
 /* Texts in all are lent for the call. */
@@ -14,6 +16,7 @@ struct status_application {
     const uint8_t *id; /* 16 bytes */
     const char *address, *label;
     uint32_t connections, processes; /* control connections; backend processes */
+    uint64_t figures[FIGURE_COUNT];  /* of all its processes together; see server/figures.h */
 };
 
 /* A control connection. */

@@ -27,9 +27,10 @@ static struct overflow_turn *turn_at(struct ga_list *at)
 
 /* ---- the end of a turn, and the beginning of the next one */
 
-static void bytes_free(struct overflow *overflow, struct overflow_bytes *bytes)
+static void bytes_free(struct staging *staging, struct overflow_bytes *bytes)
 {
-    overflow->used -= bytes->bytes;
+    staging->overflow.used -= bytes->bytes;
+    ledger_return(staging->ledger, FIGURE_HOST_BYTES, bytes->bytes);
     free(bytes);
 }
 
@@ -43,7 +44,7 @@ static void turn_begin(struct staging *staging, struct overflow_turn *turn)
         pthread_mutex_unlock(&staging->lock);
         memcpy(bytes->to, bytes->data, bytes->bytes);
         pthread_mutex_lock(&staging->lock);
-        bytes_free(&staging->overflow, bytes);
+        bytes_free(staging, bytes);
     }
     turn->begun = true;
     if (!staging->ended) { /* else it has a greater number already */
@@ -103,17 +104,20 @@ static CUresult slot_add(struct staging *staging, CUdevice device, struct overfl
     CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
     slot = calloc(1, sizeof *slot);
     if (slot != NULL) {
-        rc = staging_pin(staging->driver, device, BLOCK_BYTES,
+        rc = staging_pin(staging->driver, staging->ledger, device, BLOCK_BYTES,
                          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP, &memory);
     }
     if (rc == CUDA_SUCCESS) {
         slot->memory = memory;
         slot->word = (uint32_t *)(slot->memory + OVERFLOW_BYTES);
         rc = staging->driver->cuMemHostGetDevicePointer_v2(&slot->word_address, slot->word, 0);
+        if (rc != CUDA_SUCCESS) {
+            staging_unpin(staging->driver, staging->ledger, device, BLOCK_BYTES, memory);
+        }
     }
     pthread_mutex_lock(&staging->lock);
     if (rc != CUDA_SUCCESS) {
-        free(slot); /* memory that is pinned stays: a driver that cannot map it gets no more */
+        free(slot);
         return CUDA_ERROR_NOT_READY;
     }
     ga_list_init(&slot->turns);
@@ -188,13 +192,17 @@ static CUresult turn_add(struct staging *staging, CUdevice device, uint64_t line
 }
 
 /* Memory for bytes, if the limit allows. */
-static struct overflow_bytes *bytes_make(struct overflow *overflow, uint32_t size, uint8_t *to)
+static struct overflow_bytes *bytes_make(struct staging *staging, uint32_t size, uint8_t *to)
 {
-    struct overflow_bytes *bytes = NULL;
-    if (overflow->most - overflow->used >= size) {
-        bytes = aligned_alloc(16, sizeof *bytes + wire_padded(size));
+    struct overflow *overflow = &staging->overflow;
+    if (overflow->most - overflow->used < size ||
+        ledger_charge(staging->ledger, FIGURE_HOST_BYTES, size) != CUDA_SUCCESS) {
+        return NULL;
     }
-    if (bytes != NULL) {
+    struct overflow_bytes *bytes = aligned_alloc(16, sizeof *bytes + wire_padded(size));
+    if (bytes == NULL) {
+        ledger_return(staging->ledger, FIGURE_HOST_BYTES, size);
+    } else {
         *bytes = (struct overflow_bytes){.to = to, .bytes = size};
         overflow->used += size;
     }
@@ -220,7 +228,7 @@ static CUresult room_find(struct staging *staging, CUdevice device, uint64_t lin
                                    .address = turn->base.of->word_address,
                                    .number = turn->number};
     if (in && !turn->begun) {
-        room->aside = bytes_make(overflow, bytes, room->at);
+        room->aside = bytes_make(staging, bytes, room->at);
         if (room->aside == NULL) {
             return CUDA_ERROR_NOT_READY;
         }
@@ -263,6 +271,6 @@ void overflow_put(struct staging *staging, struct staging_slot *slot, struct ove
 void overflow_put_not(struct staging *staging, struct overflow_bytes *aside)
 {
     pthread_mutex_lock(&staging->lock);
-    bytes_free(&staging->overflow, aside);
+    bytes_free(staging, aside);
     pthread_mutex_unlock(&staging->lock);
 }

@@ -6,9 +6,10 @@
 
 #include "server/pipeline/staging.h"
 
-void host_calls_init(struct host_calls *host, const struct cuda_driver *driver)
+void host_calls_init(struct host_calls *host, const struct cuda_driver *driver,
+                     struct ledger *ledger)
 {
-    *host = (struct host_calls){.driver = driver};
+    *host = (struct host_calls){.driver = driver, .ledger = ledger};
     pthread_mutex_init(&host->lock, NULL);
     pthread_cond_init(&host->given_back, NULL);
 }
@@ -53,13 +54,17 @@ static CUresult block_add(struct host_calls *host, CUdevice device)
     if (block == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = staging_pin(host->driver, device, HOST_BLOCK * sizeof *block->words,
+    CUresult rc = staging_pin(host->driver, host->ledger, device, HOST_BLOCK * sizeof *block->words,
                               CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP, &words);
     if (rc == CUDA_SUCCESS) {
         rc = host->driver->cuMemHostGetDevicePointer_v2(&block->device, words, 0);
+        if (rc != CUDA_SUCCESS) {
+            staging_unpin(host->driver, host->ledger, device, HOST_BLOCK * sizeof *block->words,
+                          words);
+        }
     }
     if (rc != CUDA_SUCCESS) {
-        free(block); /* words that are pinned stay: a driver that cannot map them gets no more */
+        free(block);
         return rc;
     }
     block->words = words;

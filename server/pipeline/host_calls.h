@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "server/driver/driver.h"
+#include "server/pipeline/ledger.h"
 
 #define HOST_BLOCK      1024u /* words that are pinned at once */
 #define HOST_BLOCKS_MAX 64u   /* more functions under way, and the submit thread waits */
@@ -37,6 +38,7 @@ struct host_block {
 
 struct host_calls {
     const struct cuda_driver *driver;
+    struct ledger *ledger;
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     struct host_block *blocks[HOST_BLOCKS_MAX];
@@ -53,7 +55,8 @@ struct host_wait {
     uint32_t number;
 };
 
-void host_calls_init(struct host_calls *host, const struct cuda_driver *driver);
+void host_calls_init(struct host_calls *host, const struct cuda_driver *driver,
+                     struct ledger *ledger);
 /* Ends all leases, now and from now on: no stream waits any more. Any thread. */
 void host_calls_end(struct host_calls *host);
 

@@ -143,6 +143,7 @@ static enum ga_status send_queue_bulk_send(struct send_queue *out, struct send_q
         GA_TRY(bulk->conn->ops->send(bulk->conn, &piece, 1, &sent));
         *some = true;
         compression_took(&out->compression, sent);
+        ledger_moved(out->staging->ledger, FIGURE_BULK_OUT, sent);
         bulk->sent += sent;
         if (bulk->sent == frame->bulk_bytes) {
             bulk_frame_done(out, bulk);
@@ -233,6 +234,7 @@ static enum ga_status store_send(struct send_queue *out, struct send_queue_frame
                                                   .key = frame->key,
                                                   .bytes = frame->bulk_bytes};
     GA_TRY(out->conn->ops->one_sided->store(out->conn, &copy));
+    ledger_moved(out->staging->ledger, FIGURE_RDMA_OUT, frame->bulk_bytes);
     ga_list_remove(&frame->link);
     out->bytes -= frame->bulk_bytes;
     ga_list_append(&out->stores, &frame->link);
@@ -300,6 +302,7 @@ static enum ga_status send_queue_frames_send(struct send_queue *out, bool *some)
         GA_TRY(status);
         (void)GA_FAILPOINT("backend: sent");
         compression_took(&out->compression, sent);
+        ledger_moved(out->staging->ledger, FIGURE_FRAMES_OUT, sent);
         sent_account(out, sent);
         *some = true;
     }

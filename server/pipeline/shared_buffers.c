@@ -48,22 +48,23 @@ CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct 
         ga_shared_memory_inode(fd) != inode) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = piece_new(shared_buffers, number, bytes, &piece);
     uint8_t *memory = NULL;
-    if (rc == CUDA_SUCCESS) {
-        rc = shared_buffer_map(fd, bytes, &memory);
-    }
+    CU_TRY(piece_new(shared_buffers, number, bytes, &piece));
+    CU_TRY(ledger_charge(shared_buffers->ledger, FIGURE_HOST_BYTES, bytes));
+    CUresult rc = shared_buffer_map(fd, bytes, &memory);
     if (rc == CUDA_SUCCESS) {
         rc = staging_register(driver, device, memory, bytes);
         if (rc != CUDA_SUCCESS) {
             munmap(memory, bytes);
         }
     }
-    if (rc == CUDA_SUCCESS) {
-        *piece = (struct shared_buffer){.memory = memory, .bytes = bytes, .device = device};
-        shared_buffers->bytes += bytes;
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(shared_buffers->ledger, FIGURE_HOST_BYTES, bytes);
+        return rc;
     }
-    return rc;
+    *piece = (struct shared_buffer){.memory = memory, .bytes = bytes, .device = device};
+    shared_buffers->bytes += bytes;
+    return CUDA_SUCCESS;
 }
 
 CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t number, uint64_t bytes,
@@ -96,6 +97,7 @@ CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
         rc = staging_unregister(driver, piece->device, piece->memory);
         if (rc == CUDA_SUCCESS) { /* else the driver may use it: it stays until the process ends */
             munmap(piece->memory, piece->bytes);
+            ledger_return(shared_buffers->ledger, FIGURE_HOST_BYTES, piece->bytes);
         }
     }
     shared_buffers->bytes -= piece->bytes;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "server/driver/driver.h"
+#include "server/pipeline/ledger.h"
 
 struct shared_buffer {
     uint8_t *memory;  /* mapped here; NULL: the network card reaches it, */
@@ -26,6 +27,7 @@ struct shared_buffer {
 struct shared_buffers {            /* of the submit thread, but for `uses` */
     struct shared_buffer *buffers; /* API_SHARED_BUFFERS_MAX; NULL: none yet */
     uint64_t bytes, most;          /* of all; allowed */
+    struct ledger *ledger;         /* those that are mapped are charged to it */
 };
 
 /* Maps and pins the memory of `fd`, which stays the caller's. CUDA_ERROR_INVALID_VALUE: it is no

@@ -11,10 +11,11 @@
 
 #define STAGING_MIN 4u /* slots; fewer would make each copy wait for the one before */
 
-void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes,
-                  uint64_t overflow_bytes)
+void staging_init(struct staging *staging, const struct cuda_driver *driver, struct ledger *ledger,
+                  uint64_t bytes, uint64_t overflow_bytes)
 {
-    *staging = (struct staging){.driver = driver, .count = (unsigned)(bytes / WIRE_CHUNK)};
+    *staging = (struct staging){
+        .driver = driver, .ledger = ledger, .count = (unsigned)(bytes / WIRE_CHUNK)};
     if (staging->count < STAGING_MIN) {
         staging->count = STAGING_MIN;
     }
@@ -51,16 +52,33 @@ static void primary_leave(const struct cuda_driver *driver, CUdevice device, CUc
     }
 }
 
-CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
-                     unsigned flags, void **memory)
+CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
+                     size_t bytes, unsigned flags, void **memory)
 {
     CUcontext before;
+    CU_TRY(ledger_charge(ledger, FIGURE_HOST_BYTES, bytes));
     CUresult rc = primary_enter(driver, device, &before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuMemHostAlloc(memory, bytes, flags);
         primary_leave(driver, device, before, rc == CUDA_SUCCESS);
     }
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+    }
     return rc;
+}
+
+void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
+                   size_t bytes, void *memory)
+{
+    CUcontext before;
+    if (primary_enter(driver, device, &before) == CUDA_SUCCESS) {
+        if (driver->cuMemFreeHost(memory) == CUDA_SUCCESS) {
+            ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+            (void)driver->cuDevicePrimaryCtxRelease_v2(device); /* as it was before staging_pin */
+        }
+        primary_leave(driver, device, before, false);
+    }
 }
 
 CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
@@ -89,6 +107,16 @@ CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, v
     return rc;
 }
 
+static CUresult ordinary_make(struct ledger *ledger, size_t bytes, void **memory)
+{
+    CU_TRY(ledger_charge(ledger, FIGURE_HOST_BYTES, bytes));
+    *memory = malloc(bytes);
+    if (*memory == NULL) {
+        ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+    }
+    return *memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* `ordinary`: not pinned. */
 static CUresult staging_slots_make(struct staging *staging, CUdevice device, bool ordinary)
 {
@@ -98,14 +126,10 @@ static CUresult staging_slots_make(struct staging *staging, CUdevice device, boo
         free(slots);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    void *shared_buffers = NULL;
-    CUresult rc;
-    if (ordinary) {
-        shared_buffers = malloc(bytes);
-        rc = shared_buffers != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    } else {
-        rc = staging_pin(staging->driver, device, bytes, CU_MEMHOSTALLOC_PORTABLE, &shared_buffers);
-    }
+    void *memory = NULL;
+    CUresult rc = ordinary ? ordinary_make(staging->ledger, bytes, &memory)
+                           : staging_pin(staging->driver, staging->ledger, device, bytes,
+                                         CU_MEMHOSTALLOC_PORTABLE, &memory);
     if (rc != CUDA_SUCCESS) {
         free(slots);
         return rc;
@@ -113,7 +137,7 @@ static CUresult staging_slots_make(struct staging *staging, CUdevice device, boo
     pthread_mutex_lock(&staging->lock);
     staging->slots = slots;
     for (unsigned i = staging->count; i-- > 0;) {
-        slots[i].bytes = (uint8_t *)shared_buffers + (size_t)i * WIRE_CHUNK;
+        slots[i].bytes = (uint8_t *)memory + (size_t)i * WIRE_CHUNK;
         slots[i].next = staging->free;
         staging->free = &slots[i];
     }

@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "server/driver/driver.h"
+#include "server/pipeline/ledger.h"
 #include "transport/transport.h"
 
 struct overflow_slot;
@@ -39,6 +40,7 @@ struct staging {
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     const struct cuda_driver *driver;
+    struct ledger *ledger;
     struct staging_slot *slots; /* NULL: not made yet */
     unsigned count;
     struct staging_slot *free;
@@ -49,17 +51,20 @@ struct staging {
 
 /* Pins `bytes` with flags of cuMemHostAlloc in the primary context of `device`, which stays
  * retained for the life of the process: pinned memory dies with the context that it was made in.
- * Leaves the current context as it was. */
-CUresult staging_pin(const struct cuda_driver *driver, CUdevice device, size_t bytes,
-                     unsigned flags, void **memory);
+ * They are charged to the ledger as host memory. Leaves the current context as it was. */
+CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
+                     size_t bytes, unsigned flags, void **memory);
+/* Gives up what staging_pin has made. What the driver does not free stays charged. */
+void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
+                   size_t bytes, void *memory);
 
 /* Pins existing memory; and unpins it. */
 CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
                           size_t bytes);
 CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory);
 
-void staging_init(struct staging *staging, const struct cuda_driver *driver, uint64_t bytes,
-                  uint64_t overflow_bytes);
+void staging_init(struct staging *staging, const struct cuda_driver *driver, struct ledger *ledger,
+                  uint64_t bytes, uint64_t overflow_bytes);
 
 /* Makes the slots with the primary context of `device`. Does nothing when they are there. */
 CUresult staging_make(struct staging *staging, CUdevice device);

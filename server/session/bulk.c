@@ -152,6 +152,7 @@ static enum ga_status apart_take(struct server_conn *conn, struct transport_conn
         enum ga_status status = from->ops->receive(from, at, bytes, &got);
         if (status == GA_OK) {
             (void)GA_FAILPOINT("backend: piece of bulk read");
+            ledger_moved(conn->ledger, FIGURE_BULK_IN, got);
             at += got;
             bytes -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {

@@ -200,8 +200,7 @@ static void call_trace(const struct wire_header *header, const struct ga_reader 
     }
 }
 
-/* The bulk bytes of a call that is not done. */
-static bool bulk_skip(struct server_conn *conn, size_t values)
+bool conn_bulk_skip(struct server_conn *conn, size_t values)
 {
     uint8_t piece[4096];
     size_t left;
@@ -217,7 +216,7 @@ static bool bulk_skip(struct server_conn *conn, size_t values)
 static bool call_lacking(struct server_conn *conn, const struct wire_header *header, size_t values)
 {
     if (conn->bulk.next.said ||
-        (api_facts(header->opcode).bulk_values != 0 && !bulk_skip(conn, values))) {
+        (api_facts(header->opcode).bulk_values != 0 && !conn_bulk_skip(conn, values))) {
         return false;
     }
     if (api_op_set_has(&conn->silent, header->opcode)) {
@@ -303,6 +302,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
         return atomic_load(&conn->ended) ? GA_LOST : GA_INVALID;
     }
     frame_drop(&conn->reader);
+    ledger_moved(conn->ledger, FIGURE_FRAMES_IN, sizeof header + header.length);
     if (header.opcode != WIRE_BULK) {
         conn->bulk.next = (struct bulk_apart){0};
     }
@@ -378,6 +378,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     }
     conn->driver = driver;
     conn->host = host;
+    conn->ledger = host->ledger;
     conn->transport = *transport;
     conn->lacks = api_signatures_compare(hello->signatures, hello->signature_count, &conn->lacking,
                                          &conn->silent) != 0;
@@ -385,13 +386,14 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = setup->session_queue_bytes;
     conn->shared_buffers.most = setup->shared_memory_bytes;
+    conn->shared_buffers.ledger = conn->ledger;
     conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
-    staging_init(&conn->staging, driver, conn->queue_bytes, setup->copy_overflow);
+    staging_init(&conn->staging, driver, conn->ledger, conn->queue_bytes, setup->copy_overflow);
     bulk_init(&conn->bulk);
-    host_calls_init(&conn->host_calls, driver);
+    host_calls_init(&conn->host_calls, driver, conn->ledger);
     send_queue_init(&conn->out, &conn->transport, &conn->staging);
     send_queue_pool_init(&conn->frames);
-    objects_init(&conn->objects);
+    objects_init(&conn->objects, conn->ledger->figures);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -50,6 +50,7 @@ struct server_host {
     unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
                              struct channel_ticket made[WIRE_BULKS_MAX]);
     struct output_redirection *output; /* what its driver prints; NULL: goes where it goes */
+    struct ledger *ledger;             /* of the application */
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
@@ -60,6 +61,7 @@ struct server_host {
 struct server_conn {
     const struct cuda_driver *driver;
     const struct server_host *host;
+    struct ledger *ledger; /* the host's */
     struct transport_conn transport;
     struct frame_reader reader;
     struct send_queue out;
@@ -154,6 +156,8 @@ uint8_t *conn_scratch(struct server_conn *conn);
 /* Reads the bulk bytes of the current frame, `skip` bytes behind its header; waits until the client
  * has sent them. GA_LOST: the connection has ended. */
 GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size);
+/* Drops the bulk bytes of a call that is not done. False: the connection has ended. */
+bool conn_bulk_skip(struct server_conn *conn, size_t values);
 /* The session of a frame, if its window is agreed; NULL: there is none. */
 struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
 

@@ -4,19 +4,30 @@
 
 #include "server/session/conn.h"
 
-void objects_init(struct server_objects *objects)
+void objects_init(struct server_objects *objects, struct figures *figures)
 {
-    ga_handle_table_init(&objects->contexts, GA_HANDLE_CONTEXT, CONTEXTS_MAX);
-    ga_handle_table_init(&objects->streams, GA_HANDLE_STREAM, STREAMS_MAX);
-    ga_handle_table_init(&objects->events, GA_HANDLE_EVENT, EVENTS_MAX);
-    ga_handle_table_init(&objects->modules, GA_HANDLE_MODULE, MODULES_MAX);
-    ga_handle_table_init(&objects->functions, GA_HANDLE_FUNCTION, FUNCTIONS_MAX);
-    ga_handle_table_init(&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MAX);
-    ga_handle_table_init(&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MAX);
-    ga_handle_table_init(&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MAX);
-    ga_handle_table_init(&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MAX);
-    ga_handle_table_init(&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MAX);
-    ga_handle_table_init(&objects->greens, GA_HANDLE_GREEN, GREENS_MAX);
+    const struct {
+        struct ga_handle_table *table;
+        enum ga_handle_type type;
+        uint32_t most;
+        enum figure live;
+    } tables[] = {
+        {&objects->contexts, GA_HANDLE_CONTEXT, CONTEXTS_MAX, FIGURE_CONTEXTS},
+        {&objects->streams, GA_HANDLE_STREAM, STREAMS_MAX, FIGURE_STREAMS},
+        {&objects->events, GA_HANDLE_EVENT, EVENTS_MAX, FIGURE_EVENTS},
+        {&objects->modules, GA_HANDLE_MODULE, MODULES_MAX, FIGURE_MODULES},
+        {&objects->functions, GA_HANDLE_FUNCTION, FUNCTIONS_MAX, FIGURE_FUNCTIONS},
+        {&objects->arrays, GA_HANDLE_ARRAY, ARRAYS_MAX, FIGURE_ARRAYS},
+        {&objects->mipmaps, GA_HANDLE_MIPMAP, ARRAYS_MAX, FIGURE_MIPMAPS},
+        {&objects->textures, GA_HANDLE_TEXTURE, TEXTURES_MAX, FIGURE_TEXTURES},
+        {&objects->graphs, GA_HANDLE_EXEC, GRAPHS_MAX, FIGURE_GRAPHS},
+        {&objects->physicals, GA_HANDLE_PHYSICAL, PHYSICALS_MAX, FIGURE_PHYSICALS},
+        {&objects->greens, GA_HANDLE_GREEN, GREENS_MAX, FIGURE_GREENS},
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        ga_handle_table_init(tables[i].table, tables[i].type, tables[i].most);
+        ga_handle_table_show(tables[i].table, &figures->of[tables[i].live]);
+    }
     ga_list_init(&objects->context_list);
     ga_list_init(&objects->peers);
     objects->last_line = 0;

@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/number_map.h"
 #include "server/channel.h"
+#include "server/figures.h"
 
 struct completer_entry;
 struct server_conn;
@@ -108,6 +109,7 @@ struct server_array {
     CUmipmappedArray mipmap; /* NULL: one array */
     uint64_t whole;          /* handle of the mipmapped array it is a level of; 0: none */
     bool leaving;            /* destroyed by the client: found no more */
+    uint64_t bytes;          /* of device memory, as charged; of a level: 0 */
 };
 
 /* A texture or surface object. */
@@ -138,6 +140,7 @@ struct server_physical {
     uint64_t real; /* the driver's handle */
     uint32_t mappings;
     bool shared; /* other applications may have it, too */
+    bool opened; /* it is another application's */
 };
 
 struct server_param {
@@ -176,7 +179,8 @@ struct server_objects {
     uint64_t last_line;
 };
 
-void objects_init(struct server_objects *objects);
+/* How many there are of each kind is told to the figures. */
+void objects_init(struct server_objects *objects, struct figures *figures);
 
 /* Makes a context under the client's handle. */
 struct ga_context_create_args;
@@ -185,6 +189,10 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
 /* Maps memory of a context (NULL: of none) at an address of the session's window. */
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes);
+
+/* cuMemCreate, charged to the ledger. Who releases it returns it. */
+CUresult device_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
+                       uint64_t bytes, const CUmemAllocationProp *prop);
 
 struct range_table;
 /* Whether exactly these bytes are made up of whole mappings. */

@@ -7,6 +7,7 @@
 
 #include "server/pipeline/host_calls.h"
 #include "server/tests/fake_context.h"
+#include "server/tests/fake_ledger.h"
 
 static unsigned pinned;
 
@@ -24,7 +25,7 @@ static struct host_calls host;
 
 static void start(void)
 {
-    host_calls_init(&host, &driver);
+    host_calls_init(&host, &driver, &fake_ledger);
 }
 
 static void stop(void)

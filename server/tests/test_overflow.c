@@ -10,6 +10,7 @@
 #include "api/wire.h"
 #include "server/pipeline/copy_overflow.h"
 #include "server/tests/fake_context.h"
+#include "server/tests/fake_ledger.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -30,7 +31,7 @@ static struct staging staging;
 
 static void start_with(uint64_t most)
 {
-    staging_init(&staging, &driver, MIB, most);
+    staging_init(&staging, &driver, &fake_ledger, MIB, most);
 }
 
 static void stop(void)
@@ -129,6 +130,7 @@ Test(overflow, bytes_are_there_before_the_stream_goes_on)
     staging_give(&staging, out.turn);
     cr_assert(!overflow_has(&staging, 1));
     cr_assert_eq(staging.overflow.used, pinned_count * (OVERFLOW_BYTES + 64));
+    cr_assert_eq(fake_figure(FIGURE_HOST_BYTES), staging.overflow.used);
 }
 
 Test(overflow, a_piece_that_fails_holds_nobody)
@@ -148,6 +150,7 @@ Test(overflow, a_piece_that_fails_holds_nobody)
     staging_give(&staging, behind.turn);
     cr_assert_eq(staging.overflow.turns, 0);
     cr_assert_eq(staging.overflow.used, 2 * (OVERFLOW_BYTES + 64));
+    cr_assert_eq(fake_figure(FIGURE_HOST_BYTES), staging.overflow.used);
 }
 
 Test(overflow, bytes_and_turns_have_limits)
@@ -161,6 +164,7 @@ Test(overflow, bytes_and_turns_have_limits)
         asides[i] = take(1, WIRE_CHUNK, true);
     }
     cr_assert_eq(refused(1, WIRE_CHUNK, true), CUDA_ERROR_NOT_READY, "no memory is left");
+    cr_assert_eq(fake_figure(FIGURE_HOST_BYTES), staging.overflow.used);
     struct overflow_room out = take(1, OVERFLOW_BYTES, false);
     cr_assert(holds(&out), "a copy to the host needs none");
     while (staging.overflow.turns < OVERFLOW_TURNS_MAX) {

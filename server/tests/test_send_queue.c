@@ -11,6 +11,7 @@
 #include "server/pipeline/send_queue.h"
 #include "server/pipeline/staging.h"
 #include "server/tests/fake_context.h"
+#include "server/tests/fake_ledger.h"
 #include "transport/transport.h"
 
 static uint8_t shared_buffers[8 * WIRE_CHUNK] __attribute__((aligned(4096)));
@@ -37,7 +38,7 @@ static void start(void)
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     peer = ends[0];
     conn = (struct transport_conn){.ops = transport_all[0], .fd = ends[1]};
-    staging_init(&staging, &driver, 8 * WIRE_CHUNK, 0);
+    staging_init(&staging, &driver, &fake_ledger, 8 * WIRE_CHUNK, 0);
     cr_assert_eq(staging_make(&staging, 0), CUDA_SUCCESS);
     send_queue_init(&out, &conn, &staging);
     send_queue_pool_init(&frames);

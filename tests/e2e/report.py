@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What gpuaasd logs of itself at SIGUSR1: the applications, their control connections and backend
-processes, and what is the server's own."""
+processes; what each has and has moved; and what is the server's own."""
 
 import contextlib
 import re
@@ -9,12 +9,14 @@ import signal
 
 import harness
 from harness import expect, wait_until
-from node import Player
+from node import CONFIG, MEMORY, Player
 
+MIB = 1 << 20
 APPLICATION = re.compile(r"report: application ([0-9a-f]{8}), (\S+ \(pid \d+\)): "
                          r"(\d+) control connections, (\d+) backend processes")
 CLIENT = re.compile(r"report: (\S+ \(pid \d+\)): connected, 0 devices waited for")
 PROCESS = re.compile(r"report: backend process (\d+) of (\S+ \(pid \d+\)): ready, (\d+) tickets")
+HAS = re.compile(r"report: application [0-9a-f]{8} has (.*)")
 NODE = re.compile(r"report: (\d+) clients, (\d+) backend processes, (\d+) spare")
 
 
@@ -56,6 +58,52 @@ def test_each_application(build):
         expect({match.group(2) for match in found(PROCESS, lines)} == names, f"{lines}")
         one.close()
         wait_until(lambda: len(found(APPLICATION, report(server))) == 1, 20, "one has gone")
+
+
+def figures(server):
+    """What the only application has and has moved, by the words of the report."""
+    text, = (match.group(1) for match in found(HAS, report(server)))
+    return {words: int(number) for number, words in
+            (figure.split(" ", 1) for figure in text.split(", "))}
+
+
+def device(server):
+    return figures(server).get("bytes of device memory", 0)
+
+
+def test_what_it_has(build):
+    """It grows by what the program allocates, not by what it cannot have, and is given back."""
+    with harness.serving(build, config=CONFIG) as server:
+        env = build.remote([server]) | {"GPUAAS_CLIENT_CACHE": "0"}
+        with contextlib.closing(Player(build, env)) as player:
+            player.free()
+            begin = figures(server)
+            expect(begin["contexts"] == 1, f"{begin}")
+            before = device(server)
+            expect(player.ask("take 64") == "took", player.report())
+            expect(device(server) == before + 64 * MIB, f"{before}, {device(server)}")
+            expect(player.ask(f"take {2 * MEMORY}") != "took", player.report())
+            expect(device(server) == before + 64 * MIB, f"{before}, {device(server)}")
+            player.ask("give")
+            player.free()
+            wait_until(lambda: device(server) == before, 20, f"it has {before} bytes again")
+
+
+def test_what_it_has_moved(build):
+    """Bytes of copies, by the ways that they take."""
+    ways = ("frames", "shared buffers") if harness.TRANSPORT == "auto" else ("frames",)
+    with harness.serving(build, config=CONFIG) as server, \
+            contextlib.closing(Player(build, build.remote([server]))) as player:
+        player.free()
+        before = figures(server)
+        expect(player.ask("copy 3") == "copied", player.report())
+        after = figures(server)
+        for direction in ("in", "out"):
+            words = [f"bytes {direction} by {way}" for way in ways]
+            moved = sum(after[word] - before.get(word, 0) for word in words)
+            expect(all(after[word] for word in words) and 36 * MIB <= moved < 38 * MIB,
+                   f"{moved} {words}")
+        expect(after["bytes of host memory"] > 0, f"{after}")
 
 
 if __name__ == "__main__":

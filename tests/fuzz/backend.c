@@ -41,8 +41,10 @@ static void tell_end(void *user, const char *why)
     sem_post(&ended);
 }
 
+static struct figures figures;
+static struct ledger ledger;
 static const struct server_host host = {
-    .ticket = every_ticket, .ordinal = same_ordinal, .ended = tell_end};
+    .ticket = every_ticket, .ordinal = same_ordinal, .ended = tell_end, .ledger = &ledger};
 
 /* softgpu is linked into this program, under the names that a driver exports. */
 void fuzz_backend_init(void)
@@ -162,6 +164,21 @@ static void contexts_end(struct server_conn *conn)
     FUZZ_CHECK(conn->ranges.count == 0);
 }
 
+/* Nothing is charged but what a connection keeps until its end. */
+static void figures_check(const struct server_conn *conn)
+{
+    const struct staging *staging = &conn->staging;
+    uint64_t kept = staging->slots != NULL ? (uint64_t)staging->count * WIRE_CHUNK : 0;
+    kept += staging->overflow.used;
+    kept += (uint64_t)conn->host_calls.block_count * HOST_BLOCK * sizeof(uint32_t);
+    FUZZ_CHECK(atomic_load(&figures.of[FIGURE_HOST_BYTES]) == kept);
+    FUZZ_CHECK(atomic_load(&figures.of[FIGURE_DEVICE_BYTES]) == 0);
+    FUZZ_CHECK(atomic_load(&figures.of[FIGURE_CONDITIONS]) == 0);
+    for (unsigned i = FIGURE_CONTEXTS; i < FIGURE_COUNT; i++) {
+        FUZZ_CHECK(atomic_load(&figures.of[i]) == 0);
+    }
+}
+
 /* Pinned memory goes with the context in which it was made: each piece has retained it once. */
 /* With the turns of copies that were never done. */
 static void overflow_free(struct overflow *overflow)
@@ -236,7 +253,7 @@ static void conn_free(struct server_conn *conn)
 }
 
 void fuzz_backend_run(const struct transport_conn *transport,
-                      const struct handshake_data_hello *hello)
+                      const struct handshake_data_hello *hello, uint64_t device_bytes_max)
 {
     struct server_conn *conn;
     struct frame_reader reader;
@@ -249,11 +266,15 @@ void fuzz_backend_run(const struct transport_conn *transport,
                                         .copy_overflow = 8u << 20,
                                         .copy_overflow_wait_s = 1,
                                         .shared_memory_bytes = 1u << 20};
+    memset(&figures, 0, sizeof figures);
+    ledger_init(&ledger, &figures);
+    ledger.most[FIGURE_DEVICE_BYTES] = device_bytes_max;
     FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, &setup, hello, 1) == GA_OK);
     wait_end(conn);
     driver_settle();
     completer_settle(conn);
     contexts_end(conn);
+    figures_check(conn);
     conn_free(conn);
     driver_check();
 }

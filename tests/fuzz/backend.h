@@ -11,8 +11,9 @@
 
 /* Once: the devices. */
 void fuzz_backend_init(void);
-/* Serves `transport` until it ends, then takes everything down. Every hello is admitted. */
+/* Serves `transport` until it ends, then takes everything down. Every hello is admitted. The
+ * application may have so much device memory. */
 void fuzz_backend_run(const struct transport_conn *transport,
-                      const struct handshake_data_hello *hello);
+                      const struct handshake_data_hello *hello, uint64_t device_bytes_max);
 
 #endif

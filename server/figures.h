@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an application holds and has moved, as its backend process counts it. The figures lie in
+ * memory that gpuaasd maps, too, so it can tell them at any time, and after the process has died.
+ * What gpuaasd reads there are a stranger's numbers: it shows them and believes none. */
+#ifndef SERVER_FIGURES_H
+#define SERVER_FIGURES_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define FIGURES_FD    4 /* the backend process's descriptor of them */
+#define FIGURES_BYTES 4096u
+
+/* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
+ * second to who sends. Device memory: what calls ask for by size, and variables whose size has been
+ * asked for; not what a driver takes by itself (contexts, code, heaps and stacks of kernels,
+ * padding of arrays), nor memory of another application that this one has opened. Host memory of
+ * the node: staging slots and overflow, words of host calls, images while they are loaded, shared
+ * buffers. Ways of bytes, to the node (in) and from it (out): frames of the data connection with
+ * what they carry, bulk connections, shared buffers, and the network card by itself (RDMA). */
+#define FIGURES(X)                                                                                 \
+    X(DEVICE_BYTES, "bytes of device memory")                                                      \
+    X(HOST_BYTES, "bytes of host memory")                                                          \
+    X(FRAMES_IN, "bytes in by frames")                                                             \
+    X(BULK_IN, "bytes in by bulk connections")                                                     \
+    X(SHARED_IN, "bytes in by shared buffers")                                                     \
+    X(RDMA_IN, "bytes in by RDMA")                                                                 \
+    X(SHARED_OUT, "bytes out by shared buffers")                                                   \
+    X(CONDITIONS, "conditional variables")                                                         \
+    X(FRAMES_OUT, "bytes out by frames")                                                           \
+    X(BULK_OUT, "bytes out by bulk connections")                                                   \
+    X(RDMA_OUT, "bytes out by RDMA")                                                               \
+    X(CONTEXTS, "contexts")                                                                        \
+    X(STREAMS, "streams")                                                                          \
+    X(EVENTS, "events")                                                                            \
+    X(MODULES, "modules")                                                                          \
+    X(FUNCTIONS, "functions")                                                                      \
+    X(ARRAYS, "arrays")                                                                            \
+    X(MIPMAPS, "mipmapped arrays")                                                                 \
+    X(TEXTURES, "textures and surfaces")                                                           \
+    X(GRAPHS, "executable graphs")                                                                 \
+    X(PHYSICALS, "allocations without address")                                                    \
+    X(GREENS, "green contexts")
+
+enum figure {
+#define FIGURE(name, text) FIGURE_##name,
+    FIGURES(FIGURE)
+#undef FIGURE
+        FIGURE_COUNT
+};
+
+struct figures {
+    _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
+};
+
+_Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
+_Static_assert(sizeof(struct figures) <= FIGURES_BYTES, "they have one page");
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger of an application: memory is charged before it is asked for and returned when it is
+ * freed or could not be had; bytes are counted when they have been moved. (Objects are counted by
+ * their handle tables, which have their limits too: base/handle_table.h.)
+ *
+ * What a reader would get wrong: memory that another application has made is charged to that one
+ * alone, however many have opened it. */
+#ifndef SERVER_PIPELINE_LEDGER_H
+#define SERVER_PIPELINE_LEDGER_H
+
+#include "api/cuda_names.h"
+#include "server/figures.h"
+
+/* The two kinds of memory. */
+_Static_assert(FIGURE_DEVICE_BYTES == 0 && FIGURE_HOST_BYTES == 1, "they index `most`");
+
+struct ledger {
+    struct figures *figures;
+    uint64_t most[2]; /* that may be charged of either memory; UINT64_MAX: the driver decides */
+};
+
+/* No limits as yet. */
+void ledger_init(struct ledger *ledger, struct figures *figures);
+/* Charges `bytes` of either memory. CUDA_ERROR_OUT_OF_MEMORY: that would be more than allowed. Any
+ * thread. */
+CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes);
+/* Counts what is there already, limit or not; and what is there no more. */
+void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount);
+void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount);
+
+/* Counts bytes that have been moved. Each way is one thread's at a time: no locked instruction. */
+static inline void ledger_moved(struct ledger *ledger, enum figure way, uint64_t bytes)
+{
+    _Atomic uint64_t *at = &ledger->figures->of[way];
+    atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + bytes,
+                          memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is charged comes back: when it is freed, when the driver has none, and when it is more than
+ * the application may have, which the driver is then not asked for. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "api/wire.h"
+#include "base/shared_memory.h"
+#include "server/pipeline/copy_overflow.h"
+#include "server/pipeline/host_calls.h"
+#include "server/pipeline/shared_buffers.h"
+#include "server/tests/fake_context.h"
+#include "server/tests/fake_ledger.h"
+
+static unsigned asked; /* how often the driver was asked for pinned memory */
+static bool driver_has = true, driver_maps = true;
+static void *pinned;
+
+static CUresult fake_alloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    asked++;
+    pinned = driver_has ? aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095) : NULL;
+    *memory = pinned;
+    return driver_has ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult fake_register(void *memory, size_t bytes, unsigned flags)
+{
+    (void)memory;
+    (void)bytes;
+    (void)flags;
+    asked++;
+    return driver_has ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult fake_unregister(void *memory)
+{
+    (void)memory;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_release(CUdevice device)
+{
+    (void)device;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_free(void *memory)
+{
+    free(memory);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_map(CUdeviceptr *device, void *memory, unsigned flags)
+{
+    return driver_maps ? fake_pointer(device, memory, flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static const struct cuda_driver driver = {FAKE_CONTEXT,
+                                          .cuMemFreeHost = fake_free,
+                                          .cuDevicePrimaryCtxRelease_v2 = fake_release,
+                                          .cuMemHostAlloc = fake_alloc,
+                                          .cuMemHostRegister_v2 = fake_register,
+                                          .cuMemHostUnregister = fake_unregister,
+                                          .cuMemHostGetDevicePointer_v2 = fake_map};
+
+static uint64_t host_bytes(void)
+{
+    return fake_figure(FIGURE_HOST_BYTES);
+}
+
+Test(ledger, no_more_than_is_allowed)
+{
+    const enum figure kinds[] = {FIGURE_DEVICE_BYTES, FIGURE_HOST_BYTES};
+    for (unsigned i = 0; i < 2; i++) {
+        fake_ledger.most[kinds[i]] = 100;
+        cr_assert_eq(ledger_charge(&fake_ledger, kinds[i], 60), CUDA_SUCCESS);
+        cr_assert_eq(ledger_charge(&fake_ledger, kinds[i], 41), CUDA_ERROR_OUT_OF_MEMORY);
+        cr_assert_eq(ledger_charge(&fake_ledger, kinds[i], UINT64_MAX), CUDA_ERROR_OUT_OF_MEMORY);
+        cr_assert_eq(ledger_charge(&fake_ledger, kinds[i], 40), CUDA_SUCCESS);
+        cr_assert_eq(fake_figure(kinds[i]), 100);
+        ledger_note(&fake_ledger, kinds[i], 10); /* is there, whoever allows it */
+        cr_assert_eq(ledger_charge(&fake_ledger, kinds[i], 1), CUDA_ERROR_OUT_OF_MEMORY);
+        ledger_return(&fake_ledger, kinds[i], 11);
+        cr_assert_eq(ledger_charge(&fake_ledger, kinds[i], 1), CUDA_SUCCESS);
+        cr_assert_eq(fake_figure(kinds[i]), 100);
+    }
+}
+
+Test(ledger, without_a_limit_the_driver_decides)
+{
+    cr_assert_eq(ledger_charge(&fake_ledger, FIGURE_DEVICE_BYTES, 1), CUDA_SUCCESS);
+    cr_assert_eq(ledger_charge(&fake_ledger, FIGURE_DEVICE_BYTES, UINT64_MAX), CUDA_SUCCESS);
+    ledger_return(&fake_ledger, FIGURE_DEVICE_BYTES, UINT64_MAX);
+    cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 1);
+}
+
+Test(ledger, bytes_that_move_add_up)
+{
+    ledger_moved(&fake_ledger, FIGURE_BULK_IN, 7);
+    ledger_moved(&fake_ledger, FIGURE_BULK_IN, 5);
+    cr_assert_eq(fake_figure(FIGURE_BULK_IN), 12);
+    cr_assert_eq(fake_figure(FIGURE_FRAMES_IN), 0);
+}
+
+/* One after the other: the driver has none; the ledger refuses; it succeeds. */
+static void check_ways_to_fail(CUresult (*make)(void), uint64_t bytes)
+{
+    uint64_t before = host_bytes();
+    driver_has = false;
+    cr_assert_neq(make(), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), before, "the driver has none");
+    driver_has = true;
+    fake_ledger.most[FIGURE_HOST_BYTES] = before + bytes - 1;
+    unsigned asked_before = asked;
+    cr_assert_neq(make(), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), before, "it is not allowed");
+    cr_assert_eq(asked, asked_before, "the driver is not asked for what is not allowed");
+    fake_ledger.most[FIGURE_HOST_BYTES] = before + bytes;
+    cr_assert_eq(make(), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), before + bytes);
+}
+
+static struct staging staging;
+
+static CUresult make_slots(void)
+{
+    return staging_make(&staging, 0);
+}
+
+Test(ledger, staging_slots_are_host_memory)
+{
+    staging_init(&staging, &driver, &fake_ledger, 8 * WIRE_CHUNK, 0);
+    check_ways_to_fail(make_slots, 8 * WIRE_CHUNK);
+    free(staging.slots);
+    free(pinned);
+}
+
+Test(ledger, so_are_slots_that_are_not_pinned)
+{
+    staging_init(&staging, &driver, &fake_ledger, 8 * WIRE_CHUNK, 0);
+    fake_ledger.most[FIGURE_HOST_BYTES] = 8 * WIRE_CHUNK - 1;
+    cr_assert_eq(staging_make_ordinary(&staging), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_eq(host_bytes(), 0);
+    fake_ledger.most[FIGURE_HOST_BYTES]++;
+    cr_assert_eq(staging_make_ordinary(&staging), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), 8 * WIRE_CHUNK);
+    size_t bytes;
+    free(staging_memory(&staging, &bytes));
+    free(staging.slots);
+}
+
+static struct overflow_room room;
+
+static CUresult make_turn(void)
+{
+    return overflow_room(&staging, 0, 1, WIRE_CHUNK, true, &room);
+}
+
+Test(ledger, so_are_slots_of_the_overflow)
+{
+    staging_init(&staging, &driver, &fake_ledger, 8 * WIRE_CHUNK, 64u << 20);
+    driver_maps = false;
+    cr_assert_neq(make_turn(), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), 0, "what cannot be mapped is not kept");
+    driver_maps = true;
+    check_ways_to_fail(make_turn, OVERFLOW_BYTES + 64);
+    staging_give(&staging, room.turn);
+    cr_assert_eq(host_bytes(), OVERFLOW_BYTES + 64, "slots are kept");
+    free(ga_container(staging.overflow.slots.next, struct overflow_slot, link));
+    free(pinned);
+}
+
+static struct host_calls host_calls;
+
+static CUresult make_words(void)
+{
+    struct host_wait wait;
+    return host_lease_try(&host_calls, 0, 1, &wait);
+}
+
+Test(ledger, so_are_words_of_host_calls)
+{
+    host_calls_init(&host_calls, &driver, &fake_ledger);
+    driver_maps = false;
+    cr_assert_neq(make_words(), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), 0, "what cannot be mapped is not kept");
+    driver_maps = true;
+    check_ways_to_fail(make_words, HOST_BLOCK * sizeof(uint32_t));
+    free(host_calls.blocks[0]);
+    free(pinned);
+}
+
+static struct shared_buffers shared_buffers = {.most = 1u << 20, .ledger = &fake_ledger};
+static int memory;
+
+static CUresult make_shared(void)
+{
+    return shared_buffer_open(&shared_buffers, &driver, 0, 3, memory, 65536,
+                              ga_shared_memory_inode(memory));
+}
+
+Test(ledger, so_are_shared_buffers_until_they_are_closed)
+{
+    memory = ga_shared_memory_make("test", 65536);
+    cr_assert_geq(memory, 0);
+    check_ways_to_fail(make_shared, 65536);
+    cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 3), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), 0);
+    cr_assert_eq(shared_buffer_reach(&shared_buffers, 4, 65536, 0x10000, 1), CUDA_SUCCESS);
+    cr_assert_eq(host_bytes(), 0, "memory of another machine is none of this one");
+    cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 4), CUDA_SUCCESS);
+    free(shared_buffers.buffers);
+    close(memory);
+}
