@@ -106,10 +106,10 @@ struct handshake_context {
 
 /* What a client understands beside the answers to its calls. */
 enum {
-    HANDSHAKE_TAKES_OUTPUT = 1, /* WIRE_OUTPUT */
-    HANDSHAKE_TAKES_PACKED = 2, /* bulk that is packed (WIRE_BULK); also of the server */
-    HANDSHAKE_WANTS_PACKED = 4, /* and rather that, whatever it costs; for tests */
-    HANDSHAKE_TAKES_TRIM = 8,   /* WIRE_TRIM, and so it may keep memory */
+    HANDSHAKE_TAKES_OUTPUT = 1,     /* WIRE_OUTPUT */
+    HANDSHAKE_TAKES_COMPRESSED = 2, /* bulk that is compressed (WIRE_BULK); also of the server */
+    HANDSHAKE_WANTS_COMPRESSED = 4, /* and rather that, whatever it costs; for tests */
+    HANDSHAKE_TAKES_TRIM = 8,       /* WIRE_TRIM, and so it may keep memory */
 };
 
 /* DATA_HELLO; also the values of SESSION_OPEN. */
@@ -140,7 +140,7 @@ struct handshake_data_welcome {
     bool context_made;      /* the server has tried; `context_result` says more */
     int32_t context_result; /* CUresult */
     uint64_t block_bytes;   /* mapped; 0: not, which is no error */
-    uint32_t takes;         /* HANDSHAKE_TAKES_PACKED */
+    uint32_t takes;         /* HANDSHAKE_TAKES_COMPRESSED */
     /* Minor 1: bytes of the device's memory that the client may keep when they are freed. */
     uint64_t client_cache_bytes;
 };

@@ -70,11 +70,11 @@ enum wire_opcode {
     WIRE_OUTPUT =
         25, /* u32 enum wire_output, u32 bytes, then they: what kernels have printed. Only
                to who takes it (HANDSHAKE_TAKES_OUTPUT), before the answer it belongs to */
-    /* Both ways, between who has agreed on it (ga_bulk_use, HANDSHAKE_TAKES_PACKED) */
-    WIRE_BULK = 26, /* u32 connection, u32 packed: of the next frame, which has bulk. connection n
-                       from 1 on: the bytes come over the n-th bulk connection, exactly as many as
+    /* Both ways, between who has agreed on it (ga_bulk_use, HANDSHAKE_TAKES_COMPRESSED) */
+    WIRE_BULK = 26, /* u32 connection, u32 compressed: of the next frame, which has bulk. connection
+                       n from 1 on: the bytes come over the n-th bulk connection, exactly as many as
                        the values say, and the frame ends with its values; 0: they are in the frame.
-                       packed: so many bytes, packed by LZ4, fewer than the plain ones, come there
+                       compressed: so many bytes, by LZ4, fewer than the plain ones, come there
                        instead; 0: they come plain. One, the other, or both */
     /* Side connection, client -> backend process */
     WIRE_HOST_DONE = 30, /* u32 id; sequence of the ga_host_function call: it has returned */

@@ -241,7 +241,7 @@ Test(handshake, a_context_comes_with_the_session)
                                                   .context_made = true,
                                                   .context_result = 2,
                                                   .block_bytes = 1 << 21,
-                                                  .takes = HANDSHAKE_TAKES_PACKED,
+                                                  .takes = HANDSHAKE_TAKES_COMPRESSED,
                                                   .client_cache_bytes = 1 << 30};
     struct handshake_data_welcome read;
     w = ga_writer_of(bytes, sizeof bytes);
@@ -251,11 +251,11 @@ Test(handshake, a_context_comes_with_the_session)
     cr_assert(read.context_made);
     cr_assert_eq(read.context_result, 2);
     cr_assert_eq(read.block_bytes, 1 << 21);
-    cr_assert_eq(read.takes, HANDSHAKE_TAKES_PACKED);
+    cr_assert_eq(read.takes, HANDSHAKE_TAKES_COMPRESSED);
     cr_assert_eq(read.client_cache_bytes, 1 << 30);
     r = ga_reader_of(bytes, w.at - WELCOME_CACHE_BYTES);
     cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);
-    cr_assert_eq(read.takes, HANDSHAKE_TAKES_PACKED);
+    cr_assert_eq(read.takes, HANDSHAKE_TAKES_COMPRESSED);
     cr_assert_eq(read.client_cache_bytes, 0);
     r = ga_reader_of(bytes, w.at - WELCOME_CACHE_BYTES - 16);
     cr_assert_eq(handshake_data_welcome_read(&r, &read), GA_OK);

@@ -237,9 +237,9 @@ static enum ga_status chunk_begin(struct client_conn *conn)
     conn->bulk_packed = conn->packed_next;
     conn->packed_next = 0;
     conn->bulk_got = 0;
-    conn->bulk_apart = conn->bulk_next;
+    conn->bulk_conn = conn->bulk_next;
     conn->bulk_next = 0;
-    atomic_store(&conn->awaited, conn->bulk_apart);
+    atomic_store(&conn->awaited, conn->bulk_conn);
     return GA_OK;
 }
 
@@ -258,7 +258,7 @@ static void scatter_rows(const struct pending_reply *record, uint64_t at, uint64
 
 static enum ga_status chunk_receive(struct client_conn *conn, void *to, size_t size, size_t *got)
 {
-    if (conn->bulk_apart == 0) {
+    if (conn->bulk_conn == 0) {
         return frame_bulk(&conn->reader, &conn->data, 16, to, size, got);
     }
     struct transport_conn *from = conn_awaited(conn);
@@ -281,7 +281,7 @@ static enum ga_status chunk_read(struct client_conn *conn)
         conn->bulk_got += got;
         conn->bulk_left -= got;
     }
-    while (conn->bulk_apart == 0 && frame_bulk_left(&conn->reader, 16) != 0) {
+    while (conn->bulk_conn == 0 && frame_bulk_left(&conn->reader, 16) != 0) {
         uint8_t padding[16];
         size_t got;
         GA_TRY(frame_bulk(&conn->reader, &conn->data, 16, padding, sizeof padding, &got));

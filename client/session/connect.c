@@ -123,7 +123,8 @@ static uint32_t packing(const struct opening *opening, const struct transport_co
     if (mode == COMPRESSION_OFF || (mode == COMPRESSION_AUTO && does_harm)) {
         return 0;
     }
-    return HANDSHAKE_TAKES_PACKED | (mode == COMPRESSION_ALWAYS ? HANDSHAKE_WANTS_PACKED : 0);
+    return HANDSHAKE_TAKES_COMPRESSED |
+           (mode == COMPRESSION_ALWAYS ? HANDSHAKE_WANTS_COMPRESSED : 0);
 }
 
 static enum ga_status send_hello(struct opening *opening, struct transport_conn *transport,

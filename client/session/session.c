@@ -97,7 +97,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
         opening->lacking_count++;
     }
     opening->session = welcome->session;
-    opening->packs = (welcome->takes & HANDSHAKE_TAKES_PACKED) != 0;
+    opening->packs = (welcome->takes & HANDSHAKE_TAKES_COMPRESSED) != 0;
     opening->first = (struct client_first){.made = welcome->context_made,
                                            .result = front_result_of(welcome->context_result),
                                            .block_bytes = welcome->block_bytes};

@@ -324,7 +324,7 @@ static void pending_conns_turn(struct backend *backend)
 /* ---- who is still here */
 
 /* Clients that have nothing to give back need not be asked. */
-static void admission_trim(struct backend *backend)
+static void admission_reclaim(struct backend *backend)
 {
     const struct channel_exchange done = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIMMED};
     bool asked = false;
@@ -351,7 +351,7 @@ const char *admission_turn(struct backend *backend)
         }
     }
     if (atomic_exchange(&backend->trim_wanted, false)) {
-        admission_trim(backend);
+        admission_reclaim(backend);
     }
     return NULL;
 }

@@ -38,7 +38,7 @@ static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
     return count;
 }
 
-static bool host_packs(void *user)
+static bool host_compresses(void *user)
 {
     const struct application *application = user;
     return application->backend->setup.compression != 0;
@@ -88,7 +88,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .ordinal = host_ordinal,
                                              .exchange = host_exchange,
                                              .bulk_tickets = host_bulk_tickets,
-                                             .packs = host_packs,
+                                             .compresses = host_compresses,
                                              .output = &backend->output,
                                              .ledger = &application->ledger,
                                              .ended = host_ended};

@@ -17,7 +17,7 @@ static enum ga_status host_done(struct server_conn *conn, const struct wire_head
         return GA_INVALID;
     }
     GA_TRY(host_lease_done(&conn->host_calls, id, header->sequence));
-    completer_hurry(&conn->completer); /* the next function's turn may have come */
+    completer_expedite(&conn->completer); /* the next function's turn may have come */
     return GA_OK;
 }
 
@@ -37,7 +37,7 @@ const char *side_turn(struct application *application)
         uint64_t now_ns = ga_clock_ns();
         status = transport_side_heartbeat(&application->side, now_ns);
         if (application->conn != NULL) {
-            send_queue_rest(&application->conn->out, now_ns);
+            send_queue_idle(&application->conn->out, now_ns);
         }
     }
     switch (status) {

@@ -86,7 +86,7 @@ static void sharing_take(struct backend_process *process, const union channel_pa
                          int fd)
 {
     struct channel_exchange answer = packet->exchange;
-    if (!trim_answer(process, &answer, &fd)) {
+    if (!reclaim_answer(process, &answer, &fd)) {
         sharing_answer(&process->table->sharing, &process->share, &answer, &fd);
     }
     (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);

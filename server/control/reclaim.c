@@ -37,7 +37,7 @@ static uint64_t reclaim_others(const struct backend_process *asker, bool start)
     return pending;
 }
 
-bool trim_answer(struct backend_process *process, struct channel_exchange *packet, int *fd)
+bool reclaim_answer(struct backend_process *process, struct channel_exchange *packet, int *fd)
 {
     if (packet->verb != CHANNEL_TRIM && packet->verb != CHANNEL_TRIMMED) {
         return false;

@@ -81,7 +81,7 @@ static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
     if ((!memory && packet->what != CHANNEL_EVENT) || memory != (fd >= 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct sharing_entry *entry = share->count < EXCHANGE_MAX ? calloc(1, sizeof *entry) : NULL;
+    struct sharing_entry *entry = share->count < SHARING_MAX ? calloc(1, sizeof *entry) : NULL;
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "server/channel.h"
 
-#define EXCHANGE_MAX 1024u /* of one backend process: each may be a descriptor of gpuaasd */
+#define SHARING_MAX 1024u /* of one backend process: each may be a descriptor of gpuaasd */
 
 struct sharing {
     struct ga_list entries; /* struct sharing_entry */

@@ -9,8 +9,8 @@
 #include "base/failpoint.h"
 #include "server/pipeline/copy_overflow.h"
 
-#define OUT_PIECES 64     /* of one system call */
-#define BULK_MIN   65536u /* less is not worth a connection of its own */
+#define SEND_QUEUE_PIECES 64     /* of one system call */
+#define BULK_MIN          65536u /* less is not worth a connection of its own */
 
 /* Size of the values of a pooled frame: enough for the answers to most calls. */
 #define POOLED_VALUES 96u
@@ -87,23 +87,24 @@ static unsigned bulk_choose(const struct send_queue *out)
     return best;
 }
 
-static void prefix_put(struct send_queue_frame *frame, uint32_t connection, uint32_t packed_bytes)
+static void prefix_put(struct send_queue_frame *frame, uint32_t connection,
+                       uint32_t compressed_bytes)
 {
     const struct wire_header header = {.opcode = WIRE_BULK,
-                                       .length = OUT_PREFIX_BYTES - sizeof header};
-    const uint32_t values[4] = {connection, packed_bytes};
+                                       .length = SEND_QUEUE_PREFIX_BYTES - sizeof header};
+    const uint32_t values[4] = {connection, compressed_bytes};
     memcpy(frame->prefix, &header, sizeof header);
     memcpy(frame->prefix + sizeof header, values, sizeof values);
     frame->start = frame->prefix;
 }
 
-static void bulk_append(struct send_queue *out, struct send_queue_frame *frame, bool packed)
+static void bulk_append(struct send_queue *out, struct send_queue_frame *frame, bool compressed)
 {
     unsigned chosen = bulk_choose(out);
-    frame->apart = true;
-    frame->head_bytes += packed ? 0 : OUT_PREFIX_BYTES;
+    frame->out_of_band = true;
+    frame->head_bytes += compressed ? 0 : SEND_QUEUE_PREFIX_BYTES;
     frame->bulk_bytes -= frame->padding;
-    prefix_put(frame, chosen + 1, packed ? frame->bulk_bytes : 0);
+    prefix_put(frame, chosen + 1, compressed ? frame->bulk_bytes : 0);
     frame->queues++;
     out->bulk_last = chosen;
     out->bulks[chosen].bytes += frame->bulk_bytes;
@@ -158,7 +159,7 @@ static enum ga_status send_queue_bulk_send(struct send_queue *out, struct send_q
 static size_t frame_whole(const struct send_queue_frame *frame)
 {
     return frame->stores ? frame->bulk_bytes
-                         : (size_t)frame->head_bytes + (frame->apart ? 0 : frame->bulk_bytes);
+                         : (size_t)frame->head_bytes + (frame->out_of_band ? 0 : frame->bulk_bytes);
 }
 
 static void first_done(struct send_queue *out)
@@ -182,12 +183,12 @@ static void all_done(struct send_queue *out)
 }
 
 /* The next bytes to send, as pieces. */
-static int pieces_gather(const struct send_queue *out, struct iovec pieces[OUT_PIECES])
+static int pieces_gather(const struct send_queue *out, struct iovec pieces[SEND_QUEUE_PIECES])
 {
     int count = 0;
     size_t skip = out->sent;
-    for (struct ga_list *at = out->frames.next; at != &out->frames && count + 2 <= OUT_PIECES;
-         at = at->next) {
+    for (struct ga_list *at = out->frames.next;
+         at != &out->frames && count + 2 <= SEND_QUEUE_PIECES; at = at->next) {
         struct send_queue_frame *frame = ga_container(at, struct send_queue_frame, link);
         if (frame->stores) {
             break;
@@ -198,7 +199,7 @@ static int pieces_gather(const struct send_queue *out, struct iovec pieces[OUT_P
         } else {
             skip -= frame->head_bytes;
         }
-        if (frame->bulk_bytes > skip && !frame->apart) {
+        if (frame->bulk_bytes > skip && !frame->out_of_band) {
             pieces[count++] = (struct iovec){frame->bulk + skip, frame->bulk_bytes - skip};
         }
         skip = 0;
@@ -290,7 +291,7 @@ static enum ga_status send_queue_frames_send(struct send_queue *out, bool *some)
             *some = true;
             continue;
         }
-        struct iovec pieces[OUT_PIECES];
+        struct iovec pieces[SEND_QUEUE_PIECES];
         int count = pieces_gather(out, pieces);
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
@@ -312,25 +313,25 @@ static enum ga_status send_queue_frames_send(struct send_queue *out, bool *some)
     return GA_OK;
 }
 
-static void send_queue_put(struct send_queue *out, struct send_queue_frame *frame, bool hurries)
+static void send_queue_put(struct send_queue *out, struct send_queue_frame *frame, bool expedited)
 {
     ga_writer_finish(&frame->writer);
-    bool packed = frame->start == frame->prefix;
-    frame->head_bytes =
-        (uint32_t)(sizeof(struct wire_header) + frame->writer.at) + (packed ? OUT_PREFIX_BYTES : 0);
+    bool compressed = frame->start == frame->prefix;
+    frame->head_bytes = (uint32_t)(sizeof(struct wire_header) + frame->writer.at) +
+                        (compressed ? SEND_QUEUE_PREFIX_BYTES : 0);
     frame->queues = 1;
     pthread_mutex_lock(&out->lock);
     if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_MIN) {
-        bulk_append(out, frame, packed);
+        bulk_append(out, frame, compressed);
     }
-    uint32_t length = (uint32_t)frame->writer.at + (frame->apart ? 0 : frame->bulk_bytes);
+    uint32_t length = (uint32_t)frame->writer.at + (frame->out_of_band ? 0 : frame->bulk_bytes);
     memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
     out->bytes += frame->head_bytes + frame->bulk_bytes;
     bool alone = ga_list_empty(&out->frames);
     ga_list_append(&out->frames, &frame->link);
     if (out->lost) {
         all_done(out);
-    } else if (hurries && alone && out->conn->ops->send_is_cheap) {
+    } else if (expedited && alone && out->conn->ops->send_is_cheap) {
         bool some = false; /* nobody waits for room: nothing was here */
         (void)!send_queue_frames_send(out,
                                       &some); /* what it says, whoever flushes is told as well */
@@ -343,14 +344,14 @@ void send_queue_append(struct send_queue *out, struct send_queue_frame *frame)
     send_queue_put(out, frame, false);
 }
 
-void send_queue_hurry(struct send_queue *out, struct send_queue_frame *frame)
+void send_queue_expedite(struct send_queue *out, struct send_queue_frame *frame)
 {
     send_queue_put(out, frame, true);
 }
 
-/* ---- packing */
+/* ---- compression */
 
-bool send_queue_pack_wanted(struct send_queue *out, uint32_t bytes)
+bool send_queue_compression_wanted(struct send_queue *out, uint32_t bytes)
 {
     if (bytes < BULK_MIN || out->compression.mode == COMPRESSION_OFF) {
         return false;
@@ -361,24 +362,24 @@ bool send_queue_pack_wanted(struct send_queue *out, uint32_t bytes)
     return wanted;
 }
 
-void send_queue_pack_tried(struct send_queue *out, uint32_t bytes, size_t packed_bytes,
-                           uint64_t took_ns)
+void send_queue_compression_tried(struct send_queue *out, uint32_t bytes, size_t compressed_bytes,
+                                  uint64_t took_ns)
 {
     pthread_mutex_lock(&out->lock);
-    compression_tried(&out->compression, bytes, packed_bytes, took_ns);
+    compression_tried(&out->compression, bytes, compressed_bytes, took_ns);
     pthread_mutex_unlock(&out->lock);
 }
 
-void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_bytes)
+void send_queue_frame_compressed(struct send_queue_frame *frame, uint32_t compressed_bytes)
 {
-    prefix_put(frame, 0, packed_bytes);
-    frame->bulk_bytes = wire_padded(packed_bytes);
-    frame->padding = frame->bulk_bytes - packed_bytes;
-    memset(frame->bulk + packed_bytes, 0, frame->padding);
+    prefix_put(frame, 0, compressed_bytes);
+    frame->bulk_bytes = wire_padded(compressed_bytes);
+    frame->padding = frame->bulk_bytes - compressed_bytes;
+    memset(frame->bulk + compressed_bytes, 0, frame->padding);
 }
 
 /* The wire is full when none of its connections takes more. */
-static void pack_notice(struct send_queue *out)
+static void compression_notice(struct send_queue *out)
 {
     unsigned full = 0;
     for (unsigned i = 0; i < out->bulk_count; i++) {
@@ -404,7 +405,7 @@ enum ga_status send_queue_flush(struct send_queue *out)
         status = bulk == GA_OK ? status : bulk;
     }
     if (out->bulk_count != 0 && out->compression.mode != COMPRESSION_OFF) {
-        pack_notice(out);
+        compression_notice(out);
     }
     stores_reap(out);
     out->lost = status == GA_LOST;
@@ -415,7 +416,7 @@ enum ga_status send_queue_flush(struct send_queue *out)
     return status;
 }
 
-unsigned send_queue_await(struct send_queue *out, struct pollfd *fds)
+unsigned send_queue_poll_prepare(struct send_queue *out, struct pollfd *fds)
 {
     unsigned count = 0, more;
     bool now = false;
@@ -443,7 +444,7 @@ bool send_queue_is_empty(struct send_queue *out)
     return empty;
 }
 
-void send_queue_rest(struct send_queue *out, uint64_t now_ns)
+void send_queue_idle(struct send_queue *out, uint64_t now_ns)
 {
     pthread_mutex_lock(&out->lock);
     if (out->conn->ops->idle != NULL && ga_list_empty(&out->frames) && !out->lost) {

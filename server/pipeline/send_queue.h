@@ -17,14 +17,14 @@
 #include "server/pipeline/staging.h"
 #include "transport/transport.h"
 
-#define OUT_PREFIX_BYTES 32u /* a WIRE_BULK frame */
+#define SEND_QUEUE_PREFIX_BYTES 32u /* a WIRE_BULK frame */
 
 /* One frame: header and values in one piece, then perhaps bulk bytes in a leased staging slot. */
 struct send_queue_frame {
     struct ga_list link;       /* in the queue, until header and values are sent */
     struct ga_list bulk_link;  /* in that of a bulk connection, until its bulk is sent */
     unsigned queues;           /* number of queues that it is in */
-    bool apart;                /* it is, or was, in two queues */
+    bool out_of_band;          /* it is, or was, in two queues */
     struct ga_pool *home;      /* NULL: it is of the allocator */
     struct staging_slot *slot; /* or NULL; given back when sent */
     uint8_t *bulk;             /* in the slot */
@@ -36,7 +36,7 @@ struct send_queue_frame {
     uint32_t head_bytes;     /* header and values, and WIRE_BULK in front of them */
     uint8_t *start;          /* of those */
     struct ga_writer writer; /* of the values */
-    _Alignas(16) uint8_t prefix[OUT_PREFIX_BYTES];
+    _Alignas(16) uint8_t prefix[SEND_QUEUE_PREFIX_BYTES];
     uint8_t head[];
 };
 
@@ -79,35 +79,34 @@ void send_queue_append(struct send_queue *out, struct send_queue_frame *frame);
 /* Appends a reply that a client waits for, and sends it at once if sending takes no system call and
  * nothing is queued before it. Other replies are not flushed one by one: a receiver that waits only
  * for the last one would be woken by each. */
-void send_queue_hurry(struct send_queue *out, struct send_queue_frame *frame);
+void send_queue_expedite(struct send_queue *out, struct send_queue_frame *frame);
 /* Queues a store of bytes into the client's memory, ahead of the frames behind it. `store` comes
  * from send_queue_frame_make without values, with `slot`, `bulk`, `bulk_bytes`, `address` and `key`
  * set. */
 void send_queue_store(struct send_queue *out, struct send_queue_frame *store);
 /* Whether stores are under way, whose slots become free only with a later flush. */
 bool send_queue_is_storing(struct send_queue *out);
-/* Whether to try to compress `bytes` bulk bytes; and the result of that: packed_bytes 0: not
- * smaller. */
-bool send_queue_pack_wanted(struct send_queue *out, uint32_t bytes);
-void send_queue_pack_tried(struct send_queue *out, uint32_t bytes, size_t packed_bytes,
-                           uint64_t took_ns);
-/* Declares the frame's bulk, which is in place, to be `packed_bytes` compressed bytes, and padding.
- */
-void send_queue_frame_packed(struct send_queue_frame *frame, uint32_t packed_bytes);
+/* Whether to try to compress `bytes` bulk bytes; and what came out of it (0: not smaller). */
+bool send_queue_compression_wanted(struct send_queue *out, uint32_t bytes);
+void send_queue_compression_tried(struct send_queue *out, uint32_t bytes, size_t compressed_bytes,
+                                  uint64_t took_ns);
+/* Declares the frame's bulk, which is in place, to be so many compressed bytes, and padding. */
+void send_queue_frame_compressed(struct send_queue_frame *frame, uint32_t compressed_bytes);
 /* Frees a frame that was not queued. */
 void send_queue_frame_free(struct send_queue_frame *frame);
 
 /* Uses a bulk connection, too, from the next frame on; it stays the caller's. */
 void send_queue_bulk_use(struct send_queue *out, struct transport_conn *conn);
-/* Fills in what to poll for until more can be sent, OUT_AWAIT_MAX at most; 0: ask again now. */
-#define OUT_AWAIT_MAX ((1 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX)
-unsigned send_queue_await(struct send_queue *out, struct pollfd *fds);
+/* Fills in what to poll for until more can be sent, as many as SEND_QUEUE_POLL_MAX; 0: ask again
+ * now. */
+#define SEND_QUEUE_POLL_MAX ((1 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX)
+unsigned send_queue_poll_prepare(struct send_queue *out, struct pollfd *fds);
 
 /* Sends as much as the sockets take. GA_OK: all is sent. GA_AGAIN: some is left. GA_LOST. */
 GA_CHECKED enum ga_status send_queue_flush(struct send_queue *out);
 bool send_queue_is_empty(struct send_queue *out);
 /* Call now and then: gives back memory of an idle connection. */
-void send_queue_rest(struct send_queue *out, uint64_t now_ns);
+void send_queue_idle(struct send_queue *out, uint64_t now_ns);
 /* Whether `bytes` or more are queued. */
 bool send_queue_is_full(const struct send_queue *out, uint64_t bytes);
 /* Waits until fewer than `bytes` are queued. GA_LOST: the connection has ended. */

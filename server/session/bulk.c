@@ -51,14 +51,15 @@ enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
 
 uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 {
-    conn->bulk.packs = (client_takes & HANDSHAKE_TAKES_PACKED) != 0 && conn->host->packs != NULL &&
-                       conn->host->packs(conn->host->user);
-    if (!conn->bulk.packs) {
+    conn->bulk.compresses = (client_takes & HANDSHAKE_TAKES_COMPRESSED) != 0 &&
+                            conn->host->compresses != NULL &&
+                            conn->host->compresses(conn->host->user);
+    if (!conn->bulk.compresses) {
         return 0;
     }
     conn->out.compression.mode =
-        (client_takes & HANDSHAKE_WANTS_PACKED) != 0 ? COMPRESSION_ALWAYS : COMPRESSION_AUTO;
-    return HANDSHAKE_TAKES_PACKED;
+        (client_takes & HANDSHAKE_WANTS_COMPRESSED) != 0 ? COMPRESSION_ALWAYS : COMPRESSION_AUTO;
+    return HANDSHAKE_TAKES_COMPRESSED;
 }
 
 /* ---- the calls about them */
@@ -123,10 +124,11 @@ bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header 
 bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
 {
     const struct server_bulk *bulk = &conn->bulk;
-    struct bulk_apart next = {.said = true, .connection = ga_read_u32(reader)};
-    next.packed = ga_read_u32(reader);
-    bool good = next.connection <= bulk->used && next.packed < WIRE_CHUNK &&
-                (next.packed == 0 || bulk->packs) && (next.connection != 0 || next.packed != 0);
+    struct bulk_prefix next = {.said = true, .connection = ga_read_u32(reader)};
+    next.compressed = ga_read_u32(reader);
+    bool good = next.connection <= bulk->used && next.compressed < WIRE_CHUNK &&
+                (next.compressed == 0 || bulk->compresses) &&
+                (next.connection != 0 || next.compressed != 0);
     if (reader->failed || bulk->next.said || !good) {
         return false;
     }
@@ -137,14 +139,14 @@ bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
 bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
                uint64_t bytes)
 {
-    const struct bulk_apart *next = &conn->bulk.next;
-    uint64_t here = next->connection != 0 ? 0 : next->packed != 0 ? next->packed : bytes;
-    return bytes <= WIRE_CHUNK && next->packed <= bytes &&
+    const struct bulk_prefix *next = &conn->bulk.next;
+    uint64_t here = next->connection != 0 ? 0 : next->compressed != 0 ? next->compressed : bytes;
+    return bytes <= WIRE_CHUNK && next->compressed <= bytes &&
            header->length == values + wire_padded(here);
 }
 
-static enum ga_status apart_take(struct server_conn *conn, struct transport_conn *from, void *to,
-                                 uint64_t bytes)
+static enum ga_status out_of_band_take(struct server_conn *conn, struct transport_conn *from,
+                                       void *to, uint64_t bytes)
 {
     uint8_t *at = to;
     while (bytes != 0) {
@@ -166,40 +168,41 @@ static enum ga_status apart_take(struct server_conn *conn, struct transport_conn
     return GA_OK;
 }
 
-/* As they come, be they packed or not. */
+/* As they come, be they compressed or not. */
 static enum ga_status plain_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
 {
     uint32_t connection = conn->bulk.next.connection;
-    return connection != 0 ? apart_take(conn, &conn->bulk.conns[connection - 1], to, bytes)
+    return connection != 0 ? out_of_band_take(conn, &conn->bulk.conns[connection - 1], to, bytes)
                            : conn_bulk(conn, values, to, wire_padded(bytes));
 }
 
 /* How many there will be is known, and has been checked, before they are opened. */
-static enum ga_status packed_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+static enum ga_status compressed_take(struct server_conn *conn, size_t values, void *to,
+                                      uint64_t bytes)
 {
-    uint32_t packed = conn->bulk.next.packed;
+    uint32_t compressed = conn->bulk.next.compressed;
     uint8_t *from = conn_scratch(conn);
     if (from == NULL) {
         server_fail(conn, "no memory for a copy");
         return GA_LOST;
     }
-    GA_TRY(plain_take(conn, values, from, packed));
-    return decompress(from, packed, to, bytes);
+    GA_TRY(plain_take(conn, values, from, compressed));
+    return decompress(from, compressed, to, bytes);
 }
 
 enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes)
 {
-    uint32_t packed = conn->bulk.next.packed;
+    uint32_t compressed = conn->bulk.next.compressed;
     uint8_t *to = conn_scratch(conn);
     if (to == NULL) {
         server_fail(conn, "no memory for a copy");
         return GA_LOST;
     }
-    return plain_take(conn, values, to, packed != 0 ? packed : bytes);
+    return plain_take(conn, values, to, compressed != 0 ? compressed : bytes);
 }
 
 enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
 {
-    return conn->bulk.next.packed != 0 ? packed_take(conn, values, to, bytes)
-                                       : plain_take(conn, values, to, bytes);
+    return conn->bulk.next.compressed != 0 ? compressed_take(conn, values, to, bytes)
+                                           : plain_take(conn, values, to, bytes);
 }

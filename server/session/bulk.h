@@ -21,13 +21,13 @@ struct server_bulk {
     pthread_mutex_t lock;       /* guards `there` and `conns`, which the main thread fills in */
     bool there[WIRE_BULKS_MAX]; /* connected */
     unsigned granted;           /* connections that the client may open */
-    bool packs;                 /* both ends take compressed bytes */
+    bool compresses;            /* both ends take compressed bytes */
     unsigned used;              /* in use, as the submit thread knows */
     struct transport_conn conns[WIRE_BULKS_MAX];
     /* From WIRE_BULK, about the next frame; all 0: there was none. */
-    struct bulk_apart {
+    struct bulk_prefix {
         bool said;
-        uint32_t connection, packed;
+        uint32_t connection, compressed;
     } next;
 };
 

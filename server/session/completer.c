@@ -19,9 +19,9 @@
 #include "server/session/conn.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)
-#define NAP_LEAST_NS (20 * GA_NS_PER_US)
-#define NAP_MOST_NS  GA_NS_PER_MS
-#define NAP_SHARE    20 /* a nap is a twentieth of the youngest wait's age */
+#define SLEEP_NS_MIN (20 * GA_NS_PER_US)
+#define SLEEP_NS_MAX GA_NS_PER_MS
+#define SLEEP_SHARE  20 /* it sleeps for a twentieth of the youngest wait's age */
 #define UNUSED_BATCH 64u
 #define UNUSED_MAX   1024u
 
@@ -256,7 +256,7 @@ void completer_add(struct completer *completer, struct completer_entry *entry)
     }
 }
 
-bool completer_look(struct completer *completer)
+bool completer_poll(struct completer *completer)
 {
     if (completer->held == NULL || !emit_at_once(completer, completer->held)) {
         return false;
@@ -297,7 +297,7 @@ void completer_wake(struct completer *completer)
     (void)!eventfd_write(completer->wake_fd, 1);
 }
 
-void completer_hurry(struct completer *completer)
+void completer_expedite(struct completer *completer)
 {
     if (atomic_load(&completer->outstanding) != 0) {
         atomic_store(&completer->newest_ns, ga_clock_ns());
@@ -315,22 +315,22 @@ static uint64_t completer_sleep_ns(const struct completer *completer)
     if (age < SPIN_NS) {
         return 0;
     }
-    uint64_t nap = age / NAP_SHARE;
-    return nap < NAP_LEAST_NS ? NAP_LEAST_NS : nap > NAP_MOST_NS ? NAP_MOST_NS : nap;
+    uint64_t ns = age / SLEEP_SHARE;
+    return ns < SLEEP_NS_MIN ? SLEEP_NS_MIN : ns > SLEEP_NS_MAX ? SLEEP_NS_MAX : ns;
 }
 
 static void completer_sleep(struct completer *completer, bool writable)
 {
     const struct timespec *timeout = NULL;
-    struct timespec nap;
+    struct timespec time;
     if (completer->entries.count != 0 || send_queue_is_storing(&completer->conn->out)) {
         uint64_t ns = completer_sleep_ns(completer);
         if (ns == 0 && !writable) {
             sched_yield();
             return;
         }
-        nap = (struct timespec){.tv_nsec = (long)ns};
-        timeout = &nap;
+        time = (struct timespec){.tv_nsec = (long)ns};
+        timeout = &time;
     }
     pthread_mutex_lock(&completer->lock);
     bool sleep = ga_list_empty(&completer->incoming.entries) && !completer->ended;
@@ -339,8 +339,8 @@ static void completer_sleep(struct completer *completer, bool writable)
     if (!sleep) {
         return;
     }
-    struct pollfd fds[1 + OUT_AWAIT_MAX] = {{.fd = completer->wake_fd, .events = POLLIN}};
-    unsigned count = writable ? send_queue_await(&completer->conn->out, fds + 1) : 0;
+    struct pollfd fds[1 + SEND_QUEUE_POLL_MAX] = {{.fd = completer->wake_fd, .events = POLLIN}};
+    unsigned count = writable ? send_queue_poll_prepare(&completer->conn->out, fds + 1) : 0;
     if (writable && count == 0) {
         return;
     }
@@ -354,7 +354,7 @@ static void *completer_run(void *argument)
 {
     struct completer *completer = argument;
     (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL,
-                0UL); /* naps are short: 1 us is exact enough */
+                0UL); /* it sleeps for moments: 1 us is exact enough */
     for (;;) {
         pthread_mutex_lock(&completer->lock);
         completer->asleep = false;
@@ -415,5 +415,5 @@ void completer_stop(struct completer *completer)
         completer_entry_free(completer, entry);
     }
     close(completer->wake_fd);
-    free(completer->packed);
+    free(completer->compressed);
 }

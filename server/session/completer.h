@@ -69,7 +69,7 @@ struct completer {
                                    * outstanding; or NULL */
     struct ga_pool unused;        /* entries, for the submit thread */
     struct ga_pool frames;        /* of the thread */
-    uint8_t *packed;              /* room for a piece, of who emits it; NULL: none yet */
+    uint8_t *compressed;          /* room for a piece, of who emits it; NULL: none yet */
 };
 
 GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
@@ -79,7 +79,7 @@ void completer_stop(struct completer *completer);
 void completer_wake(struct completer *completer);
 
 /* Work on the GPU may go on now, so the thread polls often again. Any thread. */
-void completer_hurry(struct completer *completer);
+void completer_expedite(struct completer *completer);
 
 /* An entry with nothing to wait for; NULL: no memory. Submit thread only. */
 struct completer_entry *completer_entry_make(struct completer *completer, enum completer_kind kind,
@@ -92,7 +92,7 @@ void completer_entry_free(struct completer *completer, struct completer_entry *e
  * hands the entry over before it does anything else that may wait. */
 void completer_add(struct completer *completer, struct completer_entry *entry);
 /* Polls the held entry. True: it was emitted, so there is something to send. Submit thread only. */
-bool completer_look(struct completer *completer);
+bool completer_poll(struct completer *completer);
 /* Gives the held entry to the completion thread. Submit thread only. */
 void completer_hand_over(struct completer *completer);
 /* Whether everything that was handed in has been emitted. Submit thread only. */

@@ -82,7 +82,7 @@ static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_statu
     unsigned looks = 0;
     uint64_t until = ga_clock_ns() + spin_ns;
     do {
-        if (completer_look(&conn->completer)) {
+        if (completer_poll(&conn->completer)) {
             conn_flush(conn);
             came = true;
             until = ga_clock_ns() + spin_ns;
@@ -304,7 +304,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
     frame_drop(&conn->reader);
     ledger_moved(conn->ledger, FIGURE_FRAMES_IN, sizeof header + header.length);
     if (header.opcode != WIRE_BULK) {
-        conn->bulk.next = (struct bulk_apart){0};
+        conn->bulk.next = (struct bulk_prefix){0};
     }
     return GA_OK;
 }

@@ -45,7 +45,7 @@ struct server_host {
      * (-1: none) and stays the caller's; it becomes that of the answer, the caller's too. */
     enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
     /* Whether bulk may be compressed. May be NULL: no. */
-    bool (*packs)(void *user);
+    bool (*compresses)(void *user);
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
     unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
                              struct channel_ticket made[WIRE_BULKS_MAX]);

@@ -8,25 +8,25 @@
 #include "server/session/conn.h"
 
 /* Not into another slot: where the wire is slow, all of them wait for it. */
-static void data_pack(struct completer *completer, struct send_queue_frame *frame)
+static void data_compress(struct completer *completer, struct send_queue_frame *frame)
 {
     struct send_queue *out = &completer->conn->out;
     uint32_t bytes = frame->bulk_bytes - frame->padding;
-    if (!send_queue_pack_wanted(out, bytes)) {
+    if (!send_queue_compression_wanted(out, bytes)) {
         return;
     }
-    if (completer->packed == NULL) {
-        completer->packed = malloc(compression_room(WIRE_CHUNK));
-        if (completer->packed == NULL) {
+    if (completer->compressed == NULL) {
+        completer->compressed = malloc(compression_room(WIRE_CHUNK));
+        if (completer->compressed == NULL) {
             return;
         }
     }
     uint64_t start = ga_clock_ns();
-    size_t packed = compress(frame->bulk, bytes, completer->packed);
-    send_queue_pack_tried(out, bytes, packed, ga_clock_ns() - start);
-    if (packed != 0) {
-        memcpy(frame->bulk, completer->packed, packed);
-        send_queue_frame_packed(frame, (uint32_t)packed);
+    size_t compressed = compress(frame->bulk, bytes, completer->compressed);
+    send_queue_compression_tried(out, bytes, compressed, ga_clock_ns() - start);
+    if (compressed != 0) {
+        memcpy(frame->bulk, completer->compressed, compressed);
+        send_queue_frame_compressed(frame, (uint32_t)compressed);
     }
 }
 
@@ -51,7 +51,7 @@ static void chunk_send(struct completer *completer, struct ga_pool *frames,
     }
     frame->padding = frame->bulk_bytes - bytes;
     frame->slot = entry->slot;
-    data_pack(completer, frame);
+    data_compress(completer, frame);
     send_queue_append(&conn->out, frame);
 }
 

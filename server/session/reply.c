@@ -90,7 +90,7 @@ void server_reply_end(struct server_conn *conn)
         return;
     }
     if (completer_is_idle(&conn->completer)) {
-        send_queue_hurry(&conn->out, frame);
+        send_queue_expedite(&conn->out, frame);
         return;
     }
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_FRAME, 0, 0);

@@ -90,7 +90,7 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
                                              .lacking_count = (uint32_t)count,
                                              .lacking = lacking,
                                              .client_cache_bytes = conn->host->client_cache};
-    welcome.takes = conn->bulk.packs ? HANDSHAKE_TAKES_PACKED : 0;
+    welcome.takes = conn->bulk.compresses ? HANDSHAKE_TAKES_COMPRESSED : 0;
     if (session->agreed) {
         context_wanted(conn, session, &welcome);
     }

@@ -10,7 +10,7 @@ TestSuite(compression, .init = start, .fini = stop, .timeout = 60);
 static void start_packing(void)
 {
     script_app_close(&app);
-    script_takes = HANDSHAKE_TAKES_PACKED | HANDSHAKE_WANTS_PACKED;
+    script_takes = HANDSHAKE_TAKES_COMPRESSED | HANDSHAKE_WANTS_COMPRESSED;
     script_app_start(&app, server.url, 0);
     script_takes = 0;
     cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
@@ -19,12 +19,12 @@ static void start_packing(void)
     }
 }
 
-static void packed_in(uint64_t at, uint64_t bytes, const void *packed, uint32_t packed_bytes)
+static void packed_in(uint64_t at, uint64_t bytes, const void *packed, uint32_t compressed_bytes)
 {
     const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = bytes};
-    prefix(0, packed_bytes);
+    prefix(0, compressed_bytes);
     ga_copy_in_args_write(script_begin(&app.data), &args);
-    script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, packed, packed_bytes);
+    script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, packed, compressed_bytes);
 }
 
 Test(compression, pieces_both_ways)

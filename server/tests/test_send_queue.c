@@ -327,7 +327,7 @@ static unsigned chosen_for(uint32_t kib)
     frame->bulk = frame->slot->bytes;
     frame->bulk_bytes = kib << 10;
     send_queue_append(&out, frame);
-    cr_assert(frame->apart);
+    cr_assert(frame->out_of_band);
     uint32_t connection;
     memcpy(&connection, frame->prefix + sizeof(struct wire_header), sizeof connection);
     return connection;

@@ -137,7 +137,7 @@ Test(sharing, nonsense_is_refused_and_its_descriptor_closed)
 Test(sharing, a_greedy_process_meets_a_bound)
 {
     struct channel_exchange packet = {.result = 0};
-    for (unsigned i = 0; i < EXCHANGE_MAX; i++) {
+    for (unsigned i = 0; i < SHARING_MAX; i++) {
         packet = (struct channel_exchange){.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
         int fd = -1;
         sharing_answer(&exchange, &one, &packet, &fd);
